@@ -1,0 +1,60 @@
+# Everything runs from .venv, which the first target that needs it creates.
+#   make                          what there is
+#   make test PYTHON=python3.12   with a Python of your own choice
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check format clean
+
+PYTHON ?=
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ARGS ?=
+
+help: ## show this list
+	@echo "pexeso: join search for data lakes"
+	@echo
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo
+	@echo "The first of them that needs it creates $(VENV) and installs pinned packages into it."
+
+setup: $(STAMP) ## create .venv and install the pinned packages
+
+demo: $(STAMP) ## index the demo lake and run two searches
+	@$(BIN)/pexeso demo $(ARGS)
+
+test: $(STAMP) ## run all tests (ARGS="tests/lake -x" for some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## lint, and check the formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: $(STAMP) ## format the code
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+clean: ## remove .venv and what tests and builds leave
+	@rm -rf $(VENV) build dist ./*.egg-info .pytest_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is written last, so that an interrupted installation is taken up again.
+$(STAMP): pyproject.toml requirements.txt constraints.txt
+	@for candidate in $(or $(PYTHON),python3.11 python3 python3.12 python3.13); do \
+	  if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then \
+	    python=$$candidate; break; \
+	  fi; \
+	done; \
+	if [ -z "$${python:-}" ]; then \
+	  found=$$("$(or $(PYTHON),python3)" --version 2>/dev/null || true); \
+	  echo "pexeso needs Python 3.11, 3.12 or 3.13; $(or $(PYTHON),python3) is $${found:-not there}." \
+	    "Install one, or name it: make test PYTHON=/path/to/python3.11" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Installing dependencies into $(VENV) (about two minutes, once)" >&2; \
+	"$$python" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@

@@ -1,0 +1,301 @@
+"""The Spark session that builds run on.
+
+One context manager, :func:`spark_session`. On a laptop it starts Spark in this machine's own cores (`local[*]`),
+quietly, and leaves nothing behind: no Java process, no `spark-warehouse`, no changed environment. In a notebook or a job
+that has a session already, it uses that one and leaves it running.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pexeso.errors import MissingPackageError, SparkError
+from pexeso.java import Java, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STOP_SECONDS = 20
+# Tasks of a shuffle for each core. Spark merges small ones by itself, so a few more than cores cost next to nothing,
+# and keep each task's share of a large lake small.
+SHUFFLE_TASKS_PER_CORE = 4
+
+_LOCAL_MASTER = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*\d+\s*)?\])?")
+_LAST_LINES = 40
+_CHANGED_BY_START = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
+
+
+@contextmanager
+def spark_session(
+    master: str | None = None, *, conf: Mapping[str, Any] | None = None, app_name: str = "pexeso"
+) -> Iterator["SparkSession"]:
+    """Give a Spark session for the length of a `with` block.
+
+    A session that is active already is used as it is (none of the arguments applies to it) and is left running.
+    Otherwise one is started, and stopped at the end of the block, also after Ctrl-C: `KeyboardInterrupt` reaches the
+    caller, and the Java process is gone when it does.
+
+    Parameters
+    ----------
+    master : str, optional
+        `local[*]` (all cores of this machine; the default), `local[N]`, or the address of a cluster. Under
+        `spark-submit` the default is what `spark-submit` was told. The workers of a cluster need this package and its
+        dependencies installed, or sent to them by `spark.submit.pyFiles` or `spark.archives`.
+    conf : mapping, optional
+        Spark settings; they win over those made here, such as `spark.driver.memory` (2g in local mode).
+    app_name : str, optional
+        The name of the application in Spark's own pages and logs.
+
+    Yields
+    ------
+    SparkSession
+        The running session.
+
+    Raises
+    ------
+    SparkError
+        Spark cannot be started: no Java of version 17 or newer, a setting that Spark refuses, a cluster out of reach.
+    MissingPackageError
+        The package `pyspark` is not installed.
+
+    Examples
+    --------
+    >>> with spark_session("local[2]") as spark:
+    ...     spark.range(5).count()
+    5
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingPackageError(
+            "Building an index needs the package pyspark: pip install 'pyspark>=4.1,<4.4'."
+        ) from error
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    with (
+        _preserved_process(),
+        tempfile.TemporaryDirectory(prefix="pexeso-spark-", ignore_cleanup_errors=True) as folder,
+    ):
+        session = _start(master, conf or {}, app_name, Path(folder))
+        try:
+            yield session
+        finally:
+            _stop(session)
+
+
+def local_cores(master: str) -> int | None:
+    """Return how many tasks a local master runs at a time.
+
+    Parameters
+    ----------
+    master : str
+        A Spark master address.
+
+    Returns
+    -------
+    int or None
+        None where the master is not this machine.
+
+    Examples
+    --------
+    >>> local_cores("local[3]"), local_cores("local"), local_cores("spark://host:7077")
+    (3, 1, None)
+    """
+    match = _LOCAL_MASTER.fullmatch(master.strip())
+    if match is None:
+        return None
+    if match.group(1) == "*":
+        return max(1, len(os.sched_getaffinity(0)))
+    return int(match.group(1) or 1)
+
+
+def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> dict[str, str]:
+    """Return the Spark settings of a new session.
+
+    Parameters
+    ----------
+    master : str or None
+        The master address; None leaves it to `spark-submit`.
+    conf : mapping
+        The caller's settings, which win.
+    app_name : str
+        The name of the application.
+    folder : Path
+        A folder that lives as long as the session, for Spark's temporary files.
+
+    Returns
+    -------
+    dict of str to str
+        Setting to value.
+    """
+    settings = {
+        "spark.app.name": app_name,
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Tasks run side by side already: a pool of threads inside each would only make them wait for one another.
+        "spark.executorEnv.OMP_NUM_THREADS": "1",
+    }
+    if master is not None:
+        settings["spark.master"] = master
+        cores = local_cores(master)
+        if cores is not None:
+            settings |= _local_settings(cores, folder)
+    return settings | {name: _as_text(value) for name, value in conf.items()}
+
+
+def _local_settings(cores: int, folder: Path) -> dict[str, str]:
+    # Workers are started without our working directory and import path, so they are told where this package lies.
+    python_path = [str(Path(__file__).resolve().parent.parent), os.environ.get("PYTHONPATH", "")]
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.shuffle.partitions": str(cores * SHUFFLE_TASKS_PER_CORE),
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, python_path)),
+    }
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> "SparkSession":
+    """Start Java and Spark in it; on failure nothing of either is left."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    if master is None and not under_submit:
+        master = str(conf.get("spark.master", "local[*]"))
+    settings = session_settings(master, conf, app_name, folder)
+    if local_cores(settings.get("spark.master", "")) is not None:
+        # Otherwise workers run the `python3` of PATH, which need not have our packages.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    java = None if under_submit or SparkContext._gateway else _use_java(folder)
+    log = folder / "java.log"
+    previous = signal.getsignal(signal.SIGINT)
+    try:
+        spark_conf = SparkConf().setAll(list(settings.items()))
+        gateway = None
+        if java is not None:
+            with log.open("wb") as stream:
+                gateway = launch_gateway(spark_conf, {"stdout": stream, "stderr": stream})
+        context = SparkContext(conf=spark_conf, gateway=gateway)
+        # Spark's own handler talks to Java from inside the interrupted call, on the same connection. A plain
+        # KeyboardInterrupt that stops the whole session is both simpler and sure.
+        _set_interrupt_handler(previous)
+        return SparkSession(context)
+    except BaseException as error:
+        # Frees what the frames of the failed start still hold, among it the pipe whose closing ends the Java process.
+        traceback.clear_frames(error.__traceback__)
+        _set_interrupt_handler(previous)
+        _end_java()
+        if not isinstance(error, Exception):
+            raise
+        raise SparkError(_why_not_started(error, java, log)) from error
+
+
+def _use_java(folder: Path) -> Java:
+    java = find_java()
+    home = java.home(folder)
+    if home is None:
+        os.environ.pop("JAVA_HOME", None)
+    else:
+        os.environ["JAVA_HOME"] = str(home)
+    return java
+
+
+def _why_not_started(error: Exception, java: Java | None, log: Path) -> str:
+    where = f" on Java {java.version} ({java.command})" if java is not None else ""
+    reason = str(error)
+    java_exception = getattr(error, "java_exception", None)
+    if java_exception is not None:
+        with suppress(Exception):
+            reason = str(java_exception.toString())
+    elif log.is_file():
+        reason = _telling_line(log.read_text(encoding="utf-8", errors="replace")) or reason
+    reason = " ".join(reason.split())
+    return f"Spark could not be started{where}: {reason}"
+
+
+def _telling_line(log: str) -> str | None:
+    """Return the line of a Java log that names the trouble, else the last line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()][-_LAST_LINES:]
+    telling = [line for line in lines if re.search(r"\b(error|exception)\b|Exception:|Error:", line, re.IGNORECASE)]
+    return next(iter(telling or lines[-1:]), None)
+
+
+def _stop(session: "SparkSession") -> None:
+    """Stop a session that was started here, and its Java process."""
+
+    def stop() -> None:
+        with suppress(Exception):
+            session.stop()
+
+    # On a thread of its own, which has its own connection to Java: after Ctrl-C the connection of this thread may still
+    # hold the answer to the call that was interrupted.
+    stopper = threading.Thread(target=stop, name="pexeso-stop-spark", daemon=True)
+    stopper.start()
+    stopper.join(STOP_SECONDS)
+    _end_java()
+
+
+def _end_java() -> None:
+    """End the Java process if this process is its parent, so that a later session starts a fresh one."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    with suppress(Exception):
+        gateway.shutdown()
+    with suppress(OSError):
+        process.stdin.close()  # Java ends itself, with its clean-up, when this pipe closes
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _set_interrupt_handler(handler: Any) -> None:
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _preserved_process() -> Iterator[None]:
+    """Put back what starting Spark changes in this process: environment variables and the import path."""
+    before = {name: os.environ.get(name) for name in _CHANGED_BY_START}
+    import_path = list(sys.path)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        # Spark adds a folder that is gone by now.
+        sys.path[:] = [entry for entry in sys.path if entry in import_path or Path(entry).exists()]

@@ -1,0 +1,59 @@
+"""What all tests share: the one Spark session, the shared real lakes, and the settings of hypothesis."""
+
+import os
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples on every run and every machine; no time limit on a single one, since machines are shared.
+settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """One small Spark session for all tests that need one: starting it takes several seconds."""
+    from pexeso.session import spark_session
+
+    conf = {
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": 2,
+        # Functions defined in test modules are sent to workers by name, so workers must find those modules.
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+    }
+    with spark_session("local[2]", conf=conf, app_name="pexeso tests") as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def shared_lakes() -> Path:
+    """Return the folder of the real lakes, which lies next to the repository and is no part of it."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the shared real lakes (../shared/data) are not on this machine")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lake_folder(shared_lakes: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function from the name of a shared lake to the folder of its tables, unpacked once."""
+    unpacked: dict[str, Path] = {}
+
+    def unpack(name: str) -> Path:
+        if name not in unpacked:
+            archive = shared_lakes / name / "tables.tar.gz"
+            if not archive.is_file():
+                pytest.skip(f"the shared lake {name} (../shared/data/{name}/tables.tar.gz) is not on this machine")
+            folder = tmp_path_factory.mktemp(name)
+            with tarfile.open(archive) as tables:
+                tables.extractall(folder, filter="data")
+            unpacked[name] = folder
+        return unpacked[name]
+
+    return unpack
