@@ -1,0 +1,103 @@
+"""Join search for data lakes: find every column a column of yours can be joined with, by meaning, exactly and fast.
+
+The public names are imported when they are first used, so that `import pexeso` is quick and needs none of the heavy
+packages: an index is searched without Spark and Java, a result is read without torch.
+
+Examples
+--------
+>>> import pexeso
+>>> "build_index" in dir(pexeso), issubclass(pexeso.IndexNotFoundError, pexeso.PexesoError)
+(True, True)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pexeso.errors import (
+        ColumnNotFoundError,
+        DeviceError,
+        EmbedderError,
+        IndexCorruptError,
+        IndexNotFoundError,
+        IndexVersionError,
+        InputError,
+        LakeError,
+        MissingPackageError,
+        OutputError,
+        PexesoError,
+        QueryError,
+        SparkError,
+        StoredIndexError,
+        TableReadError,
+    )
+    from pexeso.index import Index, build_index, open_index
+    from pexeso.lake.choose import ColumnRules
+    from pexeso.lake.normalise import Normaliser
+    from pexeso.results import Match, SearchResult
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "pexeso.errors": (
+        "ColumnNotFoundError",
+        "DeviceError",
+        "EmbedderError",
+        "IndexCorruptError",
+        "IndexNotFoundError",
+        "IndexVersionError",
+        "InputError",
+        "LakeError",
+        "MissingPackageError",
+        "OutputError",
+        "PexesoError",
+        "QueryError",
+        "SparkError",
+        "StoredIndexError",
+        "TableReadError",
+    ),
+    "pexeso.index": ("Index", "build_index", "open_index"),
+    "pexeso.lake.choose": ("ColumnRules",),
+    "pexeso.lake.normalise": ("Normaliser",),
+    "pexeso.results": ("Match", "SearchResult"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ColumnNotFoundError",
+    "ColumnRules",
+    "DeviceError",
+    "EmbedderError",
+    "Index",
+    "IndexCorruptError",
+    "IndexNotFoundError",
+    "IndexVersionError",
+    "InputError",
+    "LakeError",
+    "Match",
+    "MissingPackageError",
+    "Normaliser",
+    "OutputError",
+    "PexesoError",
+    "QueryError",
+    "SearchResult",
+    "SparkError",
+    "StoredIndexError",
+    "TableReadError",
+    "__version__",
+    "build_index",
+    "open_index",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

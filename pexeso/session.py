@@ -1,8 +1,8 @@
 """The Spark session that builds run on.
 
 One context manager, :func:`spark_session`. On a laptop it starts Spark in this machine's own cores (`local[*]`),
-quietly, and leaves nothing behind: no Java process, no `spark-warehouse`, no changed environment. In a notebook or a job
-that has a session already, it uses that one and leaves it running.
+quietly, and leaves nothing behind: no Java process, no `spark-warehouse`, no changed environment. In a notebook or a
+job that has a session already, it uses that one and leaves it running.
 """
 
 import os

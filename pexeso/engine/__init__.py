@@ -1,0 +1,1 @@
+"""The algorithm: exact join search over vectors, as array programs that know neither files nor Spark."""
