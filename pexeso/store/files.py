@@ -1,0 +1,179 @@
+"""Bytes on disk: checksums, durable writes, and what to say when a write fails."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pexeso.errors import IndexCorruptError, OutputError
+from pexeso.store.manifest import FileEntry
+
+CHUNK_BYTES = 1 << 20
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_PERMISSION = (errno.EACCES, errno.EPERM)
+
+
+def new_checksum() -> "hashlib._Hash":
+    """Return the running checksum of every file of an index: BLAKE2b with a digest of 128 bits."""
+    return hashlib.blake2b(digest_size=16)
+
+
+def checksum_file(path: Path, on_chunk: Callable[[int], None] | None = None) -> tuple[int, str]:
+    """Read a file once, 1 MiB at a time, and return its size and checksum.
+
+    Parameters
+    ----------
+    path
+        The file.
+    on_chunk
+        Called with the number of bytes of each piece read.
+
+    Returns
+    -------
+    tuple[int, str]
+        Size in bytes; 32 hexadecimal digits.
+    """
+    running, n_bytes = new_checksum(), 0
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            running.update(chunk)
+            n_bytes += len(chunk)
+            if on_chunk is not None:
+                on_chunk(len(chunk))
+    return n_bytes, running.hexdigest()
+
+
+class ChecksumWriter:
+    """A binary file to write to that sums what passes, so that a large file is never read again for its checksum."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._running = new_checksum()
+        self.n_bytes = 0
+        self.closed = False  # Arrow asks every file object it is given
+
+    def write(self, data: Any) -> int:
+        """Write bytes or any contiguous buffer; return their number."""
+        view = memoryview(data).cast("B")
+        self._file.write(view)
+        self._running.update(view)
+        self.n_bytes += view.nbytes
+        return view.nbytes
+
+    def flush(self) -> None:
+        """Hand what is buffered to the operating system."""
+        self._file.flush()
+
+    def entry(self, name: str) -> FileEntry:
+        """Return what the manifest records of the file as written so far."""
+        return FileEntry(name, self.n_bytes, self._running.hexdigest())
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[ChecksumWriter]:
+    """Open a file that must not exist yet; when the block ends it is on the disk itself, not only in a cache.
+
+    Raises
+    ------
+    OutputError
+        It exists, there is no space, or no permission.
+    """
+    with writing(path), open(path, "xb") as file:
+        writer = ChecksumWriter(file)
+        yield writer
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_document(path: Path, document: Any) -> FileEntry:
+    """Write plain JSON data (sorted keys, indented, ASCII) to a new file.
+
+    Parameters
+    ----------
+    path
+        The file; it must not exist yet.
+    document
+        Dictionaries with string keys, lists, strings, finite numbers, true, false, None.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    data = (json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
+    with new_file(path) as file:
+        file.write(data)
+    return file.entry(path.name)
+
+
+def read_document(path: Path) -> Any:
+    """Read a JSON file that `write_document` wrote.
+
+    Raises
+    ------
+    IndexCorruptError
+        It is no JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise IndexCorruptError(f"'{path}' is not readable as JSON: {error}.") from error
+
+
+def sync_file(path: Path) -> None:
+    """Wait until the file's bytes are on the disk."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the folder's list of names is on the disk, where the file system can promise that at all."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn a failed write into one sentence.
+
+    Raises
+    ------
+    OutputError
+        In place of any OSError inside the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise output_error(error, path) from error
+
+
+def output_error(error: OSError, path: Path) -> OutputError:
+    """Say what a failed write means and what can be done about it.
+
+    Examples
+    --------
+    >>> print(output_error(OSError(errno.ENOSPC, "No space"), Path("lake.pexeso")))
+    No space is left where 'lake.pexeso' is being written: free some, or choose another place for the index.
+    """
+    place = error.filename if isinstance(error.filename, str) else os.fspath(path)
+    if error.errno in _NO_SPACE:
+        return OutputError(
+            f"No space is left where '{place}' is being written: free some, or choose another place for the index."
+        )
+    if error.errno in _NO_PERMISSION:
+        return OutputError(
+            f"There is no permission to write '{place}': change it, or choose another place for the index."
+        )
+    if error.errno == errno.EROFS:
+        return OutputError(f"'{place}' is on a read-only file system: choose another place for the index.")
+    return OutputError(f"'{place}' cannot be written: {error.strerror or error}.")

@@ -1,0 +1,318 @@
+"""The manifest: the one file that says what an index is made of, and that makes it valid.
+
+It is canonical JSON: for given contents there is exactly one sequence of bytes, which carries a checksum over itself. A
+manifest of any other bytes is refused, so every changed byte is found. Names in it are checked before they are used.
+"""
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import IndexCorruptError, IndexVersionError, InputError
+from pexeso.store.paths import MANIFEST, is_unicode, require_folder, require_relative
+from pexeso.store.plain_json import require_json_object
+from pexeso.store.sizes import format_bytes
+
+FORMAT_VERSION = 1
+MAX_MANIFEST_BYTES = 1 << 30
+_CHECKSUM = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One file of an index.
+
+    Attributes
+    ----------
+    path
+        Relative POSIX path below the folder that lists the file.
+    n_bytes
+        Size in bytes, 0 or more.
+    checksum
+        BLAKE2b with 128 bits over the file's bytes, 32 lower-case hexadecimal digits.
+    """
+
+    path: str
+    n_bytes: int
+    checksum: str
+
+    def __post_init__(self) -> None:
+        require_relative(self.path)
+        _require_count(self.n_bytes, f"n_bytes of {self.path!r}")
+        if not isinstance(self.checksum, str) or not _CHECKSUM.fullmatch(self.checksum):
+            raise InputError(f"The checksum of {self.path!r} must be 32 hexadecimal digits. Got {self.checksum!r}.")
+
+
+@dataclass(frozen=True)
+class FolderEntry:
+    """One folder of an index: the catalog, the embedder or a partition.
+
+    Attributes
+    ----------
+    folder
+        Its path below the index, such as ``catalog``, ``embedder.2`` or ``partitions/00000``.
+    files
+        Its files, sorted by path.
+    facts
+        Plain JSON data about the folder that the writer wants at hand without opening a file of it.
+    """
+
+    folder: str
+    files: tuple[FileEntry, ...]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_folder(self.folder)
+        object.__setattr__(self, "files", tuple(sorted(self.files, key=lambda file: file.path)))
+        _require_distinct_files(self)
+        require_json_object(self.facts, f"facts of {self.folder!r}")
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all files of the folder."""
+        return sum(file.n_bytes for file in self.files)
+
+    def file(self, path: str) -> FileEntry | None:
+        """Return the file of that path below the folder, or None."""
+        return next((file for file in self.files if file.path == path), None)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index is made of.
+
+    Attributes
+    ----------
+    written_by
+        Program and version that wrote it.
+    created
+        When, as ISO 8601 text in UTC.
+    generation
+        1 for a first build, one more with each commit over it.
+    options, fingerprints, facts
+        Plain JSON objects of the index's author; the store keeps them and reads nothing in them.
+    catalog, embedder
+        The two folders that every index has once.
+    partitions
+        The partitions, in search order. Their positions here, not their folder names, number them.
+    deleted_columns
+        Ids of columns that are still in the files but must not be returned, ascending.
+    format_version
+        Version of the layout of all files, this one included.
+
+    Raises
+    ------
+    InputError
+        A value is not of its type or outside its range; two folders have the same name; a folder stands in a place
+        that is not its own.
+    """
+
+    written_by: str
+    created: str
+    generation: int
+    options: dict[str, Any]
+    fingerprints: dict[str, Any]
+    facts: dict[str, Any]
+    catalog: FolderEntry
+    embedder: FolderEntry
+    partitions: tuple[FolderEntry, ...]
+    deleted_columns: tuple[int, ...] = ()
+    format_version: int = FORMAT_VERSION
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partitions", tuple(self.partitions))
+        object.__setattr__(self, "deleted_columns", tuple(self.deleted_columns))
+        _require_text(self.written_by, "written_by")
+        _require_text(self.created, "created")
+        _require_count(self.format_version, "format_version", minimum=1)
+        _require_count(self.generation, "generation", minimum=1)
+        for name in ("options", "fingerprints", "facts"):
+            require_json_object(getattr(self, name), name)
+        _require_own_places(self)
+        _require_ascending(self.deleted_columns)
+
+    @property
+    def folders(self) -> tuple[FolderEntry, ...]:
+        """The catalog, the embedder and all partitions."""
+        return (self.catalog, self.embedder, *self.partitions)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all files listed, without the manifest itself."""
+        return sum(folder.n_bytes for folder in self.folders)
+
+    def files(self) -> Iterator[FileEntry]:
+        """Yield every file listed, its path taken from the index folder down."""
+        for folder in self.folders:
+            for file in folder.files:
+                yield FileEntry(f"{folder.folder}/{file.path}", file.n_bytes, file.checksum)
+
+    def to_bytes(self) -> bytes:
+        """Return the one canonical form: sorted keys, one space of indentation, ASCII, a newline at the end.
+
+        Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
+        """
+        document = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+        return _canonical({**document, "checksum": _checksum(document)})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Manifest":
+        """Read what `to_bytes` wrote.
+
+        Raises
+        ------
+        IndexCorruptError
+            The bytes are not exactly what `to_bytes` writes for any manifest.
+        IndexVersionError
+            They are whole, but of another format version.
+        """
+        document = _verified_document(data)
+        _require_version(document.get("format_version"))
+        try:
+            return _from_document(document)
+        except (InputError, TypeError) as error:
+            raise IndexCorruptError(f"The manifest of the index holds what no index can hold: {error}") from error
+
+
+def read_manifest(root: Path, n_bytes: int) -> Manifest:
+    """Read the manifest of the index at `root`, a plain file of `n_bytes` bytes.
+
+    Raises
+    ------
+    IndexCorruptError, IndexVersionError
+        As `Manifest.from_bytes`; also when the file is larger than 1 GiB.
+    """
+    path = root / MANIFEST
+    if n_bytes > MAX_MANIFEST_BYTES:
+        raise IndexCorruptError(
+            f"'{path}' has {format_bytes(n_bytes)}; a manifest has at most {format_bytes(MAX_MANIFEST_BYTES)}."
+        )
+    try:
+        return Manifest.from_bytes(path.read_bytes())
+    except OSError as error:
+        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    except IndexCorruptError as error:
+        raise IndexCorruptError(f"'{path}' cannot be trusted. {error}") from error
+    except IndexVersionError as error:
+        raise IndexVersionError(f"'{root}' cannot be read. {error}") from error
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    text = json.dumps(document, sort_keys=True, indent=1, separators=(",", ": "), ensure_ascii=True, allow_nan=False)
+    return text.encode("ascii") + b"\n"
+
+
+def _checksum(document: dict[str, Any]) -> str:
+    return hashlib.blake2b(_canonical(document), digest_size=16).hexdigest()
+
+
+def _verified_document(data: bytes) -> dict[str, Any]:
+    """Parse the bytes and require the canonical form and a right checksum, whatever the format version."""
+    damaged = "It was changed or cut short after it was written: restore it from a copy, or build the index again."
+    try:
+        document = json.loads(data)
+        whole = isinstance(document, dict) and _canonical(document) == data
+    except (ValueError, RecursionError) as error:
+        raise IndexCorruptError(damaged) from error
+    if not whole or document.pop("checksum", None) != _checksum(document):
+        raise IndexCorruptError(damaged)
+    return document
+
+
+def _require_version(found: Any) -> None:
+    if type(found) is not int or found < 1:
+        raise IndexCorruptError(f"The manifest of the index has the format version {found!r}; it must be 1 or more.")
+    if found > FORMAT_VERSION:
+        raise IndexVersionError(
+            f"The index has format version {found}, and this pexeso reads up to version {FORMAT_VERSION}: "
+            "upgrade pexeso, or build the index again with this one."
+        )
+    if found < FORMAT_VERSION:
+        raise IndexVersionError(
+            f"The index has format version {found}, and this pexeso reads version {FORMAT_VERSION}: build it again."
+        )
+
+
+def _from_document(document: dict[str, Any]) -> Manifest:
+    catalog, embedder = (_folder(document.pop(name, None)) for name in ("catalog", "embedder"))
+    partitions = [_folder(entry) for entry in _list(document.pop("partitions", None))]
+    deleted = _list(document.pop("deleted_columns", None))
+    return Manifest(
+        **document, catalog=catalog, embedder=embedder, partitions=tuple(partitions), deleted_columns=tuple(deleted)
+    )
+
+
+def _folder(document: Any) -> FolderEntry:
+    if not isinstance(document, dict) or set(document) != {"folder", "files", "facts"}:
+        raise InputError("a folder must be an object of folder, files and facts.")
+    files = [_file(entry) for entry in _list(document["files"])]
+    if [file.path for file in files] != sorted(file.path for file in files):
+        raise InputError(f"the files of {document['folder']!r} must be sorted by path.")
+    return FolderEntry(document["folder"], tuple(files), document["facts"])
+
+
+def _file(document: Any) -> FileEntry:
+    if not isinstance(document, dict) or set(document) != {"path", "n_bytes", "checksum"}:
+        raise InputError("a file must be an object of path, n_bytes and checksum.")
+    return FileEntry(**document)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError(f"a list is needed where {type(value).__name__} stands.")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, FileEntry | FolderEntry):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _require_text(value: Any, name: str) -> None:
+    if type(value) is not str or not value or not is_unicode(value):
+        raise InputError(f"{name} must be a Unicode text that is not empty. Got {value!r}.")
+
+
+def _require_count(value: Any, name: str, minimum: int = 0) -> None:
+    # bool is an int to Python, but true is no number of bytes.
+    if type(value) is not int or value < minimum:
+        raise InputError(f"{name} must be a whole number, {minimum} or more. Got {value!r}.")
+
+
+def _require_ascending(values: tuple[int, ...]) -> None:
+    for value in values:
+        _require_count(value, "deleted_columns")
+    if any(later <= earlier for earlier, later in itertools.pairwise(values)):
+        raise InputError("deleted_columns must be ascending and without repeats.")
+
+
+def _require_distinct_files(folder: FolderEntry) -> None:
+    paths = {file.path for file in folder.files}
+    if not folder.files:
+        raise InputError(f"The folder {folder.folder!r} of an index must have at least one file.")
+    if len(paths) < len(folder.files):
+        raise InputError(f"A file is listed twice in {folder.folder!r}.")
+    for path in paths:
+        above = path.rsplit("/", 1)[0] if "/" in path else None
+        while above is not None:
+            if above in paths:
+                raise InputError(f"{above!r} in {folder.folder!r} cannot be both a file and a folder.")
+            above = above.rsplit("/", 1)[0] if "/" in above else None
+
+
+def _require_own_places(manifest: Manifest) -> None:
+    for entry, place in ((manifest.catalog, "catalog"), (manifest.embedder, "embedder")):
+        if not isinstance(entry, FolderEntry) or not entry.folder.startswith(place):
+            raise InputError(f"The entry {place} must be a folder named {place} or {place}. with a number.")
+    for entry in manifest.partitions:
+        if not isinstance(entry, FolderEntry) or not entry.folder.startswith("partitions/"):
+            raise InputError("Every partition must be a folder below partitions/.")
+    names = [folder.folder for folder in manifest.folders]
+    if len(set(names)) < len(names):
+        raise InputError("Two entries of the manifest name the same folder.")
