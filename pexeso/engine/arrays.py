@@ -1,0 +1,101 @@
+"""Small tensor helpers that every part of the engine uses: CSR rows and ranges."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+
+def as_tensor(array: np.ndarray, device: torch.device | str = "cpu") -> torch.Tensor:
+    """Give a tensor over `array`, without a copy on the CPU.
+
+    Index arrays are memory-mapped read-only; torch warns about such memory because it could be written through the tensor.
+    The engine never writes to its inputs.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.asarray(array)).to(device)
+
+
+def offsets_of(sizes: torch.Tensor) -> torch.Tensor:
+    """Give the CSR offsets of rows of the given sizes.
+
+    Parameters
+    ----------
+    sizes : int64 (n,)
+
+    Returns
+    -------
+    int64 (n + 1,)
+
+    Examples
+    --------
+    >>> offsets_of(torch.tensor([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    offsets = torch.zeros(len(sizes) + 1, dtype=torch.int64, device=sizes.device)
+    torch.cumsum(sizes, 0, out=offsets[1:])
+    return offsets
+
+
+def expand_ranges(starts: torch.Tensor, sizes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """List the members of every range, range by range.
+
+    Parameters
+    ----------
+    starts, sizes : int64 (n,)
+        Range i holds ``starts[i], ..., starts[i] + sizes[i] - 1``.
+
+    Returns
+    -------
+    owner : int64 (sizes.sum(),)
+        The range each member belongs to.
+    member : int64 (sizes.sum(),)
+
+    Examples
+    --------
+    >>> owner, member = expand_ranges(torch.tensor([10, 20]), torch.tensor([2, 1]))
+    >>> owner.tolist(), member.tolist()
+    ([0, 0, 1], [10, 11, 20])
+    """
+    owner = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
+    first = offsets_of(sizes)[:-1]
+    member = torch.arange(len(owner), device=sizes.device) - first[owner] + starts[owner]
+    return owner, member
+
+
+def expand_ranges_in_chunks(
+    starts: torch.Tensor, sizes: torch.Tensor, chunk: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Do as `expand_ranges`, at most `chunk` members at a time; a long range is cut."""
+    offsets = offsets_of(sizes)
+    total = int(offsets[-1])
+    for begin in range(0, total, chunk):
+        position = torch.arange(begin, min(begin + chunk, total), device=sizes.device)
+        owner = torch.searchsorted(offsets, position, right=True) - 1
+        yield owner, position - offsets[owner] + starts[owner]
+
+
+def any_in_rows(flags: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    """Tell for every CSR row whether any of its flags is set.
+
+    Parameters
+    ----------
+    flags : bool (offsets[-1],)
+    offsets : int64 (n + 1,)
+
+    Returns
+    -------
+    bool (n,)
+
+    Examples
+    --------
+    >>> any_in_rows(torch.tensor([False, True, False]), torch.tensor([0, 2, 2, 3])).tolist()
+    [True, False, False]
+    """
+    running = torch.zeros(len(flags) + 1, dtype=torch.int64, device=flags.device)
+    torch.cumsum(flags, 0, dtype=torch.int64, out=running[1:])
+    return running[offsets[1:]] > running[offsets[:-1]]

@@ -1,0 +1,213 @@
+"""Blocking: which query values can match something in which leaf cells, found without a single distance.
+
+Algorithm 1 of the paper walks the query's grid and the index's grid together. Here a level is one step: a frontier of (query cell, index cell)
+pairs, each lemma a mask over it, children by range expansion. A frontier beyond its limit is cut and finished piece by piece,
+so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from pexeso.engine.arrays import expand_ranges
+from pexeso.engine.grid import Grid, Level, build_grid, leaf_codes
+from pexeso.engine.lemmas import Lemma
+from pexeso.engine.partition import Partition
+from pexeso.engine.stats import SearchStats
+
+MAX_FRONTIER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Pairs of a query value and a leaf cell that survive.
+
+    Attributes
+    ----------
+    matching_query, matching_leaf : int64 (a,)
+        Every value in the leaf matches the query value.
+    candidate_query, candidate_leaf : int64 (b,)
+        Some value in the leaf may match. No pair occurs twice, or in both lists.
+    """
+
+    matching_query: torch.Tensor
+    matching_leaf: torch.Tensor
+    candidate_query: torch.Tensor
+    candidate_leaf: torch.Tensor
+
+
+@dataclass(frozen=True)
+class QueryGrid:
+    """The grid over the mapped query values, with the same cell borders as the index.
+
+    Attributes
+    ----------
+    grid : Grid
+        Its leaves run over `order`.
+    order : int64 (n,)
+        Query values in cell order.
+    mapped : float32 (n, P)
+        In the query's own order.
+    """
+
+    grid: Grid
+    order: torch.Tensor
+    mapped: torch.Tensor
+
+
+def query_grid(partition: Partition, mapped: torch.Tensor) -> QueryGrid:
+    """Put mapped query values, float32 (n, P) with n >= 1, into the partition's grid."""
+    n_levels = len(partition.grid.levels)
+    codes = leaf_codes(mapped, partition.origin, partition.extent, n_levels)
+    codes, order = torch.sort(codes, stable=True)
+    return QueryGrid(build_grid(codes, mapped[order], n_levels), order, mapped)
+
+
+def block(
+    partition: Partition,
+    query: QueryGrid,
+    tau: float,
+    slack: float,
+    lemmas: frozenset[Lemma],
+    stats: SearchStats,
+    max_frontier: int = MAX_FRONTIER,
+) -> Blocks:
+    """Find the surviving pairs.
+
+    Parameters
+    ----------
+    partition : Partition
+    query : QueryGrid
+    tau, slack : float
+        Threshold, and the tolerance of mapped coordinates (`pexeso.engine.maps.slack`).
+    lemmas : frozenset of Lemma
+        L3 to L6 and quick browsing act here.
+    stats : SearchStats
+        Counters are added to it.
+    max_frontier : int
+        Cell pairs looked at together; bounds memory to about ``max_frontier * P * 32`` bytes a level.
+    """
+    walk = _Walk(partition, query, tau, slack, lemmas, stats)
+    matching, candidates = [], []
+    if Lemma.QUICK_BROWSING in lemmas:
+        candidates.append(walk.same_leaves())
+    todo = [(0, *_all_pairs(query.grid.levels[0], partition.grid.levels[0]))]
+    while todo:
+        depth, query_cells, cells = todo.pop()
+        if len(cells) > max_frontier:
+            todo += [
+                (depth, query_cells[begin : begin + max_frontier], cells[begin : begin + max_frontier])
+                for begin in range(0, len(cells), max_frontier)
+            ]
+            continue
+        accepted, query_cells, cells = walk.filter_cells(depth, query_cells, cells)
+        matching += accepted
+        if depth + 1 < len(partition.grid.levels):
+            todo.append((depth + 1, *walk.children(depth, query_cells, cells)))
+        else:
+            accepted, candidate = walk.filter_leaves(query_cells, cells)
+            matching.append(accepted)
+            candidates.append(candidate)
+    return Blocks(*_concatenate(matching, partition.device), *_concatenate(candidates, partition.device))
+
+
+Pairs = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """One walk down both grids; the lemmas as masks."""
+
+    partition: Partition
+    query: QueryGrid
+    tau: float
+    slack: float
+    lemmas: frozenset[Lemma]
+    stats: SearchStats
+
+    def filter_cells(
+        self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor
+    ) -> tuple[list[Pairs], torch.Tensor, torch.Tensor]:
+        """Apply L6, then L4, to pairs of one level; L6's pairs come back as (query value, leaf) pairs."""
+        query_level, level = self.query.grid.levels[depth], self.partition.grid.levels[depth]
+        self.stats.cell_pairs += len(cells)
+        accepted: list[Pairs] = []
+        if Lemma.CELL_CELL_MATCHING in self.lemmas:
+            # The largest coordinate of the query cell stands for the smallest of its regions RQR (intersection over its vectors).
+            whole = (query_level.upper[query_cells] + level.upper[cells] <= self.tau - self.slack).any(1)
+            if bool(whole.any()):
+                accepted.append(self._all_below(depth, query_cells[whole], cells[whole]))
+                query_cells, cells = query_cells[~whole], cells[~whole]
+        if Lemma.CELL_CELL_FILTERING in self.lemmas:
+            reach = self.tau + self.slack
+            near = (level.lower[cells] <= query_level.upper[query_cells] + reach).all(1)
+            near &= (level.upper[cells] >= query_level.lower[query_cells] - reach).all(1)
+            query_cells, cells = query_cells[near], cells[near]
+        return accepted, query_cells, cells
+
+    def children(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> Pairs:
+        """Pair every child of the query cell with every child of the cell."""
+        return _products(self.query.grid.levels[depth], query_cells, self.partition.grid.levels[depth], cells)
+
+    def filter_leaves(self, query_cells: torch.Tensor, cells: torch.Tensor) -> tuple[Pairs, Pairs]:
+        """Apply L5, then L3, for each query value of the leaf pairs that are left."""
+        query_leaves, leaves = self.query.grid.leaves, self.partition.grid.leaves
+        if Lemma.QUICK_BROWSING in self.lemmas:
+            fresh = query_leaves.codes[query_cells] != leaves.codes[cells]
+            query_cells, cells = query_cells[fresh], cells[fresh]
+        owner, member = expand_ranges(query_leaves.first[query_cells], query_leaves.count[query_cells])
+        values, cells = self.query.order[member], cells[owner]
+        self.stats.value_cell_pairs += len(cells)
+        whole = torch.zeros(len(cells), dtype=torch.bool, device=cells.device)
+        keep = ~whole
+        if Lemma.VECTOR_CELL_MATCHING in self.lemmas:
+            whole = (self.query.mapped[values] + leaves.upper[cells] <= self.tau - self.slack).any(1)
+            keep = ~whole
+        if Lemma.VECTOR_CELL_FILTERING in self.lemmas:
+            reach = self.tau + self.slack
+            keep &= (leaves.lower[cells] <= self.query.mapped[values] + reach).all(1)
+            keep &= (leaves.upper[cells] >= self.query.mapped[values] - reach).all(1)
+        return (values[whole], cells[whole]), (values[keep], cells[keep])
+
+    def same_leaves(self) -> Pairs:
+        """Quick browsing: pair each query leaf with the index leaf of the same code, if there is one."""
+        query_leaves, leaves = self.query.grid.leaves, self.partition.grid.leaves
+        place = torch.searchsorted(leaves.codes, query_leaves.codes).clamp(max=len(leaves) - 1)
+        query_cells = torch.nonzero(leaves.codes[place] == query_leaves.codes)[:, 0]
+        owner, member = expand_ranges(query_leaves.first[query_cells], query_leaves.count[query_cells])
+        return self.query.order[member], place[query_cells][owner]
+
+    def _all_below(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> Pairs:
+        """Pair every query value below the query cells with every leaf below the cells."""
+        for level in range(depth, len(self.partition.grid.levels) - 1):
+            query_cells, cells = self.children(level, query_cells, cells)
+        query_leaves, leaves = self.query.grid.leaves, self.partition.grid.leaves
+        if Lemma.QUICK_BROWSING in self.lemmas:
+            # Those pairs are candidates already, and a pair must not be in both lists.
+            fresh = query_leaves.codes[query_cells] != leaves.codes[cells]
+            query_cells, cells = query_cells[fresh], cells[fresh]
+        owner, member = expand_ranges(query_leaves.first[query_cells], query_leaves.count[query_cells])
+        return self.query.order[member], cells[owner]
+
+
+def _all_pairs(query_level: Level, level: Level) -> Pairs:
+    n, m = len(query_level), len(level)
+    device = level.codes.device
+    return torch.arange(n, device=device).repeat_interleave(m), torch.arange(m, device=device).repeat(n)
+
+
+def _products(query_level: Level, query_cells: torch.Tensor, level: Level, cells: torch.Tensor) -> Pairs:
+    """Pair the children of both sides of every pair."""
+    n_children = level.count[cells]
+    owner, place = expand_ranges(torch.zeros_like(n_children), query_level.count[query_cells] * n_children)
+    query_child = query_level.first[query_cells][owner] + torch.div(place, n_children[owner], rounding_mode="floor")
+    return query_child, level.first[cells][owner] + place % n_children[owner]
+
+
+def _concatenate(pairs: list[Pairs], device: torch.device) -> Pairs:
+    if not pairs:
+        nothing = torch.zeros(0, dtype=torch.int64, device=device)
+        return nothing, nothing
+    return torch.cat([left for left, _ in pairs]), torch.cat([right for _, right in pairs])

@@ -1,0 +1,82 @@
+"""Brute force in float64: what the right answer is.
+
+Every query value is compared with every stored value by the defining distance, and columns are counted from the plain definition. It shares
+the distance with the fast search and nothing else: no grid, no pivots, no postings by cell. It is the public ``exact=True`` path and the judge in every test.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from pexeso.engine.arrays import expand_ranges
+from pexeso.engine.metrics import Metric
+from pexeso.engine.postings import Csr
+
+_ELEMENTS_AT_ONCE = 1 << 24
+
+
+def oracle_pairs(
+    query_vectors: torch.Tensor, vectors: torch.Tensor, tau: float, metric: Metric
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Give every pair within tau and its distance.
+
+    Parameters
+    ----------
+    query_vectors : float32 (n, d)
+    vectors : float32 (N, d)
+    tau : float
+        Inclusive.
+    metric : Metric
+
+    Returns
+    -------
+    query, value : int64 (p,)
+    distance : float64 (p,)
+        Ordered by query, then value. Zero vectors match nothing.
+    """
+    real_query = (query_vectors != 0).any(1)
+    real_value = (vectors != 0).any(1)
+    n_queries, dimensions = query_vectors.shape
+    rows = max(1, _ELEMENTS_AT_ONCE // max(1, n_queries * dimensions))
+    found = []
+    for begin in range(0, len(vectors), rows):
+        distance = metric.distances(query_vectors[:, None, :], vectors[None, begin : begin + rows, :])  # (n, rows)
+        match = (distance <= tau) & real_query[:, None] & real_value[None, begin : begin + rows]
+        query, value = torch.nonzero(match, as_tuple=True)
+        found.append((query, value + begin, distance[query, value]))
+    if not found:
+        nothing = torch.zeros(0, dtype=torch.int64, device=vectors.device)
+        return nothing, nothing, nothing.double()
+    query, value, distance = (torch.cat(part) for part in zip(*found, strict=True))
+    order = torch.argsort(query, stable=True)
+    return query[order], value[order], distance[order]
+
+
+def oracle_counts(
+    query: torch.Tensor, value: torch.Tensor, weights: torch.Tensor, column_values: Csr, n_values: int
+) -> torch.Tensor:
+    """Count from matching pairs, by the definition: for each column the weight of the query values with a match in it.
+
+    Parameters
+    ----------
+    query, value : int64 (p,)
+        Matching pairs, ordered by query.
+    weights : int64 (n,)
+    column_values : Csr
+        The values of each column.
+    n_values : int
+        N.
+
+    Returns
+    -------
+    int64 (C,)
+    """
+    owner, place = expand_ranges(column_values.offsets[:-1], column_values.sizes)
+    members = column_values.members[place].long()
+    counts = torch.zeros(len(column_values), dtype=torch.int64, device=weights.device)
+    for each in torch.unique(query).tolist():
+        hit = torch.zeros(n_values, dtype=torch.bool, device=weights.device)
+        hit[value[query == each]] = True
+        columns = torch.unique(owner[hit[members]])
+        counts[columns] += weights[each]
+    return counts
