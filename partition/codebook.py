@@ -1,0 +1,140 @@
+"""The regions of the vector space that a column's histogram counts: nearest centroid of a small codebook.
+
+A codebook of B centroids cuts the space into B regions, and one more holds what has no meaning (zero vectors, and
+values without a vector), so that such columns end up together instead of being spread over all partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partition.divergence import row_chunks
+from pexeso.errors import InputError
+
+MAX_CODES = 256
+"""Largest number of centroids of a codebook."""
+
+FIT_BATCH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """Centroids that cut the vector space into regions.
+
+    Attributes
+    ----------
+    centroids : ndarray, shape (B, dimensions), float32
+        B is at most 256, and 0 where nothing in the sample had a meaning.
+    """
+
+    centroids: np.ndarray
+
+    @property
+    def n_regions(self) -> int:
+        """Number of regions: one a centroid, and the last one for values without meaning."""
+        return len(self.centroids) + 1
+
+    @property
+    def no_meaning(self) -> int:
+        """The region of values without meaning."""
+        return len(self.centroids)
+
+
+def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0) -> Codebook:
+    """Fit a codebook by k-means on a sample of vectors.
+
+    The result depends on the set of vectors in the sample and on the seed, not on their order: vectors are made
+    distinct and sorted first, and k-means runs in one thread, because the order in which threads add up is not
+    repeatable.
+
+    Parameters
+    ----------
+    sample : ndarray, shape (n, dimensions), float32
+        Zero vectors are left out.
+    n_codes : int, default 256
+        Number of centroids, 1 to 256; fewer are fitted when the sample has fewer distinct vectors.
+    seed : int, default 0
+
+    Returns
+    -------
+    Codebook
+
+    Raises
+    ------
+    InputError
+        If the sample is no finite matrix or `n_codes` is out of range.
+
+    Examples
+    --------
+    >>> fit_codebook(np.array([[1, 0], [0, 1], [0, 0]], dtype=np.float32), n_codes=2).n_regions
+    3
+    """
+    if not 1 <= n_codes <= MAX_CODES:
+        raise InputError(f"n_codes must be a whole number from 1 to {MAX_CODES}. Got {n_codes!r}.")
+    sample = _checked(sample)
+    distinct = np.unique(sample[sample.any(axis=1)], axis=0)
+    if len(distinct) <= n_codes:
+        return Codebook(distinct)
+    # scikit-learn is imported here, because importing this package must stay cheap.
+    from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits
+
+    model = MiniBatchKMeans(n_clusters=n_codes, random_state=seed, batch_size=FIT_BATCH, n_init=1, max_iter=50)
+    with threadpool_limits(limits=1):
+        model.fit(distinct)
+    return Codebook(np.ascontiguousarray(model.cluster_centers_, dtype=np.float32))
+
+
+def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
+    """Region of every vector: its nearest centroid, the lowest number where two are equally near.
+
+    Memory beside the input and the result is that of one chunk of about a million products, whatever `n` is.
+
+    Parameters
+    ----------
+    vectors : ndarray, shape (n, dimensions), float32
+    codebook : Codebook
+
+    Returns
+    -------
+    ndarray, shape (n,), int32
+        In [0, codebook.no_meaning]; zero vectors get `codebook.no_meaning`.
+
+    Raises
+    ------
+    InputError
+        If the vectors are not finite or have another number of dimensions than the codebook.
+
+    Examples
+    --------
+    >>> codebook = Codebook(np.array([[1, 0], [0, 1]], dtype=np.float32))
+    >>> assign(np.array([[0.6, 0.8], [1, 0], [0, 0]], dtype=np.float32), codebook).tolist()
+    [1, 0, 2]
+    """
+    vectors, centroids = _checked(vectors), codebook.centroids
+    codes = np.full(len(vectors), codebook.no_meaning, dtype=np.int32)
+    if not len(centroids):
+        return codes
+    if vectors.shape[1] != centroids.shape[1]:
+        raise InputError(
+            f"Vectors must have the {centroids.shape[1]} dimensions of the codebook. Got {vectors.shape[1]}."
+        )
+    # |v - c|^2 = |v|^2 - 2 (v c - |c|^2 / 2): the nearest centroid is the one of the largest bracket.
+    half_norms = 0.5 * np.square(centroids).sum(axis=1)
+    for rows in row_chunks(len(vectors), max(centroids.shape)):
+        chunk = vectors[rows]
+        nearest = np.argmax(chunk @ centroids.T - half_norms, axis=1)
+        codes[rows] = np.where(chunk.any(axis=1), nearest, codebook.no_meaning)
+    return codes
+
+
+def _checked(vectors: np.ndarray) -> np.ndarray:
+    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise InputError(f"Vectors must be a matrix of shape (n, dimensions). Got shape {vectors.shape}.")
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise InputError(f"Every vector must be finite. Row {row} of {len(vectors)} is not.")
+    return vectors
