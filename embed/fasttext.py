@@ -1,0 +1,216 @@
+"""fastText models: trained on the lake itself, or read from a `.bin` file.
+
+Training needs no download and learns, from what stands together in a lake, which words and spellings are alike. The input table,
+the words and the centre are kept; the rest of a fastText model serves training only. Training is not repeatable to
+the bit, because the program's threads write to one table without locks; the trained model is therefore stored with the index.
+
+Source: Bojanowski, Grave, Joulin, Mikolov, "Enriching Word Vectors with Subword Information" (TACL 2017).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from embed.corpus import CorpusCounts, count_corpus
+from embed.subword import SubwordEmbedder, mean_word_vector
+from pexeso.errors import EmbedderError, InputError, MissingPackageError
+
+THREADS = 12
+"""Never below 11: with fewer threads the program leaves part of its table uninitialised (fastText issue 1061)."""
+
+MIN_BUCKETS, MAX_BUCKETS = 1 << 15, 1 << 21
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How a model is trained on a corpus.
+
+    Attributes
+    ----------
+    dimensions : int
+        Length of the vectors, 1 to 2,000.
+    min_n, max_n : int
+        Shortest and longest n-gram in characters.
+    learning_rate : float
+        First step size, above 0.
+    max_epochs, min_epochs : int
+        Passes over the corpus: as many as `token_budget` allows, between these two.
+    token_budget : int
+        Aim for tokens of the corpus times passes over it; bounds the time of training.
+    max_words : int
+        Most words that get a row of their own; the rarest beyond that are met through their n-grams alone.
+    negatives : int
+        Negative samples for each word in training.
+    centre : bool
+        Take the mean word vector away from each word.
+    """
+
+    dimensions: int = 100
+    min_n: int = 3
+    max_n: int = 6
+    learning_rate: float = 0.1
+    max_epochs: int = 10
+    min_epochs: int = 1
+    token_budget: int = 5_000_000
+    max_words: int = 500_000
+    negatives: int = 5
+    centre: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("dimensions", 1),
+            ("min_epochs", 1),
+            ("token_budget", 1),
+            ("max_words", 1),
+            ("negatives", 1),
+        ):
+            number = getattr(self, name)
+            if not isinstance(number, int) or number < least:
+                raise InputError(
+                    f"The training option {name} must be a whole number of at least {least}; got {number!r}."
+                )
+        if self.dimensions > 2000:
+            raise InputError(f"The training option dimensions must be at most 2000; got {self.dimensions}.")
+        if not 1 <= self.min_n <= self.max_n:
+            raise InputError(f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {self.min_n} and {self.max_n}.")
+        if self.max_epochs < self.min_epochs:
+            raise InputError(f"max_epochs must be at least min_epochs; got {self.max_epochs} and {self.min_epochs}.")
+        if not 0 < self.learning_rate <= 1:
+            raise InputError(f"The training option learning_rate must lie in (0, 1]; got {self.learning_rate!r}.")
+
+    def epochs(self, counts: CorpusCounts) -> int:
+        """Return the passes over a corpus that the token budget allows."""
+        return int(np.clip(self.token_budget // max(counts.n_tokens, 1), self.min_epochs, self.max_epochs))
+
+    def buckets(self, counts: CorpusCounts) -> int:
+        """Return the number of n-gram rows: a power of two, about eight for each distinct word of the corpus."""
+        wanted = 1 << (8 * max(counts.n_words, 1) - 1).bit_length()
+        return int(np.clip(wanted, MIN_BUCKETS, MAX_BUCKETS))
+
+
+def train(corpus: str | Path, options: TrainingOptions | None = None) -> SubwordEmbedder:
+    """Train a model on a corpus; see :func:`embed.corpus.write_corpus` for how to write one.
+
+    Parameters
+    ----------
+    corpus : path
+        UTF-8 text, one line for each value or for a few values that belong together.
+    options : TrainingOptions, optional
+
+    Returns
+    -------
+    SubwordEmbedder
+        Of kind ``"fasttext"``.
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If the corpus cannot be read or has no words in it.
+    pexeso.errors.MissingPackageError
+        If the package `fasttext-numpy2` is not installed.
+
+    Notes
+    -----
+    Memory is twice ``4 * dimensions * (words + buckets)`` bytes in training, and as much once more when the table is taken over.
+    """
+    options = options or TrainingOptions()
+    fasttext = _fasttext()
+    counts = count_corpus(corpus)
+    if counts.n_tokens == 0:
+        raise EmbedderError(f"The corpus {corpus} has no words to train on.")
+    settings = {
+        "epoch": options.epochs(counts),
+        "bucket": options.buckets(counts),
+        "minCount": counts.least_count(options.max_words),
+        "dim": options.dimensions,
+        "minn": options.min_n,
+        "maxn": options.max_n,
+        "lr": options.learning_rate,
+        "neg": options.negatives,
+    }
+    try:
+        with _silence():
+            model = fasttext.train_unsupervised(
+                str(corpus), model="skipgram", loss="ns", thread=THREADS, verbose=0, **settings
+            )
+    except (RuntimeError, ValueError) as error:
+        raise EmbedderError(f"fastText could not be trained on {corpus}: {error}.") from error
+    return _take_over(model, options.centre, {"trained": True, **settings})
+
+
+def load_binary(path: str | Path, *, centre: bool = True) -> SubwordEmbedder:
+    """Read a fastText `.bin` file.
+
+    Parameters
+    ----------
+    path : path
+        A model saved by fastText, not quantised.
+    centre : bool
+        Take the mean word vector away from each word.
+
+    Returns
+    -------
+    SubwordEmbedder
+        Of kind ``"fasttext"``. Without centring a single word gets the direction of `get_word_vector`.
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If there is no such file, or it is not a fastText model with vectors.
+    pexeso.errors.MissingPackageError
+        If the package `fasttext-numpy2` is not installed.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise EmbedderError(f"There is no fastText model at {path}.")
+    fasttext = _fasttext()
+    try:
+        with _silence():
+            model = fasttext.load_model(str(path))
+    except (RuntimeError, ValueError, MemoryError) as error:
+        raise EmbedderError(f"{path} is not a fastText model (a .bin file saved by fastText).") from error
+    if model.is_quantized():
+        raise EmbedderError(
+            f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin file instead."
+        )
+    return _take_over(model, centre, {"trained": False})
+
+
+def _take_over(model: Any, centre: bool, notes: dict[str, Any]) -> SubwordEmbedder:
+    """Keep the input table, the words and the centre of a fastText model."""
+    settings = model.f.getArgs()
+    min_n, max_n = (settings.minn, settings.maxn) if settings.maxn > 0 else (0, 0)
+    words = pa.array(model.get_words(on_unicode_error="replace"), pa.large_string())
+    rows = np.ascontiguousarray(model.get_input_matrix(), np.float32)
+    if not np.isfinite(rows).all():
+        raise EmbedderError("The fastText model has vectors that are not numbers; train it again.")
+    middle = np.zeros(rows.shape[1], np.float32)
+    if centre:
+        middle = mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
+    notes = {**notes, "centre": centre}
+    return SubwordEmbedder("fasttext", rows, words, middle, min_n=min_n, max_n=max_n, notes=notes)
+
+
+def _fasttext() -> ModuleType:
+    try:
+        import fasttext
+    except ImportError as error:
+        raise MissingPackageError(
+            "fastText models need the package fasttext-numpy2; install it with: pip install fasttext-numpy2"
+        ) from error
+    return fasttext
+
+
+@contextlib.contextmanager
+def _silence() -> Any:
+    """Keep what the fastText package prints from Python off the terminal; its C++ part is silent with verbose=0."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        yield

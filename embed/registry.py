@@ -1,0 +1,138 @@
+"""Make an embedder from a model string, or open one that was saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embed import stored
+from embed.protocol import Embedder
+from pexeso.errors import EmbedderError, InputError
+
+DEFAULT_DIMENSIONS = 100
+"""Of the models that are made here; a model that is read has dimensions of its own."""
+
+MODEL_FORMS = (
+    '"fasttext" (trained on the lake), "hashing" (no training), a path to a fastText .bin file, a path to word vectors '
+    '(.txt or .vec, also .gz), "sentence:NAME_OR_PATH", or a folder saved by an embedder'
+)
+_SENTENCE = "sentence:"
+_TEXT_SUFFIXES = (".txt", ".vec", ".txt.gz", ".vec.gz")
+
+
+def needs_corpus(model: str) -> bool:
+    """Tell whether a model string asks for training, so that a corpus must be written first."""
+    return model == "fasttext"
+
+
+def create_embedder(
+    model: str, *, corpus: str | Path | None = None, dimensions: int | None = None, seed: int = 0
+) -> Embedder:
+    """Make an embedder.
+
+    Parameters
+    ----------
+    model : str
+        One of the forms in `MODEL_FORMS`.
+    corpus : path, optional
+        Text to train on; needed for ``"fasttext"``, and for it alone.
+    dimensions : int, optional
+        Length of the vectors of ``"fasttext"`` (`DEFAULT_DIMENSIONS` if not given) and ``"hashing"``. For a model that is read it must be
+        the model's own or None.
+    seed : int
+        Seed of ``"hashing"``.
+
+    Returns
+    -------
+    Embedder
+
+    Raises
+    ------
+    pexeso.errors.InputError
+        If the string is none of the forms, or an argument does not suit it.
+    pexeso.errors.EmbedderError
+        If the model is missing or cannot be read.
+    pexeso.errors.MissingPackageError
+        If the model needs a package that is not installed.
+
+    Examples
+    --------
+    >>> create_embedder("hashing", dimensions=50).embed(["oslo", None]).shape
+    (2, 50)
+    """
+    if model == "hashing":
+        from embed import hashing
+
+        return hashing.create(DEFAULT_DIMENSIONS if dimensions is None else dimensions, seed=seed)
+    if model == "fasttext":
+        return _train(corpus, dimensions)
+    embedder = _read(model)
+    if dimensions is not None and dimensions != embedder.dimensions:
+        raise InputError(f"The model {model} has {embedder.dimensions} dimensions; got dimensions={dimensions}.")
+    return embedder
+
+
+def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
+    """Open an embedder that was saved; its arrays are mapped into memory, not read.
+
+    Parameters
+    ----------
+    folder : path
+        What `save` wrote.
+    verify : bool
+        Read everything, and compare each file and the fingerprint with what was written.
+
+    Returns
+    -------
+    Embedder
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If the folder is no model, is of another format version, or a file is missing, cut short or (with `verify`) changed.
+    """
+    model = stored.load(Path(folder), verify=verify)
+    embedder = _classes(model.kind).from_stored(model)
+    if verify and embedder.recompute_fingerprint() != model.fingerprint:
+        raise EmbedderError(
+            f"The model in {folder} does not have the fingerprint it was saved with; build the index again."
+        )
+    return embedder
+
+
+def _classes(kind: str) -> Any:
+    if kind in ("fasttext", "hashing", "glove"):
+        from embed.subword import SubwordEmbedder
+
+        return SubwordEmbedder
+    if kind == "sentence":
+        from embed.sentence import SentenceEmbedder
+
+        return SentenceEmbedder
+    raise EmbedderError(f"A model of kind {kind!r} is not known to this version.")
+
+
+def _train(corpus: str | Path | None, dimensions: int | None) -> Embedder:
+    if corpus is None:
+        raise InputError("The model 'fasttext' is trained; give the text to train on as corpus.")
+    from embed import fasttext
+
+    return fasttext.train(corpus, fasttext.TrainingOptions(dimensions=dimensions or DEFAULT_DIMENSIONS))
+
+
+def _read(model: str) -> Embedder:
+    if model.startswith(_SENTENCE) and len(model) > len(_SENTENCE):
+        from embed.sentence import load_sentence_model
+
+        return load_sentence_model(model.removeprefix(_SENTENCE))
+    if model.endswith(".bin"):
+        from embed.fasttext import load_binary
+
+        return load_binary(model)
+    if model.endswith(_TEXT_SUFFIXES):
+        from embed.glove import load_text
+
+        return load_text(model)
+    if (Path(model) / stored.DESCRIPTION).is_file():
+        return load_embedder(model)
+    raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")

@@ -1,0 +1,148 @@
+"""Sentence-transformer models: whole values read by a language model. An extra, slower by far, with a sense of meaning.
+
+The arithmetic of a transformer hangs a little on the shape of the batch. So that a value's vector does not hang on the values
+around it, each batch has the same number of rows, all with the same number of tokens, and is filled up with copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from embed import stored
+from embed.protocol import Values
+from embed.subword import normalise_rows, row_lengths
+from embed.words import as_strings
+from pexeso.errors import EmbedderError, MissingPackageError, OutputError
+
+ROWS_PER_BATCH = 32
+_MODEL_FOLDER = "model"
+
+
+class SentenceEmbedder:
+    """A sentence-transformers model as an embedder.
+
+    Parameters
+    ----------
+    model : sentence_transformers.SentenceTransformer
+    name : str
+        The name or path that it was loaded by; kept in the description, no part of the fingerprint.
+    """
+
+    kind = "sentence"
+
+    def __init__(self, model: Any, name: str, *, fingerprint: str | None = None) -> None:
+        self._model = model
+        self._name = name
+        self._fingerprint = fingerprint
+        self._dimensions = len(self._encode(["x"])[0])
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._dimensions
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the weights, the tokens and the longest input; computed once, in a pass over the weights."""
+        if self._fingerprint is None:
+            self._fingerprint = _fingerprint(self._model)
+        return self._fingerprint
+
+    def embed(self, values: Values) -> np.ndarray:
+        """Embed values; see :meth:`embed.protocol.Embedder.embed`. Equal values are read once a call."""
+        encoded = pc.utf8_trim_whitespace(as_strings(values)).dictionary_encode()
+        distinct = encoded.dictionary.to_pylist()
+        vectors = np.zeros((len(distinct), self.dimensions), np.float32)
+        for positions in self._batches(distinct):
+            rows = self._encode([distinct[position] for position in positions]).astype(np.float64)
+            vectors[positions] = normalise_rows(rows, row_lengths(rows)).astype(np.float32)
+        return vectors[encoded.indices.to_numpy()]
+
+    def save(self, folder: str | Path) -> None:
+        """Write `embedder.json` and the model's own files (safetensors and JSON); needs a new or empty folder."""
+        folder = Path(folder)
+        stored.prepare_folder(folder)
+        try:
+            self._model.save(str(folder / _MODEL_FOLDER))
+            stored.write_description(folder, self.kind, {"name": self._name}, self.fingerprint)
+        except OSError as error:
+            raise OutputError(f"The model cannot be written to {folder}: {error.strerror or error}.") from error
+
+    @classmethod
+    def from_stored(cls, model: stored.StoredModel) -> SentenceEmbedder:
+        """Make the embedder from what `embed.stored.load` found in a folder."""
+        loaded = _load_model(str(model.folder / _MODEL_FOLDER))
+        return cls(loaded, model.option("name", str), fingerprint=model.fingerprint)
+
+    def recompute_fingerprint(self) -> str:
+        """Return the fingerprint of the model as it is in memory."""
+        return _fingerprint(self._model)
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        """Read up to `ROWS_PER_BATCH` texts as one full batch."""
+        full = texts + [texts[-1]] * (ROWS_PER_BATCH - len(texts))
+        rows = self._model.encode(full, batch_size=ROWS_PER_BATCH, convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(rows, np.float32)[: len(texts)]
+
+    def _batches(self, texts: list[str]) -> Iterator[np.ndarray]:
+        """Cut the texts that are not empty into batches of equal numbers of tokens."""
+        lengths = np.array([len(tokens) for tokens in self._model.tokenizer(texts)["input_ids"]] if texts else [])
+        filled = np.array([text != "" for text in texts], bool)
+        for length in np.unique(lengths[filled]):
+            positions = np.flatnonzero(filled & (lengths == length))
+            for start in range(0, len(positions), ROWS_PER_BATCH):
+                yield positions[start : start + ROWS_PER_BATCH]
+
+
+def load_sentence_model(name: str) -> SentenceEmbedder:
+    """Load a sentence-transformers model by name or path.
+
+    Parameters
+    ----------
+    name : str
+        A folder, or a name that the package can find.
+
+    Returns
+    -------
+    SentenceEmbedder
+
+    Raises
+    ------
+    pexeso.errors.MissingPackageError
+        If sentence-transformers is not installed.
+    pexeso.errors.EmbedderError
+        If the model cannot be loaded.
+    """
+    return SentenceEmbedder(_load_model(name), name)
+
+
+def _load_model(name: str) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingPackageError(
+            "Sentence models need the package sentence-transformers; install it with: pip install 'pexeso[sentence]'"
+        ) from error
+    try:
+        model = SentenceTransformer(name)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise EmbedderError(f"The sentence model {name!r} cannot be loaded; give a folder or a known name.") from error
+    return model.eval()
+
+
+def _fingerprint(model: Any) -> str:
+    import torch
+
+    state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    parts = {name: tensor.reshape(-1).view(torch.uint8).numpy() for name, tensor in state.items()}
+    shapes = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in state.items()}
+    tokens = sorted(model.tokenizer.get_vocab().items())
+    vocabulary = blake2b(repr(tokens).encode(), digest_size=32).hexdigest()
+    options = {"max_seq_length": model.max_seq_length, "vocabulary": vocabulary, "shapes": shapes}
+    return stored.fingerprint("sentence", options, parts)

@@ -1,0 +1,337 @@
+"""Embed values with a table of word rows and n-gram rows: the arithmetic shared by fastText, hashing and GloVe.
+
+The vector of a word is the mean of the rows it has (its own row, if it is in the vocabulary, and one row for each of its
+character n-grams) minus the centre, brought to length 1. The vector of a value is the mean of its words' vectors, brought
+to length 1.
+
+Why the centre: vectors trained on a small corpus share one long common component, so that every two words look alike. Taking the
+mean word vector away leaves what tells words apart. A word whose mean *is* the centre keeps nothing, and a value with only
+such words gets zeros, just like a value of which nothing is known; the same happens when the words of a value cancel out.
+
+Equal values get equal bits, whatever batch they are in and however many threads run: each sum runs over one word's or value's
+own rows in a fixed order, words of a value are summed in alphabetical order, and float64 is rounded to float32 once, at
+the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from embed import stored
+from embed.ngrams import count_ngrams, hash_ngrams
+from embed.protocol import Values
+from embed.vocabulary import Vocabulary
+from embed.words import as_strings, split_words
+from pexeso.errors import EmbedderError
+
+WORKING_BYTES = 128 << 20
+"""Aim for the scratch memory of one call to `embed`, on top of the table and the answer."""
+
+_BYTES_PER_NGRAM = 64
+"""Scratch memory for one n-gram: hashing table and mask, its id as int64, and slack."""
+
+_VANISHED = 1e-6
+"""Below this length, compared with the length of what was summed, a vector is rounding noise and becomes zero."""
+
+
+class SubwordEmbedder:
+    """An embedder that averages rows of a table. Made by the modules `fasttext`, `hashing` and `glove`.
+
+    Parameters
+    ----------
+    kind : str
+        ``"fasttext"``, ``"hashing"`` or ``"glove"``.
+    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
+        First the rows of the v words of the vocabulary, then those of the n-gram buckets. May be memory-mapped.
+    words : pyarrow.LargeStringArray of length v
+        The vocabulary.
+    centre : numpy.ndarray of shape (dimensions,), float32
+        Taken away from each word's mean; zeros to take nothing away.
+    min_n, max_n : int
+        Shortest and longest n-gram, in characters; ``max_n = 0`` means that only whole words count.
+    notes : mapping of str to int, float, str or bool, optional
+        How the model was made. Part of the fingerprint.
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If the arrays do not fit together.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        rows: np.ndarray,
+        words: pa.LargeStringArray,
+        centre: np.ndarray,
+        *,
+        min_n: int,
+        max_n: int,
+        notes: dict[str, Any] | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        _check_arrays(kind, rows, words, centre, min_n, max_n)
+        self._kind = kind
+        self._rows = rows
+        self._centre = centre
+        self._vocabulary = Vocabulary(words)
+        self._min_n, self._max_n = min_n, max_n
+        self._notes = dict(notes or {})
+        self._fingerprint = fingerprint
+
+    @property
+    def kind(self) -> str:
+        """The sort of model."""
+        return self._kind
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._rows.shape[1]
+
+    @property
+    def options(self) -> MappingProxyType[str, Any]:
+        """The n-gram lengths and how the model was made, as saved in `embedder.json`."""
+        return MappingProxyType({"min_n": self._min_n, "max_n": self._max_n, "notes": self._notes})
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of kind, options and arrays; computed once, in a pass over the table."""
+        if self._fingerprint is None:
+            self._fingerprint = self.recompute_fingerprint()
+        return self._fingerprint
+
+    def embed(self, values: Values) -> np.ndarray:
+        """Embed values; see :meth:`embed.protocol.Embedder.embed`.
+
+        Besides the table and the answer this uses about `WORKING_BYTES` of memory, or what the longest single
+        value needs if that is more.
+        """
+        strings = as_strings(values)
+        result = np.zeros((len(strings), self.dimensions), np.float32)
+        # A row of float64 for each word, and the row of float64 of a value, which has one word or more.
+        cost = 16 * self.dimensions
+        pieces = _upper_bound_of_words(strings)
+        for start, stop in bounded_chunks(pieces * cost, WORKING_BYTES):
+            result[start:stop] = self._embed_chunk(strings.slice(start, stop - start))
+        return result
+
+    def save(self, folder: str | Path) -> None:
+        """Write `embedder.json`, the arrays as .npy files and the words as an Arrow file; needs a new or empty folder."""
+        stored.save(Path(folder), self._kind, dict(self.options), self.fingerprint, self._arrays())
+
+    @classmethod
+    def from_stored(cls, model: stored.StoredModel) -> SubwordEmbedder:
+        """Make the embedder from what `embed.stored.load` found in a folder."""
+        return cls(
+            model.kind,
+            model.array("rows", np.float32, 2),
+            model.words("words"),
+            model.array("centre", np.float32, 1),
+            min_n=model.option("min_n", int),
+            max_n=model.option("max_n", int),
+            notes=model.option("notes", dict),
+            fingerprint=model.fingerprint,
+        )
+
+    def recompute_fingerprint(self) -> str:
+        """Return the fingerprint of the arrays as they are, reading all of them."""
+        return stored.fingerprint(self._kind, dict(self.options), self._arrays())
+
+    def word_means(self, words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the plain mean of each word's rows, before centring: what fastText calls the word vector.
+
+        Parameters
+        ----------
+        words : pyarrow.LargeStringArray of length u, without nulls
+
+        Returns
+        -------
+        means : numpy.ndarray of shape (u, dimensions), float32
+        known : numpy.ndarray of shape (u,), bool
+            False where a word has no row at all; its mean is zero.
+        """
+        found = self._vocabulary.find(words)
+        counts = count_ngrams(words, self._min_n, self._max_n) + (found >= 0)
+        means = np.empty((len(words), self.dimensions), np.float32)
+        for start, stop in bounded_chunks(counts * _BYTES_PER_NGRAM, WORKING_BYTES):
+            ids, offsets = self._row_ids(words.slice(start, stop - start), found[start:stop])
+            means[start:stop] = average_rows(self._table, ids, offsets)
+        return means, counts > 0
+
+    def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
+        return {"rows": self._rows, "centre": self._centre, "words": self._vocabulary.words}
+
+    @property
+    def _table(self) -> torch.Tensor:
+        return torch.from_numpy(self._rows)
+
+    def _row_ids(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of each word, its own first, then its n-grams, and where each word's begin."""
+        hashes, starts = hash_ngrams(words, self._min_n, self._max_n)
+        buckets = len(self._rows) - len(self._vocabulary)
+        ngram_ids = len(self._vocabulary) + (hashes % np.uint32(buckets)).astype(np.int64) if buckets else starts[:0]
+        known = np.flatnonzero(found >= 0)
+        ids = np.insert(ngram_ids, starts[known], found[known]) if len(known) else ngram_ids
+        own_before = np.append(0, np.cumsum(found >= 0))
+        return ids, starts + own_before
+
+    def _embed_chunk(self, values: pa.LargeStringArray) -> np.ndarray:
+        index = split_words(values)
+        if len(index.words) == 0:
+            return np.zeros((len(values), self.dimensions), np.float32)
+        units = self._unit_words(index.words)
+        sums = sum_rows(units, index.word_ids, index.offsets)
+        return normalise_rows(sums, np.diff(index.offsets)).astype(np.float32)
+
+    def _unit_words(self, words: pa.LargeStringArray) -> np.ndarray:
+        """Return centred words of length 1, or zeros; (u, dimensions) float64."""
+        means, known = self.word_means(words)
+        scale = row_lengths(means)
+        centred = means.astype(np.float64) - self._centre
+        centred[~known] = 0.0
+        return normalise_rows(centred, scale)
+
+
+def _check_arrays(
+    kind: str, rows: np.ndarray, words: pa.LargeStringArray, centre: np.ndarray, min_n: int, max_n: int
+) -> None:
+    if rows.ndim != 2 or rows.dtype != np.float32 or rows.shape[1] == 0:
+        raise EmbedderError(
+            f"The table of a {kind} model must be float32 of shape (rows, dimensions); got {rows.shape}."
+        )
+    if centre.shape != (rows.shape[1],):
+        raise EmbedderError(
+            f"The centre of a {kind} model has {centre.size} numbers and its rows have {rows.shape[1]}."
+        )
+    if len(rows) < len(words):
+        raise EmbedderError(f"A {kind} model has {len(words):,} words and only {len(rows):,} rows.")
+    if max_n > 0 and (min_n < 1 or len(rows) == len(words)):
+        raise EmbedderError(f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them.")
+
+
+def _upper_bound_of_words(strings: pa.LargeStringArray) -> np.ndarray:
+    """Return at least the number of words of each value, and at least 1: half its bytes, as words are parted by a space.
+
+    Counting words exactly would mean to split all values before the first chunk.
+    """
+    offsets = np.frombuffer(strings.buffers()[1], np.int64)[strings.offset : strings.offset + len(strings) + 1]
+    return np.diff(offsets) // 2 + 1
+
+
+def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
+    """Cut 0..n into consecutive ranges whose costs add up to at most the budget, or that hold one item.
+
+    Parameters
+    ----------
+    costs : numpy.ndarray of shape (n,), int64
+    budget : int
+
+    Yields
+    ------
+    (int, int)
+        Start and stop of each range.
+
+    Examples
+    --------
+    >>> list(bounded_chunks(np.array([3, 3, 9, 1]), 6))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.cumsum(costs)
+    start = 0
+    while start < len(costs):
+        spent = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, spent + budget, side="right")), start + 1)
+        yield start, stop
+        start = stop
+
+
+def average_rows(table: torch.Tensor, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Average the rows of each bag; an empty bag gives zeros.
+
+    Parameters
+    ----------
+    table : torch.Tensor of shape (rows, dimensions), float32
+    ids : numpy.ndarray, int64
+    offsets : numpy.ndarray of shape (bags + 1,), int64
+        Bag i holds ``ids[offsets[i]:offsets[i + 1]]``.
+
+    Returns
+    -------
+    numpy.ndarray of shape (bags, dimensions), float32
+    """
+    return _bags(table, ids, offsets, "mean")
+
+
+def sum_rows(table: np.ndarray, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Add up the rows of each bag in the order of its ids; (bags, dimensions) of the table's type."""
+    return _bags(torch.from_numpy(table), ids, offsets, "sum")
+
+
+def _bags(table: torch.Tensor, ids: np.ndarray, offsets: np.ndarray, mode: str) -> np.ndarray:
+    with torch.inference_mode():
+        bags = torch.nn.functional.embedding_bag(
+            torch.from_numpy(ids), table, torch.from_numpy(offsets), mode=mode, include_last_offset=True
+        )
+    return bags.numpy()
+
+
+def row_lengths(vectors: np.ndarray) -> np.ndarray:
+    """Return the Euclidean length of each row, in float64: (n,)."""
+    return np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
+
+
+def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Bring each row to length 1, or to zeros where it is no more than rounding noise of sums of the given scale.
+
+    Parameters
+    ----------
+    vectors : numpy.ndarray of shape (n, dimensions), float64
+        Overwritten.
+    scale : numpy.ndarray of shape (n,)
+        Length of what the row was computed from.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n, dimensions), float64
+    """
+    lengths = row_lengths(vectors)
+    gone = lengths <= _VANISHED * scale
+    lengths[gone] = 1.0
+    vectors /= lengths[:, np.newaxis]
+    vectors[gone] = 0.0
+    return vectors
+
+
+def mean_word_vector(
+    rows: np.ndarray, words: pa.LargeStringArray, *, min_n: int, max_n: int, chunk_words: int = 1 << 16
+) -> np.ndarray:
+    """Return the mean of the plain vectors of all words of a vocabulary: the centre.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
+    words : pyarrow.LargeStringArray of length v
+    min_n, max_n : int
+        Shortest and longest n-gram, in characters.
+    chunk_words : int
+        Words taken at a time.
+
+    Returns
+    -------
+    numpy.ndarray of shape (dimensions,), float32
+        Zeros for an empty vocabulary.
+    """
+    plain = SubwordEmbedder("centre", rows, words, np.zeros(rows.shape[1], np.float32), min_n=min_n, max_n=max_n)
+    total = np.zeros(rows.shape[1])
+    for start in range(0, len(words), chunk_words):
+        means, _ = plain.word_means(words.slice(start, chunk_words))
+        total += means.sum(axis=0, dtype=np.float64)
+    return (total / max(len(words), 1)).astype(np.float32)

@@ -1,0 +1,112 @@
+"""Find words in a fixed vocabulary, exactly and many at a time, without rebuilding a hash table for each batch."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from embed.words import string_buffers
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Vocabulary:
+    """The words that have a row of their own; word i has row i.
+
+    Finding is by binary search in sorted 64-bit hashes, and each hit is then compared with the word itself, so that
+    a chance collision cannot give a wrong row.
+
+    Parameters
+    ----------
+    words : pyarrow.LargeStringArray of length v, without nulls
+        Where a word stands twice, its first place counts.
+
+    Examples
+    --------
+    >>> Vocabulary(pa.array(["oslo", "rome"], pa.large_string())).find(pa.array(["rome", "bonn"], pa.large_string()))
+    array([ 1, -1])
+    """
+
+    def __init__(self, words: pa.LargeStringArray) -> None:
+        self.words = words
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def find(self, words: pa.LargeStringArray) -> np.ndarray:
+        """Return the row of each word, or -1 for a word that is not in the vocabulary.
+
+        Parameters
+        ----------
+        words : pyarrow.LargeStringArray of length u, without nulls
+
+        Returns
+        -------
+        numpy.ndarray of shape (u,), int64
+        """
+        if len(self) == 0 or len(words) == 0:
+            return np.full(len(words), -1, np.int64)
+        hashes, rows, collides = self._sorted_hashes
+        if collides:
+            return pc.fill_null(pc.index_in(words, value_set=self.words), -1).to_numpy().astype(np.int64)
+        wanted = hash_strings(words)
+        place = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
+        found = rows[place]
+        maybe = np.flatnonzero(hashes[place] == wanted)
+        same = pc.equal(self.words.take(pa.array(found[maybe])), words.take(pa.array(maybe)))
+        result = np.full(len(words), -1, np.int64)
+        hits = maybe[same.to_numpy(zero_copy_only=False)]
+        result[hits] = found[hits]
+        return result
+
+    @cached_property
+    def _sorted_hashes(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Hashes in ascending order, the row of each, and whether two rows share one."""
+        hashes = hash_strings(self.words)
+        rows = np.argsort(hashes, kind="stable")
+        hashes = hashes[rows]
+        return hashes, rows, bool((hashes[1:] == hashes[:-1]).any())
+
+
+def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
+    """Hash strings to 64 bits: a polynomial of their bytes, mixed.
+
+    Parameters
+    ----------
+    strings : pyarrow.LargeStringArray of length n, without nulls
+
+    Returns
+    -------
+    numpy.ndarray of shape (n,), uint64
+        The same on every machine.
+    """
+    text, offsets = string_buffers(strings)
+    text = text[offsets[0] : offsets[-1]]
+    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    hashes = np.zeros(len(strings), np.uint64)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        position = np.arange(len(text)) - np.repeat(starts, lengths)
+        powers = np.cumprod(np.full(int(lengths.max()), _MULTIPLIER, np.uint64))
+        terms = (text.astype(np.uint64) + np.uint64(1)) * powers[position]
+        hashes[filled] = np.add.reduceat(terms, starts[filled])
+    return mix(hashes ^ lengths.astype(np.uint64))
+
+
+def mix(hashes: np.ndarray) -> np.ndarray:
+    """Spread 64-bit numbers evenly, one to one (the finaliser of splitmix64, Steele, Lea and Flood, OOPSLA 2014).
+
+    Parameters
+    ----------
+    hashes : numpy.ndarray, uint64
+
+    Returns
+    -------
+    numpy.ndarray, uint64, of the same shape
+    """
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))

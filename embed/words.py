@@ -1,0 +1,117 @@
+"""From values to their words: the unique words of a batch, and which of them each value holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from embed.protocol import Values
+from pexeso.errors import InputError
+
+
+@dataclass(frozen=True)
+class WordIndex:
+    """The words of a batch of values, in compressed sparse row form.
+
+    Attributes
+    ----------
+    words : pyarrow.LargeStringArray of length u
+        The distinct words, in the order of their UTF-8 bytes.
+    offsets : numpy.ndarray of shape (n + 1,), int64
+        The words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``.
+    word_ids : numpy.ndarray, int64
+        Positions in ``words``, ascending within each value. A word that a value holds twice is listed twice.
+    """
+
+    words: pa.LargeStringArray
+    offsets: np.ndarray
+    word_ids: np.ndarray
+
+
+def as_strings(values: Values) -> pa.LargeStringArray:
+    """Return values as one Arrow array with 64-bit offsets and without nulls (null becomes the empty string).
+
+    Raises
+    ------
+    pexeso.errors.InputError
+        If the values are not strings.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not isinstance(values, pa.Array):
+        try:
+            values = pa.array(values, type=pa.large_string(), from_pandas=True)
+        except (pa.ArrowTypeError, pa.ArrowInvalid, TypeError) as error:
+            raise InputError(f"Values to embed must be strings or None; {error}") from error
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    if not (is_text or pa.types.is_string_view(values.type) or pa.types.is_null(values.type)):
+        raise InputError(f"Values to embed must be strings or None; got an Arrow array of {values.type}.")
+    return pc.fill_null(values.cast(pa.large_string()), "")
+
+
+def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the UTF-8 bytes of a string array without nulls, and where each string starts in them, without copying.
+
+    Returns
+    -------
+    text : numpy.ndarray of shape (number of bytes,), uint8
+    offsets : numpy.ndarray of shape (n + 1,), int64
+        String i is ``text[offsets[i]:offsets[i + 1]]``; the first offset need not be 0.
+    """
+    _, offset_buffer, text_buffer = strings.buffers()
+    if offset_buffer is None or len(strings) == 0:
+        return np.zeros(0, np.uint8), np.zeros(len(strings) + 1, np.int64)
+    offsets = np.frombuffer(offset_buffer, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+    text = np.zeros(0, np.uint8) if text_buffer is None else np.frombuffer(text_buffer, np.uint8)
+    return text, offsets
+
+
+def split_words(values: Values) -> WordIndex:
+    """Split values on white space and number their distinct words.
+
+    The order of the words within a value is forgotten: word ids are sorted, so that "marie curie" and "curie marie"
+    give the same row.
+
+    Parameters
+    ----------
+    values : pyarrow string array or sequence of strings
+        Null and blank values have no words.
+
+    Examples
+    --------
+    >>> index = split_words(["marie curie", None, "curie"])
+    >>> index.words.to_pylist(), index.offsets.tolist(), index.word_ids.tolist()
+    (['curie', 'marie'], [0, 2, 2, 3], [0, 1, 0])
+    """
+    lists = pc.utf8_split_whitespace(as_strings(values))
+    flat = lists.flatten()
+    starts = lists.offsets.to_numpy().astype(np.int64)
+    value_of_word = np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(starts))
+    # Leading and trailing white space leave empty pieces, which are no words.
+    is_word = pc.not_equal(flat, "").to_numpy(zero_copy_only=False)
+    encoded = flat.dictionary_encode()
+    unique = encoded.dictionary.cast(pa.large_string())
+    order = pc.sort_indices(unique)
+    rank = np.empty(len(unique), np.int64)
+    rank[order.to_numpy()] = np.arange(len(unique))
+    words = unique.take(order)
+    ids, value_of_word = rank[encoded.indices.to_numpy()][is_word], value_of_word[is_word]
+    if len(words) and words[0].as_py() == "":
+        words, ids = words.slice(1), ids - 1
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.bincount(value_of_word, minlength=len(lists)), out=offsets[1:])
+    return WordIndex(words, offsets, _sort_within_rows(ids, value_of_word, len(words)))
+
+
+def _sort_within_rows(ids: np.ndarray, rows: np.ndarray, n_ids: int) -> np.ndarray:
+    """Sort ids within each row; rows ascend already. One sort of (row, id) packed into an integer is the fastest way."""
+    if n_ids == 0:
+        return ids
+    packed = rows * n_ids + ids
+    packed.sort()
+    return packed % n_ids

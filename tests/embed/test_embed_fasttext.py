@@ -1,0 +1,134 @@
+"""Our vectors are those of the fasttext package; training is silent, and wrong input gives one sentence."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embed import fasttext, load_embedder
+from embed.corpus import CorpusCounts
+from embed.fasttext import TrainingOptions
+from embed.ngrams import hash_ngrams
+from pexeso.errors import EmbedderError, InputError, MissingPackageError
+
+PROBES = [
+    "marie", "curie", "marei", "a", "ab", "zürich", "zurich", "東京", "東京都", "naïve", "👩‍🔬", "a👍b", "ﬀ", "é", "e\u0301",
+    "</s>", "<", ">", "<>", "s", "quarterback" * 30, "x" * 300, "ß" * 100, "0", "12.5", "__label__x",
+]  # fmt: skip
+WORD = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=40)
+
+
+def upstream_units(model, words: list[str]) -> np.ndarray:
+    vectors = np.array([model.get_word_vector(word) for word in words], np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+def strings(words: list[str]) -> pa.LargeStringArray:
+    return pa.array(words, pa.large_string())
+
+
+def test_word_means_equal_the_word_vectors_of_fasttext(upstream, binary: Path) -> None:
+    words = sorted(set(PROBES) | set(upstream.get_words()))
+    ours, known = fasttext.load_binary(binary).word_means(strings(words))
+    theirs = np.array([upstream.get_word_vector(word) for word in words])
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(known, np.abs(theirs).max(axis=1) > 0)
+
+
+@given(words=st.lists(WORD, min_size=1, max_size=20))
+def test_uncentred_values_have_the_direction_of_fasttext(upstream, binary_embedder, words: list[str]) -> None:
+    np.testing.assert_allclose(binary_embedder.embed(words), upstream_units(upstream, words), rtol=0, atol=2e-6)
+
+
+@pytest.fixture(scope="module")
+def binary_embedder(binary: Path):
+    return fasttext.load_binary(binary, centre=False)
+
+
+@given(words=st.lists(WORD, min_size=1, max_size=20))
+def test_ngram_rows_and_their_order_equal_those_of_fasttext(upstream, words: list[str]) -> None:
+    hashes, offsets = hash_ngrams(strings(words), 3, 6)
+    vocabulary = upstream.get_words()
+    for word, start, stop in zip(words, offsets, offsets[1:], strict=False):
+        _, ids = upstream.get_subwords(word)
+        own = 1 if word in vocabulary else 0
+        assert (hashes[start:stop] % 1000 + len(vocabulary)).tolist() == ids[own:].tolist(), word
+
+
+def test_probe_ngrams_equal_those_of_fasttext(upstream) -> None:
+    hashes, offsets = hash_ngrams(strings(PROBES), 3, 6)
+    vocabulary = upstream.get_words()
+    for word, start, stop in zip(PROBES, offsets, offsets[1:], strict=False):
+        _, ids = upstream.get_subwords(word)
+        own = 1 if word in vocabulary else 0
+        assert (hashes[start:stop] % 1000 + len(vocabulary)).tolist() == ids[own:].tolist(), word
+
+
+def test_centring_takes_the_mean_word_away(upstream, binary: Path) -> None:
+    embedder = fasttext.load_binary(binary)
+    words = upstream.get_words()
+    vectors = np.array([upstream.get_word_vector(word) for word in words], np.float64)
+    centred = vectors - vectors.mean(axis=0)
+    expected = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    np.testing.assert_allclose(embedder.embed(words), expected, rtol=0, atol=1e-4)
+
+
+def test_a_trained_model_is_saved_and_opened_bit_by_bit(corpus: Path, tmp_path: Path, capfd) -> None:
+    embedder = fasttext.train(corpus, TrainingOptions(dimensions=16))
+    assert capfd.readouterr() == ("", ""), "training must not print"
+    embedder.save(tmp_path / "model")
+    opened = load_embedder(tmp_path / "model", verify=True)
+    values = ["marie curie", "marei", "oslo", "", None, "東京 paris"]
+    assert opened.embed(values).tobytes() == embedder.embed(values).tobytes()
+    assert (opened.kind, opened.dimensions, opened.fingerprint) == ("fasttext", 16, embedder.fingerprint)
+    assert not list((tmp_path / "model").glob("*.bin")), "a stored model must not need the fasttext package"
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.bin"
+    path.write_bytes(b"not a model at all")
+    with pytest.raises(EmbedderError, match=r"wrong\.bin is not a fastText model"):
+        fasttext.load_binary(path)
+    with pytest.raises(EmbedderError, match="There is no fastText model at"):
+        fasttext.load_binary(tmp_path / "absent.bin")
+
+
+def test_a_missing_package_is_named(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "fasttext", None)
+    with pytest.raises(MissingPackageError, match="pip install fasttext-numpy2"):
+        fasttext.train(corpus)
+
+
+def test_a_corpus_without_words_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n \n")
+    with pytest.raises(EmbedderError, match="has no words to train on"):
+        fasttext.train(tmp_path / "empty.txt")
+    with pytest.raises(EmbedderError, match="cannot be read: No such file"):
+        fasttext.train(tmp_path / "absent.txt")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"dimensions": 0}, "dimensions must be a whole number of at least 1; got 0"),
+        ({"dimensions": 5000}, "dimensions must be at most 2000"),
+        ({"min_n": 4, "max_n": 3}, "1 <= min_n <= max_n"),
+        ({"learning_rate": 0.0}, r"learning_rate must lie in \(0, 1\]"),
+        ({"max_epochs": 1, "min_epochs": 2}, "max_epochs must be at least min_epochs"),
+    ],
+)
+def test_wrong_options_are_refused(wrong: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TrainingOptions(**wrong)
+
+
+def test_size_of_the_model_and_passes_follow_the_corpus() -> None:
+    options = TrainingOptions(token_budget=1000, max_epochs=10)
+    small = CorpusCounts(1, 10, 10, np.array([0, 10]))
+    large = CorpusCounts(1, 10_000, 10**7, np.array([0, 10**7]))
+    assert (options.epochs(small), options.epochs(large)) == (10, 1)
+    assert (options.buckets(small), options.buckets(large)) == (1 << 15, 1 << 21)
