@@ -32,7 +32,9 @@ class Content:
     fingerprint: str
 
 
-def read_content(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Content:
+def read_content(
+    path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES, shown: str | None = None
+) -> Content:
     """Read one regular file whole, unpacking gzip (known by its first two bytes, not by its name).
 
     Parameters
@@ -42,13 +44,15 @@ def read_content(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_B
     max_bytes
         Limit on the size on disk and on the size after decompression; at least 1. Reading stops there, so that a small
         file which unpacks to a huge one costs no more memory than this.
+    shown
+        The file's name in messages; the path unless given.
 
     Raises
     ------
     TableReadError
         The file is missing, no regular file, unreadable, too large, or its gzip stream is damaged.
     """
-    shown = os.fspath(path)
+    shown = os.fspath(path) if shown is None else shown
     try:
         # Looked at before it is opened: opening a named pipe would wait for ever.
         if not stat.S_ISREG(os.stat(path).st_mode):

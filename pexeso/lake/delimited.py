@@ -28,9 +28,9 @@ It cannot be in a file, since text with NUL characters is refused.
 def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: int) -> Table:
     """Parse a delimited text; its first row that is not blank is the header.
 
-    Rows shorter than the header are padded with nulls. Longer ones are cut, or, where most rows at the start are longer,
-    the table gets further columns without names. A quotation mark that is never closed is read, together with all after
-    it, as a plain character. Every repair is a note. Blank lines are no rows.
+    Rows shorter than the header are padded with nulls. Longer ones are cut, or, where most rows at the start are
+    longer, the table gets further columns without names. From the line of a quotation mark that is never closed on,
+    quotation marks are plain characters. Every repair is a note. Blank lines are no rows.
 
     Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki cells.
 
@@ -159,7 +159,7 @@ def _collect(
 
 
 def _width(header: list[str], rows: list[list[str]]) -> int:
-    """Return the number of columns: the header's, or the usual one of the rows where most are longer than the header."""
+    """Return the number of columns: the header's, or the usual one of the longer rows where these are the majority."""
     longer = [len(row) for row in rows if len(row) > len(header)]
     return Counter(longer).most_common(1)[0][0] if 2 * len(longer) > len(rows) else len(header)
 

@@ -31,7 +31,7 @@ class Dialect:
 
 
 def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -> Dialect:
-    """Tell how the cells of a delimited text are separated and quoted.
+    r"""Tell how the cells of a delimited text are separated and quoted.
 
     A sample in which every row has the same number of cells under exactly one of the standard delimiters is taken at
     its word; so is one that is regular under the delimiter its extension speaks of, and one without any delimiter. All
@@ -49,7 +49,7 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
 
     Examples
     --------
-    >>> detect_dialect("name;city\\nAnn;Rome\\n").delimiter
+    >>> detect_dialect("name;city\nAnn;Rome\n").delimiter
     ';'
     """
     expected = DELIMITER_OF_EXTENSION.get(extension, ",")

@@ -15,15 +15,15 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-_CANDIDATES = (
-    "cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 iso8859_2 koi8_r cp437 cp850 mac_roman "
-    "cp932 euc_jp gb18030 big5 cp949"
-).split()
-
+_CANDIDATES = [
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859_2", "koi8_r"),
+    *("cp437", "cp850", "mac_roman"),
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
+]
 _MOST_LIKELY = "cp1252"
 _EVIDENCE_BYTES = 16 << 10
 _BLOCK_BYTES = 1 << 20
-_LINE_WITH_HIGH_BYTE = re.compile(rb"[^\n]{0,2048}[\x80-\xff][^\n]{0,2048}")
+_HALF_LINE_BYTES = 512
 _MULTI_BYTE_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
@@ -37,7 +37,7 @@ class Encoding:
 
 
 def detect_encoding(data: bytes) -> Encoding | None:
-    """Tell in which encoding a text is, None where the bytes are no text.
+    r"""Tell in which encoding a text is, None where the bytes are no text.
 
     A byte order mark decides. Without one, text that is UTF-8 throughout is UTF-8; text that is mostly UTF-8 (more
     multi-byte characters than stray bytes) is UTF-8 with replacement characters. Other text is guessed by
@@ -51,9 +51,9 @@ def detect_encoding(data: bytes) -> Encoding | None:
 
     Examples
     --------
-    >>> detect_encoding("name\\nJosé".encode()).name
+    >>> detect_encoding("name\nJosé".encode()).name
     'utf-8'
-    >>> detect_encoding("name\\nJosé".encode("cp1252")).note
+    >>> detect_encoding("name\nJosé".encode("cp1252")).note
     'not UTF-8: read as cp1252, a guess'
     """
     for mark, name in _MARKS:
@@ -97,18 +97,22 @@ def _wide_without_mark(data: bytes) -> Encoding | None:
 
 
 def _evidence(data: bytes) -> bytes:
+    """Return lines that hold non-ASCII bytes, cut to the surroundings of the first such byte where they are long."""
     lines: list[bytes] = []
-    n_bytes = 0
-    for found in _LINE_WITH_HIGH_BYTE.finditer(data):
-        lines.append(found.group())
+    n_bytes = end = 0
+    while n_bytes < _EVIDENCE_BYTES and (found := _HIGH_BYTE.search(data, end)):
+        position = found.start()
+        line_start = data.rfind(b"\n", max(end, position - _HALF_LINE_BYTES), position) + 1
+        start = line_start or max(end, position - _HALF_LINE_BYTES)
+        line_end = data.find(b"\n", position, position + _HALF_LINE_BYTES)
+        end = line_end if line_end >= 0 else position + _HALF_LINE_BYTES
+        lines.append(data[start:end])
         n_bytes += len(lines[-1])
-        if n_bytes >= _EVIDENCE_BYTES:
-            break
     return b"\n".join(lines)
 
 
 def _guess(evidence: bytes) -> str:
-    matches = from_bytes(evidence, cp_isolation=list(_CANDIDATES), enable_fallback=False)
+    matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)
     best = matches.best()
     if best is None:
         return _MOST_LIKELY

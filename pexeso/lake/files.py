@@ -29,6 +29,7 @@ INDEX_EXTENSION = ".pexeso"
 """Folders whose names end so are indexes."""
 
 _MANIFEST_NAME = "manifest.json"
+_MANIFEST_KEYS = {"format_version", "fingerprints", "partitions", "checksum"}
 _MAX_MANIFEST_BYTES = 64 << 20
 
 
@@ -209,4 +210,4 @@ def _is_index(folder: Path) -> bool:
         content = json.loads(manifest.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(content, dict) and str(content.get("format", "")).startswith("pexeso")
+    return isinstance(content, dict) and content.keys() >= _MANIFEST_KEYS

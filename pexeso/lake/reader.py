@@ -21,7 +21,7 @@ def read_table(
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
 ) -> Table:
-    """Read a table file: delimited text with sniffed encoding and dialect, Parquet, or JSON lines; text may be gzipped.
+    r"""Read a table file: delimited text of any encoding and dialect, Parquet, or JSON lines; text may be gzipped.
 
     The format is told by the extension; a file with another extension is Parquet where it starts like Parquet, else
     delimited text. Memory: about three times the size of the file's text, hence bounded by `max_bytes`.
@@ -49,25 +49,23 @@ def read_table(
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "cities.csv"
-    >>> _ = path.write_text("city;country\\nRome;Italy\\nOslo;\\n")
+    >>> _ = path.write_text("city;country\nRome;Italy\nOslo;\n")
     >>> table = read_table(path)
     >>> table.names, table.columns[1].to_pylist(), table.delimiter
     (['city', 'country'], ['Italy', None], ';')
     """
-    return parse_table(
-        path, read_content(path, max_bytes=max_bytes), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
-    )
+    content = read_content(path, max_bytes=max_bytes)
+    return parse_table(os.fspath(path), content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
 
 
 def parse_table(
-    path: str | os.PathLike[str],
+    shown: str,
     content: Content,
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
 ) -> Table:
-    """Make a table of a file's content; `path` gives the format and the name in messages. See `read_table`."""
-    shown = os.fspath(path)
+    """Make a table of a file's content; `shown`, its name, gives the format and stands in messages. See `read_table`."""
     try:
         return _parse(shown, content.data, max_bytes, max_cell_bytes)
     except MemoryError as error:

@@ -1,0 +1,83 @@
+"""How a column of a table is named: by its name where that is unambiguous, else by its position."""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from pexeso.errors import ColumnNotFoundError
+
+_POSITION = re.compile(r"#[0-9]+", re.ASCII)
+_MAX_NAMES_SHOWN = 20
+
+
+def label_columns(names: Sequence[str]) -> list[str]:
+    """Return a unique label for each column.
+
+    The label is the column's name where that is unique, not empty and not like ``#3``, else ``#`` and its 0-based position.
+
+    Examples
+    --------
+    >>> label_columns(["city", "", "year", "year", "#9"])
+    ['city', '#1', '#2', '#3', '#4']
+    """
+    counts = Counter(names)
+    return [
+        name if name and counts[name] == 1 and not _POSITION.fullmatch(name) else f"#{position}"
+        for position, name in enumerate(names)
+    ]
+
+
+def find_column(names: Sequence[str], spec: str) -> int:
+    """Return the 0-based position of the column that `spec` means.
+
+    Parameters
+    ----------
+    names
+        The header of the table.
+    spec
+        A name of the header, exactly as it stands there, or ``#`` and a 0-based position.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        No column has the name or the position, or several columns have the name.
+
+    Examples
+    --------
+    >>> find_column(["city", "year"], "year"), find_column(["city", ""], "#1")
+    (1, 1)
+    """
+    if _POSITION.fullmatch(spec):
+        return _at_position(names, spec)
+    positions = [position for position, name in enumerate(names) if name == spec]
+    if len(positions) == 1:
+        return positions[0]
+    if not positions:
+        raise ColumnNotFoundError(f"There is no column {spec!r}{_hint(names, spec)}. {_names_shown(names)}")
+    listed = ", ".join(f"#{position}" for position in positions)
+    if not spec:
+        raise ColumnNotFoundError(f"An empty name stands for no single column; columns without a name: {listed}.")
+    raise ColumnNotFoundError(f"{len(positions)} columns are named {spec!r}; choose one by its position: {listed}.")
+
+
+def _at_position(names: Sequence[str], spec: str) -> int:
+    digits = spec[1:].lstrip("0") or "0"
+    # Compared by length first: a number of many thousand digits cannot be converted.
+    if len(digits) > 9 or int(digits) >= len(names):
+        allowed = f"#0 to #{len(names) - 1}" if names else "none"
+        raise ColumnNotFoundError(f"There is no column {spec[:20]}; positions count from 0, here {allowed}.")
+    return int(digits)
+
+
+def _hint(names: Sequence[str], spec: str) -> str:
+    by_lower_case = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(spec.lower(), by_lower_case, n=3)
+    return f" (did you mean {' or '.join(repr(by_lower_case[name]) for name in close)}?)" if close else ""
+
+
+def _names_shown(names: Sequence[str]) -> str:
+    labels = label_columns(names)
+    shown = ", ".join(repr(label) for label in labels[:_MAX_NAMES_SHOWN])
+    n_more = len(labels) - _MAX_NAMES_SHOWN
+    return f"The columns are {shown}{f' and {n_more:,} more' if n_more > 0 else ''}."

@@ -1,0 +1,121 @@
+"""What kind of values a column holds: text, dates, numbers or nothing."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.lake.dates import canonical_dates
+
+ColumnKind = Literal["text", "date", "number", "empty"]
+
+MIN_DATE_FRACTION = 0.5
+"""A column is one of dates where more than this fraction of its values are."""
+
+_NUMBER = (
+    r"^\(?[+\-−–]?\s?(?:\p{Sc}|us\$|usd|eur|gbp)?\s?[+\-−–]?"
+    r"(?:[0-9]{1,3}(?:[,.'’_\x{a0}\x{2009}\x{202f} ][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
+    r"(?:e[+\-]?[0-9]+)?\s?(?:%|‰|\p{Sc}|usd|eur|gbp)?\)?$"
+)
+"""Numbers with signs, thousands separators, currency signs, percents, exponents, accountants' brackets; lower case."""
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """Facts about one column.
+
+    Attributes
+    ----------
+    kind
+        ``number`` where more than the asked fraction of the values are numbers, ``date`` where more than half are
+        dates, ``empty`` where there are no values, else ``text``.
+    n_rows, n_missing
+        Cells, and those of them that are null or only white space.
+    n_distinct
+        Different values, white space around them ignored.
+    n_numbers, n_dates
+        Cells that are numbers or dates; dates are not counted (0) in columns of numbers.
+    median_tokens
+        Median over the values, with repeats, of the number of words between white space; 0 where there are none.
+    """
+
+    kind: ColumnKind
+    n_rows: int
+    n_missing: int
+    n_distinct: int
+    n_numbers: int
+    n_dates: int
+    median_tokens: float
+
+    @property
+    def n_values(self) -> int:
+        """Cells that hold something."""
+        return self.n_rows - self.n_missing
+
+
+def distinct_values(values: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
+    """Return the distinct values, white space around them removed, and how often each occurs.
+
+    Parameters
+    ----------
+    values
+        Length n, nulls allowed.
+
+    Returns
+    -------
+    distinct, counts
+        In order of first appearance; counts are int64. Nulls and values of white space alone are left out.
+    """
+    found = pc.utf8_trim_whitespace(values).value_counts()
+    distinct, counts = found.field("values"), found.field("counts")
+    kept = pc.fill_null(pc.greater(pc.binary_length(distinct), 0), False)
+    return distinct.filter(kept), counts.filter(kept).to_numpy()
+
+
+def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) -> ColumnProfile:
+    """Profile one column.
+
+    Parameters
+    ----------
+    values
+        The cells, null where empty.
+    max_number_fraction
+        In [0, 1]; a column with more numbers among its values is of kind ``number``.
+
+    Examples
+    --------
+    >>> profile_column(pa.array(["Oslo", " Oslo", None, "Den Haag"])).n_distinct
+    2
+    >>> profile_column(pa.array(["$1,200", "7.5 %", "n/a"])).kind
+    'number'
+    """
+    distinct, counts = distinct_values(values)
+    n_values = int(counts.sum())
+    n_missing = len(values) - n_values
+    if not n_values:
+        return ColumnProfile("empty", len(values), n_missing, 0, 0, 0, 0.0)
+    lower = pc.utf8_lower(distinct)
+    n_numbers = _weight(pc.match_substring_regex(lower, _NUMBER), counts)
+    n_dates = 0
+    if n_numbers > max_number_fraction * n_values:
+        kind: ColumnKind = "number"
+    else:
+        n_dates = _weight(canonical_dates(lower).is_valid(), counts)
+        kind = "date" if n_dates > MIN_DATE_FRACTION * n_values else "text"
+    median = _median(pc.count_substring_regex(distinct, r"\S+").to_numpy(), counts)
+    return ColumnProfile(kind, len(values), n_missing, len(distinct), n_numbers, n_dates, median)
+
+
+def _weight(chosen: pa.BooleanArray, counts: np.ndarray) -> int:
+    return int(counts[chosen.to_numpy(zero_copy_only=False)].sum())
+
+
+def _median(numbers: np.ndarray, counts: np.ndarray) -> float:
+    """Return the median of `numbers`, each repeated `counts` times, without repeating them."""
+    order = np.argsort(numbers, kind="stable")
+    reached = np.cumsum(counts[order])
+    n_total = int(reached[-1])
+    low, high = np.searchsorted(reached, [(n_total - 1) // 2, n_total // 2], side="right")
+    return (float(numbers[order[low]]) + float(numbers[order[high]])) / 2
