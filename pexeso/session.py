@@ -5,6 +5,7 @@ quietly, and leaves nothing behind: no Java process, no `spark-warehouse`, no ch
 job that has a session already, it uses that one and leaves it running.
 """
 
+import logging
 import os
 import re
 import signal
@@ -30,7 +31,10 @@ STOP_SECONDS = 20
 SHUFFLE_TASKS_PER_CORE = 4
 
 _LOCAL_MASTER = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*\d+\s*)?\])?")
-_LAST_LINES = 40
+_TELLING_LINES = 3
+_CHATTER = re.compile(
+    r"at |\.\.\. \d+ more|WARN|Using Spark's|Setting default|To adjust logging|Picked up |\S+ \S+ (WARN|INFO) "
+)
 _CHANGED_BY_START = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 
 
@@ -88,11 +92,11 @@ def spark_session(
         _preserved_process(),
         tempfile.TemporaryDirectory(prefix="pexeso-spark-", ignore_cleanup_errors=True) as folder,
     ):
-        session = _start(master, conf or {}, app_name, Path(folder))
+        session, gateway = _start(master, conf or {}, app_name, Path(folder))
         try:
             yield session
         finally:
-            _stop(session)
+            _stop(session, gateway)
 
 
 def local_cores(master: str) -> int | None:
@@ -176,8 +180,8 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> "SparkSession":
-    """Start Java and Spark in it; on failure nothing of either is left."""
+def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> tuple["SparkSession", Any]:
+    """Return a new session and the gateway to the Java process started for it; on failure nothing of either is left."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -192,9 +196,9 @@ def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: P
     java = None if under_submit or SparkContext._gateway else _use_java(folder)
     log = folder / "java.log"
     previous = signal.getsignal(signal.SIGINT)
+    context = gateway = None
     try:
         spark_conf = SparkConf().setAll(list(settings.items()))
-        gateway = None
         if java is not None:
             with log.open("wb") as stream:
                 gateway = launch_gateway(spark_conf, {"stdout": stream, "stderr": stream})
@@ -202,15 +206,19 @@ def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: P
         # Spark's own handler talks to Java from inside the interrupted call, on the same connection. A plain
         # KeyboardInterrupt that stops the whole session is both simpler and sure.
         _set_interrupt_handler(previous)
-        return SparkSession(context)
+        session = SparkSession(context)
+        session.range(0)  # Spark reads its SQL settings on first use: a wrong one must be found here
+        return session, gateway
     except BaseException as error:
-        # Frees what the frames of the failed start still hold, among it the pipe whose closing ends the Java process.
+        reason = _why_not_started(error, log)  # asked while Java still runs and can tell
+        # Frees what the frames of the failed start hold, among it the pipe whose closing ends the Java process.
         traceback.clear_frames(error.__traceback__)
         _set_interrupt_handler(previous)
-        _end_java()
+        _stop(context, gateway)
         if not isinstance(error, Exception):
             raise
-        raise SparkError(_why_not_started(error, java, log)) from error
+        where = f" on Java {java.version} ({java.command})" if java is not None else ""
+        raise SparkError(f"Spark could not be started{where}: {reason}") from error
 
 
 def _use_java(folder: Path) -> Java:
@@ -223,53 +231,58 @@ def _use_java(folder: Path) -> Java:
     return java
 
 
-def _why_not_started(error: Exception, java: Java | None, log: Path) -> str:
-    where = f" on Java {java.version} ({java.command})" if java is not None else ""
-    reason = str(error)
-    java_exception = getattr(error, "java_exception", None)
-    if java_exception is not None:
-        with suppress(Exception):
-            reason = str(java_exception.toString())
-    elif log.is_file():
-        reason = _telling_line(log.read_text(encoding="utf-8", errors="replace")) or reason
-    reason = " ".join(reason.split())
-    return f"Spark could not be started{where}: {reason}"
+def _why_not_started(error: BaseException, log: Path) -> str:
+    """Return in one line what Spark or Java says about a failed start."""
+    reason = ""
+    with suppress(Exception):
+        java_exception = getattr(error, "java_exception", None)
+        reason = _root_cause(str(error) if java_exception is None else str(java_exception.toString()))
+    if getattr(error, "getCondition", lambda: None)() == "JAVA_GATEWAY_EXITED" and log.is_file():
+        reason = _telling_lines(log.read_text(encoding="utf-8", errors="replace")) or reason
+    return " ".join(reason.split()) or type(error).__name__
 
 
-def _telling_line(log: str) -> str | None:
-    """Return the line of a Java log that names the trouble, else the last line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()][-_LAST_LINES:]
-    telling = [line for line in lines if re.search(r"\b(error|exception)\b|Exception:|Error:", line, re.IGNORECASE)]
-    return next(iter(telling or lines[-1:]), None)
+def _root_cause(trace: str) -> str:
+    """Return the message at the bottom of a Java stack trace, without the name of its class."""
+    causes = re.findall(r"^\s*Caused by: (.+)", trace, re.MULTILINE)
+    message = causes[-1] if causes else trace.strip().partition("\n")[0]
+    return re.sub(r"^[\w.$]+(Exception|Error): ", "", message)
 
 
-def _stop(session: "SparkSession") -> None:
-    """Stop a session that was started here, and its Java process."""
+def _telling_lines(log: str) -> str:
+    """Return the first lines of what Java printed that are neither a warning nor a part of a stack trace."""
+    lines = (line.strip() for line in log.splitlines())
+    telling = [line for line in lines if line and not _CHATTER.match(line)]
+    return "; ".join(line.removesuffix(".") for line in telling[:_TELLING_LINES]) + "."
+
+
+def _stop(session: Any, gateway: Any) -> None:
+    """Stop a session or context that was started here, and its Java process; either may be None."""
 
     def stop() -> None:
         with suppress(Exception):
             session.stop()
 
-    # On a thread of its own, which has its own connection to Java: after Ctrl-C the connection of this thread may still
-    # hold the answer to the call that was interrupted.
-    stopper = threading.Thread(target=stop, name="pexeso-stop-spark", daemon=True)
-    stopper.start()
-    stopper.join(STOP_SECONDS)
-    _end_java()
+    if session is not None:
+        # On a thread of its own, which has its own connection to Java: after Ctrl-C the connection of this thread may
+        # still hold the answer to the call that was interrupted.
+        stopper = threading.Thread(target=stop, name="pexeso-stop-spark", daemon=True)
+        stopper.start()
+        stopper.join(STOP_SECONDS)
+    if gateway is not None:
+        _end_java(gateway)
 
 
-def _end_java() -> None:
-    """End the Java process if this process is its parent, so that a later session starts a fresh one."""
+def _end_java(gateway: Any) -> None:
+    """End the Java process behind a gateway, so that a later session starts a fresh one."""
     from pyspark import SparkContext
 
-    gateway = SparkContext._gateway
-    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    if gateway is None or process is None:
-        return
-    SparkContext._gateway = None
-    SparkContext._jvm = None
+    if SparkContext._gateway is gateway:
+        SparkContext._gateway = None
+        SparkContext._jvm = None
     with suppress(Exception):
         gateway.shutdown()
+    process: subprocess.Popen[bytes] = gateway.proc
     with suppress(OSError):
         process.stdin.close()  # Java ends itself, with its clean-up, when this pipe closes
     try:
@@ -284,14 +297,22 @@ def _set_interrupt_handler(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
+def _not_from_gateway(record: logging.LogRecord) -> bool:
+    # The gateway logs Ctrl-C and a lost Java process with a stack trace, and then raises what the caller sees anyway.
+    return Path(record.pathname).name != "java_gateway.py"
+
+
 @contextmanager
 def _preserved_process() -> Iterator[None]:
     """Put back what starting Spark changes in this process: environment variables and the import path."""
     before = {name: os.environ.get(name) for name in _CHANGED_BY_START}
     import_path = list(sys.path)
+    root_logger = logging.getLogger()
+    root_logger.addFilter(_not_from_gateway)
     try:
         yield
     finally:
+        root_logger.removeFilter(_not_from_gateway)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

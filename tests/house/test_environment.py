@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ CONDA_NAMES = {
 
 def declared(extras):
     lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][extra] for extra in extras)]
-    return {requirement.name: requirement for requirement in map(Requirement, sum(lists, []))}
+    return {requirement.name: requirement for requirement in map(Requirement, chain.from_iterable(lists))}
 
 
 def conda_requirements():
