@@ -15,8 +15,8 @@ MIN_DATE_FRACTION = 0.5
 """A column is one of dates where more than this fraction of its values are."""
 
 _NUMBER = (
-    r"^\(?[+\-−–]?\s?(?:\p{Sc}|us\$|usd|eur|gbp)?\s?[+\-−–]?"
-    r"(?:[0-9]{1,3}(?:[,.'’_\x{a0}\x{2009}\x{202f} ][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
+    r"^\(?[+\-\x{2212}\x{2013}]?\s?(?:\p{Sc}|us\$|usd|eur|gbp)?\s?[+\-\x{2212}\x{2013}]?"
+    r"(?:[0-9]{1,3}(?:[,.'\x{2019}_\x{a0}\x{2009}\x{202f} ][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
     r"(?:e[+\-]?[0-9]+)?\s?(?:%|‰|\p{Sc}|usd|eur|gbp)?\)?$"
 )
 """Numbers with signs, thousands separators, currency signs, percents, exponents, accountants' brackets; lower case."""

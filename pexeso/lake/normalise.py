@@ -1,0 +1,167 @@
+"""The normaliser: the one way in which values of the lake and of a query are made comparable before they are embedded."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+from pexeso.lake.abbreviations import DICTIONARIES, expand, packaged, rules_of
+from pexeso.lake.dates import canonical_dates
+from pexeso.lake.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
+
+VERSION = 1
+"""Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """Brings values into one form; the same options give the same form everywhere.
+
+    Attributes
+    ----------
+    fold_case
+        Lower case throughout.
+    fold_accents
+        Latin and Greek letters without their accents, ``ø`` as ``o`` and the like. Unicode's NFKC is always applied.
+    drop_punctuation
+        Keep words only; see `folding.separate_words`. A value of nothing but symbols ("+", "★★") is kept as it is.
+    read_dates
+        Write dates in one form with a named month; see `dates.canonical_dates`.
+    dictionaries
+        Abbreviations to write out, of ``dates`` and ``addresses``; see `abbreviations.expand`.
+    extra
+        A dictionary of the user's own: lower-case word to what it stands for. It goes before the others.
+
+    Raises
+    ------
+    InputError
+        A dictionary is unknown, or `extra` holds what is no single word.
+
+    Examples
+    --------
+    >>> Normaliser().normalise(pa.array([" Main St.", "ST. LOUIS", "2020-03-05", "--", None])).to_pylist()
+    ['main street', 'saint louis', '5 march 2020', None, None]
+    >>> Normaliser(extra={"nyc": "new york"}).normalise(pa.array(["NYC"])).to_pylist()
+    ['new york']
+    """
+
+    fold_case: bool = True
+    fold_accents: bool = True
+    drop_punctuation: bool = True
+    read_dates: bool = True
+    dictionaries: tuple[str, ...] = DICTIONARIES
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dictionaries, str) or not set(self.dictionaries) <= set(DICTIONARIES):
+            raise InputError(f"dictionaries must be out of {', '.join(DICTIONARIES)}. Got {self.dictionaries!r}.")
+        object.__setattr__(self, "dictionaries", tuple(name for name in DICTIONARIES if name in self.dictionaries))
+        if not isinstance(self.extra, Mapping):
+            raise InputError(f"extra must be a dictionary of words. Got {type(self.extra).__name__}.")
+        for word, expansion in self.extra.items():
+            _check_entry(word, expansion)
+        object.__setattr__(self, "extra", dict(sorted(self.extra.items())))
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    @property
+    def version(self) -> int:
+        """Version of the rules."""
+        return VERSION
+
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b-128, in hexadecimal, over the version, the options and every dictionary entry that is in use."""
+        built_in = {name: packaged()[name] for name in self.dictionaries}
+        if self.fold_accents:
+            built_in["letters"] = packaged()["letters"]
+        if self.dictionaries:
+            built_in |= {name: packaged()[name] for name in ("part_ends_before", "street_words")}
+        text = json.dumps([self._options(), built_in], sort_keys=True, ensure_ascii=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def normalise(self, values: pa.StringArray) -> pa.StringArray:
+        """Bring the values of one column into their form.
+
+        The whole column is passed at once, because the order of day and month in dates such as 3/5/1953 is decided
+        by all its values. Work is done once for each distinct value.
+
+        Parameters
+        ----------
+        values
+            Strings of any length n, nulls allowed.
+
+        Returns
+        -------
+        pa.StringArray
+            Length n; words separated by single spaces, null where nothing is left.
+        """
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        encoded = values.cast(pa.string()).dictionary_encode()
+        return self._normalise_distinct(encoded.dictionary).take(encoded.indices)
+
+    def _normalise_distinct(self, values: pa.StringArray) -> pa.StringArray:
+        texts = fold_unicode(values, accents=self.fold_accents, letters=packaged()["letters"])
+        texts = pc.utf8_trim_whitespace(pc.utf8_lower(texts) if self.fold_case else texts)
+        dates = canonical_dates(pc.utf8_lower(texts)) if self.read_dates else pa.nulls(len(texts), pa.string())
+        words = only_where(texts, dates.is_null(), self._words)
+        result = pc.coalesce(dates, words)
+        return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
+
+    def _words(self, texts: pa.StringArray) -> pa.StringArray:
+        words = separate_words(texts) if self.drop_punctuation else single_spaces(texts)
+        words = expand(words, rules_of(self.dictionaries, self.extra))
+        if not self.drop_punctuation:
+            return words
+        words = only_where(words, pc.match_substring(words, COMMA), _without_commas)
+        is_symbols = pc.and_(pc.equal(words, ""), pc.match_substring_regex(texts, r"\pS"))
+        return pc.if_else(is_symbols, single_spaces(texts), words)
+
+    def to_json(self) -> str:
+        """Return the version and the options as JSON text; `from_json` makes an equal normaliser of it."""
+        return json.dumps(self._options(), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Normaliser":
+        """Return the normaliser that `to_json` described.
+
+        Raises
+        ------
+        InputError
+            The text is not of that form, or was written by another version of the rules.
+        """
+        try:
+            options = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"The description of the normaliser is not JSON: {error}.") from error
+        names = {found.name for found in fields(cls)}
+        if not isinstance(options, dict) or set(options) != names | {"version"}:
+            raise InputError(f"The description of a normaliser must have the keys version, {', '.join(sorted(names))}.")
+        version = options.pop("version")
+        if version != VERSION:
+            raise InputError(
+                f"The normaliser has version {version!r}, and this pexeso has version {VERSION}: "
+                "build the index again, or use the pexeso that built it."
+            )
+        return cls(**{**options, "dictionaries": tuple(options["dictionaries"])})
+
+    def _options(self) -> dict[str, object]:
+        options = {found.name: getattr(self, found.name) for found in fields(self)}
+        return options | {"dictionaries": list(self.dictionaries), "version": VERSION}
+
+
+def _without_commas(words: pa.StringArray) -> pa.StringArray:
+    return single_spaces(pc.replace_substring(words, COMMA, " "))
+
+
+def _check_entry(word: object, expansion: object) -> None:
+    if not isinstance(word, str) or not isinstance(expansion, str) or not expansion.strip():
+        raise InputError(f"extra must give a text for each word. Got {word!r}: {expansion!r}.")
+    if not word or word != word.lower() or len(word.split()) != 1 or COMMA in word:
+        raise InputError(f"The words of extra must be single lower-case words without commas. Got {word!r}.")
