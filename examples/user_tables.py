@@ -1,11 +1,12 @@
 """Two tables of a user, outside the lake: each has a column to look for joinable columns with.
 
 - `my_suppliers.csv`: the companies stand in the lake letter for letter, so that a join by equal text finds them.
-- `my_autographs.csv`: no name stands in the lake letter for letter, yet every person does, under another spelling.
+- `my_autographs.csv`: no name stands in the lake letter for letter, yet every person does, under another spelling; six names are
+  misspelt as well.
 """
 
 from facts.sheet import Sheet, parse
-from facts.spellings import family_capitals, misspelt, unaccented
+from facts.spellings import family_capitals, unaccented
 
 SUPPLIERS = parse("""
 supplier|contract_since|orders|spend_eur
@@ -39,34 +40,32 @@ Curie, Marie|12.04.2011|4800|letter
 Einstein, Albert|03.09.2012|9500|postcard
 Bohr, Niels|21.01.2013|1450|letter
 Planck, Max|17.05.2013|1300|letter
-Heisenberg, Werner|08.11.2013|820|photograph
-Schrödinger, Erwin|30.03.2014|1900|postcard
+Heissenberg, Werner|08.11.2013|820|photograph
+Shrödinger, Erwin|30.03.2014|1900|postcard
 Dirac, Paul|14.06.2014|2200|offprint
 Fermi, Enrico|02.02.2015|1750|letter
 Feynman, Richard|19.08.2015|3900|book
 Röntgen, Wilhelm Conrad|25.10.2015|2600|card
 Becquerel, Henri|11.03.2016|950|letter
 Marconi, Guglielmo|06.07.2016|680|photograph
-Rutherford, Ernest|23.09.2016|1500|letter
+Rutherfort, Ernest|23.09.2016|1500|letter
 Pauling, Linus|15.01.2017|340|photograph
-Fleming, Alexander|04.04.2017|1250|letter
+Flemming, Alexander|04.04.2017|1250|letter
 Darwin, Charles|28.06.2017|7600|letter
 Pasteur, Louis|09.12.2017|2900|letter
-Mendeleev, Dmitri|20.02.2018|5200|document
+Mendelev, Dmitri|20.02.2018|5200|document
 Ampère, André-Marie|13.05.2018|1100|letter
 Tesla, Nikola|01.10.2018|4100|card
-Meitner, Lise|18.03.2019|890|letter
+Meittner, Lise|18.03.2019|890|letter
 Noether, Emmy|27.07.2019|2750|postcard
 Gödel, Kurt|05.11.2019|3300|offprint
 Poincaré, Henri|16.02.2020|780|letter
 Hopper, Grace|22.08.2021|410|book
 """)
 
-_MISSPELT = {"Einstein, Albert", "Heisenberg, Werner", "Rutherford, Ernest", "Mendeleev, Dmitri", "Fleming, Alexander"}
-
 
 def _as_catalogued(name: str) -> str:
-    return family_capitals(unaccented(misspelt(name) if name in _MISSPELT else name))
+    return family_capitals(unaccented(name))
 
 
 def user_sheets() -> list[Sheet]:

@@ -230,8 +230,8 @@ def test_every_autograph_is_found_under_another_spelling(lake_cells, table, colu
     assert 15 <= len(signed_by) <= 30
     people = [letters(person) for person in distinct_cells(lake_cells, table, column)]
     slips = [min(sum(((a - b) + (b - a)).values()) for b in people) for a in map(letters, signed_by)]
-    assert max(slips) == 1, dict(zip(signed_by, slips, strict=True))
-    assert slips.count(1) >= 3
+    assert max(slips) <= 2, dict(zip(signed_by, slips, strict=True))
+    assert sum(slip > 0 for slip in slips) == 6
 
 
 @pytest.mark.parametrize("module", ["facts/sheet.py", "facts/spellings.py"])
