@@ -200,6 +200,10 @@ class IndexWriter:
         OutputError
             A write failed; the old index stands as it was.
         """
+        if self._committing:
+            raise InputError(
+                "A writer makes one commit. Open another IndexWriter with overwrite=True for the next one."
+            )
         manifest = Manifest(
             written_by=written_by,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -214,10 +218,6 @@ class IndexWriter:
         )
         new = self._new_entries(manifest)
         data = manifest.to_bytes()
-        if self._committing:
-            raise InputError(
-                "A writer makes one commit. Open another IndexWriter with overwrite=True for the next one."
-            )
         self._committing = True
         with writing(self.path):
             for entry in new:

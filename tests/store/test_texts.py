@@ -1,0 +1,86 @@
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.errors import IndexCorruptError, InputError, OutputError
+from pexeso.store.files import checksum_file
+from pexeso.store.texts import open_texts, write_texts
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("texts")
+
+
+values = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=6)
+
+
+@given(values, st.sampled_from([pa.string(), pa.large_string()]), st.integers(0, 3))
+@settings(max_examples=100, deadline=None)
+def test_texts_come_back_as_they_were(folder: Path, texts: list, kind: pa.DataType, skipped: int) -> None:
+    path = folder / "texts.arrow"
+    path.unlink(missing_ok=True)
+    array = pa.array(texts, kind).slice(skipped)
+    entry = write_texts(path, array)
+    back = open_texts(path)
+    assert back.type == kind
+    assert back.to_pylist() == array.to_pylist()
+    assert (entry.n_bytes, entry.checksum) == checksum_file(path)
+
+
+@pytest.mark.parametrize("chunks", [[], [["a"]], [["a", None], [], ["b"]]])
+def test_chunks_are_joined(tmp_path: Path, chunks: list) -> None:
+    write_texts(tmp_path / "t.arrow", pa.chunked_array(chunks, pa.string()))
+    back = open_texts(tmp_path / "t.arrow")
+    assert isinstance(back, pa.StringArray)
+    assert back.to_pylist() == [text for chunk in chunks for text in chunk]
+
+
+def test_texts_are_mapped_and_not_copied(tmp_path: Path) -> None:
+    write_texts(tmp_path / "t.arrow", pa.array(["x" * 1000] * 1000))
+    before = pa.total_allocated_bytes()
+    back = open_texts(tmp_path / "t.arrow")
+    assert pa.total_allocated_bytes() - before < 10_000
+    assert back[999].as_py() == "x" * 1000
+
+
+@pytest.mark.parametrize("wrong", [["a"], pa.array([1]), pa.array([b"a"]), pa.array(["a"]).dictionary_encode()])
+def test_other_things_are_refused(tmp_path: Path, wrong: object) -> None:
+    with pytest.raises(InputError, match=r"must be an Arrow array of string or large_string. Got"):
+        write_texts(tmp_path / "t.arrow", wrong)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    write_texts(tmp_path / "t.arrow", pa.array(["a"]))
+    with pytest.raises(OutputError, match="File exists"):
+        write_texts(tmp_path / "t.arrow", pa.array(["b"]))
+    assert open_texts(tmp_path / "t.arrow").to_pylist() == ["a"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_really_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_open = open
+    monkeypatch.setattr("builtins.open", lambda path, mode: real_open("/dev/full", "wb"))
+    with pytest.raises(OutputError, match=r"^No space is left"):
+        write_texts(tmp_path / "t.arrow", pa.array(["x" * 1000] * 1000))
+
+
+def test_files_that_are_no_texts_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.arrow"
+    with pytest.raises(IndexCorruptError, match="is not a list of texts"):
+        open_texts(path)
+    for data in (b"", b"ARROW1", os.urandom(500)):
+        path.write_bytes(data)
+        with pytest.raises(IndexCorruptError, match="is not a list of texts"):
+            open_texts(path)
+    for table, batches in ((pa.table({"n": [1]}), 1), (pa.table({"text": ["a"]}), 2), (pa.table({"text": ["a"]}), 0)):
+        with pa.ipc.new_file(path, table.schema) as writer:
+            for _ in range(batches):
+                writer.write_table(table)
+        with pytest.raises(IndexCorruptError, match="one batch of one column of texts"):
+            open_texts(path)
