@@ -298,21 +298,25 @@ def _set_interrupt_handler(handler: Any) -> None:
 
 
 def _not_from_gateway(record: logging.LogRecord) -> bool:
-    # The gateway logs Ctrl-C and a lost Java process with a stack trace, and then raises what the caller sees anyway.
     return Path(record.pathname).name != "java_gateway.py"
 
 
 @contextmanager
 def _preserved_process() -> Iterator[None]:
-    """Put back what starting Spark changes in this process: environment variables and the import path."""
+    """Put back what starting Spark changes in this process: environment variables, the import path, logging."""
     before = {name: os.environ.get(name) for name in _CHANGED_BY_START}
     import_path = list(sys.path)
-    root_logger = logging.getLogger()
+    # py4j, which talks to Java, logs Ctrl-C and a lost Java process with their stack traces, on its own logger and on the
+    # root logger, and then raises what the caller sees anyway.
+    root_logger, gateway_logger = logging.getLogger(), logging.getLogger("py4j")
+    level = gateway_logger.level
     root_logger.addFilter(_not_from_gateway)
+    gateway_logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
         root_logger.removeFilter(_not_from_gateway)
+        gateway_logger.setLevel(level)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -193,7 +193,7 @@ def test_ctrl_c_stops_the_work_and_java(tmp_path):
         process.wait()
     assert process.returncode in (130, -signal.SIGINT)
     assert stderr.rstrip().endswith("KeyboardInterrupt")
-    assert stderr.count("Traceback") == 1
+    assert stderr.count("Traceback") == 1, stderr
     _, alive = psutil.wait_procs(started, timeout=30)
     assert alive == []
     assert list(temporary.iterdir()) == []

@@ -1,0 +1,58 @@
+"""The error tree: as its docstring draws it, and able to travel between processes."""
+
+import inspect
+import pickle
+import re
+
+import pytest
+
+from pexeso import errors
+
+CLASSES = {name: one for name, one in vars(errors).items() if inspect.isclass(one)}
+
+
+def drawn() -> dict[str, str | None]:
+    """Return class -> parent as the docstring of the module draws it, with a built-in parent in brackets."""
+    parents: dict[str, str | None] = {}
+    above: list[str] = []
+    for line in errors.__doc__.splitlines():
+        match = re.match(r" {4}([ │├└─]*)(\w+Error)\b", line)
+        if match:
+            depth = len(match.group(1)) // 4
+            above[depth:] = [match.group(2)]
+            parents[match.group(2)] = above[depth - 1] if depth else None
+    return parents
+
+
+def test_the_drawing_is_the_tree():
+    real = {
+        name: next((base.__name__ for base in one.__bases__ if base in CLASSES.values()), None)
+        for name, one in CLASSES.items()
+    }
+    assert drawn() == real
+    assert [name for name, parent in real.items() if parent is None] == ["PexesoError"]
+
+
+def test_built_in_parents_are_drawn():
+    built_in = {
+        name: [base.__name__ for base in one.__bases__ if base not in CLASSES.values() and base is not Exception]
+        for name, one in CLASSES.items()
+    }
+    for name, bases in built_in.items():
+        for base in bases:
+            assert f"{name} ({base})" in errors.__doc__
+    assert built_in["InputError"] == ["ValueError"]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_an_error_survives_the_way_from_a_worker(name):
+    error = CLASSES[name]("The file 'a.csv' is no table: it is empty.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert copy.args == error.args
+    assert str(copy) == "The file 'a.csv' is no table: it is empty."
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_an_error_says_in_its_docstring_when_it_happens(name):
+    assert CLASSES[name].__doc__.strip().endswith(".")

@@ -1,0 +1,126 @@
+"""Arrows point one way: which room imports which, as docs/architecture.md says, and what may be loaded when."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OURS = ("embed", "partition", "pexeso")
+
+# Room -> the only modules of ours outside the room that it may import.
+ROOMS = {
+    "embed": ("pexeso.lake", "pexeso.errors"),
+    "partition": ("pexeso.lake", "pexeso.errors"),
+    "pexeso.engine": ("pexeso.errors",),
+    "pexeso.lake": ("pexeso.errors",),
+    "pexeso.store": ("pexeso.errors",),
+}
+SPARK_MODULES = {"pexeso.pipeline", "pexeso.session", "embed.spark", "partition.spark"}
+ENGINE_PACKAGES = {"numpy", "torch", "pyarrow", "triton"}
+STORE_PACKAGES = {"numpy", "pyarrow"}
+HEAVY = ("torch", "pyspark", "fasttext", "faiss", "pandas", "pyarrow", "sklearn", "numpy", "clevercsv", "click")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.Module, module: str) -> set[str]:
+    """Return the dotted names a module imports, wherever in it."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: a relative import"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+MODULES = {
+    module_name(path): imported(ast.parse(path.read_text(encoding="utf-8")), module_name(path))
+    for package in OURS
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def lies_in(name: str, places: tuple[str, ...]) -> bool:
+    return any(name == place or name.startswith(place + ".") for place in places)
+
+
+def run_fresh(program: str) -> str:
+    """Run a program in a new interpreter that finds our packages and return what it prints."""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room):
+    members = {name: names for name, names in MODULES.items() if lies_in(name, (room,))}
+    assert members
+    allowed = (room, *ROOMS[room])
+    wrong = {
+        f"{member} imports {name}"
+        for member, names in members.items()
+        for name in names
+        if lies_in(name, OURS) and not lies_in(name, allowed)
+    }
+    assert wrong == set()
+
+
+def test_only_the_spark_modules_touch_spark():
+    touching = {
+        module for module, names in MODULES.items() if any(lies_in(name, ("pyspark", "py4j")) for name in names)
+    }
+    assert touching <= SPARK_MODULES
+    assert "pexeso.session" in touching
+
+
+def test_only_the_command_line_imports_the_command_line():
+    outside = {
+        module
+        for module, names in MODULES.items()
+        if any(lies_in(name, ("pexeso.cli", "click")) for name in names) and not lies_in(module, ("pexeso.cli",))
+    }
+    assert outside <= {"pexeso.__main__"}
+
+
+@pytest.mark.parametrize(("room", "allowed"), [("pexeso.engine", ENGINE_PACKAGES), ("pexeso.store", STORE_PACKAGES)])
+def test_the_core_needs_few_packages(room, allowed):
+    used = {
+        name.partition(".")[0] for module, names in MODULES.items() if lies_in(module, (room,)) for name in names
+    } - set(OURS)
+    assert used - set(sys.stdlib_module_names) <= allowed
+
+
+def test_importing_pexeso_loads_nothing_heavy():
+    loaded = run_fresh(f"import sys, pexeso; print(*[name for name in {HEAVY!r} if name in sys.modules])")
+    assert loaded == ""
+
+
+def test_the_errors_are_had_without_anything_heavy():
+    program = f"import sys, pexeso; pexeso.SparkError; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    assert run_fresh(program) == ""
+
+
+def test_the_engine_runs_where_only_its_own_packages_are():
+    modules = sorted(name for name in MODULES if lies_in(name, ("pexeso.engine",)) and ".kernels" not in name)
+    program = f"""
+import importlib, importlib.abc, sys
+
+class Refuse(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", "sklearn", "scipy", "click", "tqdm"}}:
+            raise ModuleNotFoundError(f"refused: {{name}}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+for name in {modules!r}:
+    importlib.import_module(name)
+print("done")
+"""
+    assert run_fresh(program) == "done"

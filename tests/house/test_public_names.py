@@ -1,0 +1,51 @@
+"""The public names: listed, sorted, and really there."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import pexeso
+import pexeso.errors
+
+
+def names_for_editors() -> set[str]:
+    """Return the names that `if TYPE_CHECKING` imports, for editors and type checkers."""
+    tree = ast.parse(Path(pexeso.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    return {alias.name for line in block.body for alias in line.names}
+
+
+def test_the_list_is_sorted_and_has_no_repeats():
+    assert sorted(set(pexeso.__all__)) == pexeso.__all__
+
+
+def test_the_list_is_what_is_exposed():
+    assert set(pexeso.__all__) == {*pexeso._HOME_OF, "__version__"}
+    assert set(pexeso.__all__) <= set(dir(pexeso))
+
+
+def test_editors_see_the_same_names():
+    assert names_for_editors() == set(pexeso._HOME_OF)
+
+
+def test_every_error_is_public():
+    errors = {name for name, one in vars(pexeso.errors).items() if inspect.isclass(one)}
+    assert errors <= set(pexeso.__all__)
+
+
+@pytest.mark.parametrize("name", pexeso.__all__)
+def test_a_public_name_can_be_had_and_says_what_it_is(name):
+    value = getattr(pexeso, name)
+    if name == "__version__":
+        assert value.split(".")[0].isdigit()
+        return
+    assert value.__name__ == name
+    assert value.__module__ == pexeso._HOME_OF[name]
+    assert inspect.getdoc(value)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'pexeso' has no attribute 'serach'"):
+        _ = pexeso.serach
