@@ -68,7 +68,13 @@ def prepare_query(partition: Partition, vectors: torch.Tensor, weights: torch.Te
 
 
 def search_partition(
-    partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int, goal: Goal, stats: SearchStats
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    total: int,
+    goal: Goal,
+    stats: SearchStats,
+    left_out: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Find the joinable columns of one partition.
 
@@ -84,6 +90,8 @@ def search_partition(
     goal : Goal
     stats : SearchStats
         Counters and seconds are added to it.
+    left_out : bool (C,), optional
+        Columns that must not be found.
 
     Returns
     -------
@@ -102,7 +110,7 @@ def search_partition(
     )
     stats.add_seconds("map", time.perf_counter() - started)
     needed = _rising(goal)
-    verifier = Verifier(partition, query, limit, goal.lemmas, stats, needed, goal.decide and goal.k is None)
+    verifier = Verifier(partition, query, limit, goal.lemmas, stats, needed, goal.decide and goal.k is None, left_out)
     if len(query) and partition.n_values:
         _verify_all(partition, query, limit, goal.lemmas, stats, verifier)
     columns = torch.nonzero(verifier.alive & (verifier.matched >= needed(verifier.matched)))[:, 0]
@@ -143,13 +151,22 @@ def _rising(goal: Goal):
 
 
 def exact_partition(
-    partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, goal: Goal
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    goal: Goal,
+    left_out: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Do as `search_partition` by brute force: the oracle."""
+    """Do as `search_partition` by brute force: the oracle. With ``goal.k`` the same ties with the k-th are given."""
     tau = partition.metric.threshold(goal.max_distance, partition.dimensions)
     query, value, _ = oracle_pairs(vectors.to(partition.device), partition.vectors, tau, partition.metric)
     counts = oracle_counts(query, value, weights.to(partition.device), partition.column_values, partition.n_values)
-    columns = torch.nonzero(counts >= goal.min_count)[:, 0]
+    if left_out is not None:
+        counts[left_out.to(counts.device)] = 0
+    floor = goal.min_count
+    if goal.k is not None and len(counts) >= goal.k:
+        floor = max(floor, int(torch.sort(counts, descending=True).values[goal.k - 1]))
+    columns = torch.nonzero(counts >= floor)[:, 0]
     return columns.cpu(), counts[columns].cpu()
 
 

@@ -90,6 +90,7 @@ class Verifier:
         stats: SearchStats,
         needed: Callable[[torch.Tensor], int],
         decide: bool = False,
+        left_out: torch.Tensor | None = None,
     ) -> None:
         """Prepare a search.
 
@@ -99,11 +100,16 @@ class Verifier:
             Gives the count that a column needs, from the counts so far (int64 (C,)); never falls.
         decide : bool
             Stop verifying a column once it has the count needed (the paper's early acceptance): counts become lower bounds.
+        left_out : bool (C,), optional
+            Columns that must not be found; their counts stay 0.
         """
         self.partition, self.threshold, self.lemmas, self.stats = partition, threshold, lemmas, stats
         self._needed, self._decide = needed, decide
         self.matched = torch.zeros(partition.n_columns, dtype=torch.int64, device=partition.device)
         self.alive = torch.ones(partition.n_columns, dtype=torch.bool, device=partition.device)
+        self._left_out = None if left_out is None else left_out.to(partition.device)
+        if self._left_out is not None:
+            self.alive &= ~self._left_out
         self._weight_ahead = int(query.weights.sum())
 
     def add(self, query: Query, blocks: Blocks) -> None:
@@ -181,6 +187,8 @@ class Verifier:
             )
             hit[place[chunk_query[owner]], self.partition.value_columns.members[posting].long()] = True
         self.matched += self._weigh(hit, query.weights[members])
+        if self._left_out is not None:
+            self.matched[self._left_out] = 0
 
     def _matches(self, query: Query, queries: torch.Tensor, leaves: torch.Tensor, value_wanted: torch.Tensor | None):
         """Yield (query value, stored value) pairs that match, from candidate leaves."""

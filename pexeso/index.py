@@ -1,0 +1,322 @@
+"""The object a user holds: build an index, open it, search it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from embed.protocol import Embedder
+from embed.registry import load_embedder
+from pexeso.engine.partition import GridOptions
+from pexeso.engine.stats import SearchStats
+from pexeso.errors import DeviceError, EmbedderError, IndexVersionError, InputError
+from pexeso.info import IndexInfo, index_info
+from pexeso.join import join_tables
+from pexeso.lake.normalise import VERSION as NORMALISER_VERSION
+from pexeso.lake.normalise import Normaliser
+from pexeso.options import DEVICES, BuildOptions, SearchOptions, parse_bytes, search_options
+from pexeso.prepared import PreparedQuery, prepare
+from pexeso.queries import QueryColumn, query_from_values
+from pexeso.results import Match, Pair, SearchResult
+from pexeso.searching import Hit, PartitionScan, find_pairs, search_store
+from pexeso.store.integrity import Problem, check_store
+from pexeso.store.reader import Store, open_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Index:
+    """An open index. Make one with `open_index` or `build_index`.
+
+    Attributes
+    ----------
+    path : Path
+    store : Store
+        Manifest and memory-mapped files.
+    device : torch.device
+        Where searches run.
+
+    Examples
+    --------
+    >>> import pexeso
+    >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+    >>> found = index.search(["Oslo", "Rome"], k=5)  # doctest: +SKIP
+    """
+
+    def __init__(self, store: Store, device: torch.device, memory_budget: int | None, open_seconds: float) -> None:
+        self.store, self.device = store, device
+        self.path = store.path
+        self._open_seconds = open_seconds
+        self._scan = PartitionScan(store, GridOptions(**store.manifest.options["grid"]), device, memory_budget)
+
+    def __repr__(self) -> str:
+        facts = self.store.manifest.facts
+        return f"Index({str(self.path)!r}, {facts['values']:,} values, {self.store.n_partitions} partitions)"
+
+    @cached_property
+    def normaliser(self) -> Normaliser:
+        """The normaliser that the lake went through, and every query goes through."""
+        return Normaliser.from_json(self.store.manifest.options["normaliser"])
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that embedded the lake, and embeds every query."""
+        embedder = load_embedder(self.store.embedder_folder)
+        expected = self.store.manifest.fingerprints["embedder"]
+        if embedder.fingerprint != expected:
+            raise EmbedderError(
+                f"The model in '{self.store.embedder_folder}' is not the one that the index was built with (fingerprint {embedder.fingerprint[:12]}, "
+                f"expected {expected[:12]}). Restore the folder, or build the index again."
+            )
+        return embedder
+
+    @property
+    def lake(self) -> Path:
+        """The folder that the index was built from."""
+        return Path(self.store.manifest.facts["lake"])
+
+    def search(self, values: Any, *, exclude_self: bool = False, **options: Any) -> SearchResult:
+        """Find the columns that a query column can be joined with.
+
+        Parameters
+        ----------
+        values : list, numpy.ndarray, pandas.Series, pyarrow.Array or QueryColumn
+            The query column, one entry a row.
+        exclude_self : bool
+            Do not find the table that the query column was read from, where that lies in the lake.
+        **options
+            See `pexeso.options.SearchOptions`: `max_distance` (0.06), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
+
+        Returns
+        -------
+        SearchResult
+            Best first; equal counts by table, then column.
+
+        Raises
+        ------
+        InputError
+            When an option is out of its range.
+        """
+        return self.search_batch([values], exclude_self=exclude_self, **options)[0]
+
+    def search_batch(self, queries: Iterable[Any], *, exclude_self: bool = False, **options: Any) -> list[SearchResult]:
+        """Search with several query columns, sharing one pass over the partitions.
+
+        Parameters
+        ----------
+        queries : iterable
+            Each as `values` in `search`.
+        exclude_self, **options
+            As in `search`.
+
+        Returns
+        -------
+        list of SearchResult
+            In the order of the queries.
+        """
+        common = search_options(options)
+        columns = [query_from_values(query) for query in queries]
+        prepared, embed_seconds = [], []
+        for column in columns:
+            started = time.perf_counter()
+            prepared.append(prepare(column, self.normaliser, self.embedder))
+            embed_seconds.append(time.perf_counter() - started)
+        each_options = [self._options_for(column, common, exclude_self) for column in columns]
+        found = search_store(self._scan, prepared, each_options)
+        results = []
+        for query, chosen, seconds, (hits, stats) in zip(prepared, each_options, embed_seconds, found, strict=True):
+            stats.add_seconds("open", self._open_seconds)
+            stats.add_seconds("embed", seconds)
+            results.append(self._result(query, chosen, hits, stats))
+        return results
+
+    def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
+        if not exclude_self:
+            return options
+        table = self.table_of(column.file) if column.file is not None else None
+        if table is None:
+            return options
+        return SearchOptions(
+            **{each.name: getattr(options, each.name) for each in fields(options)} | {"exclude_table": table}
+        )
+
+    def table_of(self, file: str | os.PathLike[str]) -> str | None:
+        """Give the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        lake, path = self.lake.resolve(), Path(file).resolve()
+        if path == lake:
+            return path.name
+        return path.relative_to(lake).as_posix() if path.is_relative_to(lake) else None
+
+    def _result(
+        self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats
+    ) -> SearchResult:
+        total = query.total(options.ignore_missing)
+        pairs = _LazyPairs(self._scan, query, hits, options, stats)
+        matches = tuple(
+            Match(
+                table=self.store.texts(hit.partition, "tables")[hit.place].as_py(),
+                column=self.store.texts(hit.partition, "labels")[hit.place].as_py(),
+                joinability=hit.matched / total,
+                matched=hit.matched,
+                total=total,
+                column_id=hit.column_id,
+                _find_pairs=partial(pairs.of, place),
+                _join=partial(self._join, query.column),
+            )
+            for place, hit in enumerate(hits)
+        )
+        return SearchResult(query.describe(), options, matches, stats)
+
+    def _join(
+        self, column: QueryColumn, match: Match, table: pd.DataFrame, on: str | int | None, *, values: str
+    ) -> pd.DataFrame:
+        return join_tables(
+            table,
+            on if on is not None else column.column,
+            match.pairs(),
+            lake=self.lake,
+            found_table=match.table,
+            found_column=match.column,
+            normaliser=self.normaliser,
+            values=values,
+        )
+
+    def info(self) -> IndexInfo:
+        """Tell what is in the index: tables, columns, values, partitions, bytes, and what was left out and why."""
+        return index_info(self.store)
+
+    def check(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+        """Compare every byte with the checksums; an empty list, or one of notes only, means that all is well."""
+        return check_store(self.path, progress)
+
+
+class _LazyPairs:
+    """The value pairs of one search: found together for all its columns when the first is asked for."""
+
+    def __init__(
+        self, scan: PartitionScan, query: PreparedQuery, hits: list[Hit], options: SearchOptions, stats: SearchStats
+    ) -> None:
+        self._find = partial(find_pairs, scan, query, hits, options, stats)
+        self._lists: list[list[Pair]] | None = None
+
+    def of(self, place: int) -> list[Pair]:
+        """Give the pairs of the column at that place in the result."""
+        if self._lists is None:
+            self._lists = self._find()
+        return self._lists[place]
+
+
+def open_index(path: str | os.PathLike[str], *, device: str = "auto", memory_budget: str | int | None = None) -> Index:
+    """Open an index, read-only, in milliseconds: files are memory-mapped.
+
+    Parameters
+    ----------
+    path : path
+        What `build_index` wrote.
+    device : {"auto", "cpu", "cuda"}
+        ``"auto"`` takes a CUDA device where there is one; ``"cuda:1"`` names one.
+    memory_budget : str or int, optional
+        Most bytes that a partition may take on a device, such as ``"8GiB"``. On the CPU partitions are memory-mapped and take none.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    IndexNotFoundError, IndexVersionError, IndexCorruptError
+        When there is no index that this version can search.
+    DeviceError
+        When the device asked for is not there.
+    """
+    started = time.perf_counter()
+    store = open_store(path)
+    _require_normaliser(store)
+    budget = None if memory_budget is None else parse_bytes(memory_budget)
+    chosen = _device(device)
+    return Index(store, chosen, budget, time.perf_counter() - started)
+
+
+def build_index(
+    lake: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Index:
+    """Index a lake of tables; runs on Spark, which needs Java 17 or newer (one comes with the package).
+
+    Parameters
+    ----------
+    lake : path
+        A folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders; or one table.
+    path : path
+        The index folder to write.
+    overwrite : bool
+        Replace an index that is there; it stays in use until the new one is complete.
+    master : str, optional
+        ``"local[*]"`` by default, or the address of a Spark cluster.
+    conf : mapping, optional
+        Spark settings.
+    progress : callable, optional
+        Called with the name of each stage as it starts; see `pexeso.pipeline.STAGES`.
+    **options
+        See `pexeso.options.BuildOptions`: `model` ("fasttext"), `dimensions` (100), `metric`, `n_pivots`, `n_levels`, `n_partitions`, `rules`, ...
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    InputError
+        When an option is out of its range.
+    LakeError, OutputError, SparkError, EmbedderError, MissingPackageError
+        See `pexeso.errors`.
+    """
+    unknown = sorted(set(options) - set(BuildOptions.__dataclass_fields__))
+    if unknown:
+        raise InputError(f"Build options are {', '.join(BuildOptions.__dataclass_fields__)}. Got {', '.join(unknown)}.")
+    chosen = BuildOptions(**options)
+    from pexeso.pipeline import build
+
+    build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
+    return open_index(path)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
+        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise DeviceError(
+            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
+        )
+    return torch.device(name)
+
+
+def _require_normaliser(store: Store) -> None:
+    """Refuse an index whose values went through another version of the normaliser."""
+    try:
+        normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
+        same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]
+    except InputError:
+        same = False
+    if not same:
+        raise IndexVersionError(
+            f"The index '{store.path}' was written by {store.manifest.written_by} with other rules for normalising values than this version's "
+            f"(version {NORMALISER_VERSION}). Build it again with this version, or search it with the one that wrote it."
+        )

@@ -1,0 +1,119 @@
+"""What is in an index: counts, bytes, and what was left out and why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pexeso.store.reader import Store
+
+_NUMBERS = re.compile(r"\d[\d,.]*")
+
+
+@dataclass(frozen=True)
+class IndexInfo:
+    """A summary of an index.
+
+    Attributes
+    ----------
+    path, lake, written_by, created : str
+    files : int
+        Files found under the lake.
+    tables : int
+        Files read as tables.
+    columns : int
+        Columns of these tables.
+    columns_indexed : int
+        Columns that can be found.
+    values : int
+        Distinct normalised values.
+    postings : int
+        (column, distinct value) pairs.
+    model : str
+    dimensions : int
+    metric : str
+    n_pivots, n_levels : int
+    partitions : list of dict
+        ``columns``, ``values``, ``postings``, ``cells``, ``bytes`` of each.
+    bytes : int
+        Of all files.
+    files_left_out, columns_left_out : dict of str to int
+        How many for which reason; the numbers in a reason are those of one example.
+    """
+
+    path: str
+    lake: str
+    written_by: str
+    created: str
+    files: int
+    tables: int
+    columns: int
+    columns_indexed: int
+    values: int
+    postings: int
+    model: str
+    dimensions: int
+    metric: str
+    n_pivots: int
+    n_levels: int
+    partitions: list[dict[str, int]]
+    bytes: int
+    files_left_out: dict[str, int]
+    columns_left_out: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plain JSON form."""
+        return asdict(self)
+
+
+def index_info(store: Store) -> IndexInfo:
+    """Summarise an open index; reads the catalog, not the partitions."""
+    manifest = store.manifest
+    tables = pq.read_table(store.catalog_path("tables.parquet"), columns=["reason"])
+    columns = pq.read_table(store.catalog_path("columns.parquet"), columns=["reason"])
+    grid = manifest.options["grid"]
+    return IndexInfo(
+        path=str(store.path),
+        lake=manifest.facts["lake"],
+        written_by=manifest.written_by,
+        created=manifest.created,
+        files=tables.num_rows,
+        tables=tables["reason"].null_count,
+        columns=columns.num_rows,
+        columns_indexed=columns["reason"].null_count,
+        values=manifest.facts["values"],
+        postings=manifest.facts["postings"],
+        model=manifest.options["model"],
+        dimensions=manifest.facts["dimensions"],
+        metric=grid["metric"],
+        n_pivots=grid["n_pivots"],
+        n_levels=grid["n_levels"],
+        partitions=[{**entry.facts, "bytes": entry.n_bytes} for entry in manifest.partitions],
+        bytes=manifest.n_bytes,
+        files_left_out=count_reasons(tables["reason"]),
+        columns_left_out=count_reasons(columns["reason"]),
+    )
+
+
+def count_reasons(reasons: pa.ChunkedArray) -> dict[str, int]:
+    """Count reasons that differ in numbers and quoted names only as one, most frequent first.
+
+    Examples
+    --------
+    >>> count_reasons(pa.chunked_array([["1 row, 5 needed", None, "3 rows, 5 needed", "1 row, 5 needed"]]))
+    {'1 row, 5 needed': 2, '3 rows, 5 needed': 1}
+    """
+    counts = pc.value_counts(pc.drop_null(reasons))
+    examples: dict[str, str] = {}
+    totals: Counter[str] = Counter()
+    for reason, count in sorted((item["values"], item["counts"]) for item in counts.to_pylist()):
+        kind = _NUMBERS.sub("#", reason)
+        examples.setdefault(kind, reason)
+        totals[kind] += count
+    return {examples[kind]: total for kind, total in sorted(totals.items(), key=lambda item: (-item[1], item[0]))}

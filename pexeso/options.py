@@ -1,0 +1,232 @@
+"""Frozen options of a build and of a search, checked where they are made."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.normalise import Normaliser
+
+METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
+CLUSTERINGS = ("jensen-shannon", "symmetric-kl", "mean-vector", "random")
+COUNTS = ("exact", "decide")
+DEVICES = ("auto", "cpu", "cuda")
+LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
+
+DEFAULT_MAX_DISTANCE = 0.06
+DEFAULT_MIN_JOINABILITY = 0.6
+MAX_CODE_BITS = 62
+
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How an index is built.
+
+    Attributes
+    ----------
+    model : str
+        ``"fasttext"`` (trained on the lake), ``"hashing"`` (no training, repeatable), the path of a fastText ``.bin`` or of a GloVe text file, or
+        ``"sentence:NAME"`` for a sentence-transformers model.
+    dimensions : int
+        Of the vectors, for the models made here: 2 to 4,096.
+    metric : {"euclidean", "angular", "manhattan", "chebyshev"}
+    n_pivots, n_levels : int
+        The paper's |P| and m; their product is at most 62.
+    pivot_choice : {"pca", "random"}
+    n_partitions : int or None
+        How many; None: as many as `partition_bytes` asks for.
+    partition_bytes : int
+        Most bytes of one partition, as estimated before it is built; at least 1 MiB.
+    clustering : {"jensen-shannon", "symmetric-kl", "mean-vector", "random"}
+        What puts columns into the same partition.
+    rules : ColumnRules
+        Which columns can be join keys.
+    normaliser : Normaliser
+    max_table_bytes : int
+        Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole by one task.
+    seed : int
+        Of every sample and random choice.
+    """
+
+    model: str = "fasttext"
+    dimensions: int = 100
+    metric: str = "euclidean"
+    n_pivots: int = 5
+    n_levels: int = 6
+    pivot_choice: str = "pca"
+    n_partitions: int | None = None
+    partition_bytes: int = 1 << 30
+    clustering: str = "jensen-shannon"
+    rules: ColumnRules = field(default_factory=ColumnRules)
+    normaliser: Normaliser = field(default_factory=Normaliser)
+    max_table_bytes: int = 1 << 30
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require_choice("metric", self.metric, METRICS)
+        _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
+        _require_choice("clustering", self.clustering, CLUSTERINGS)
+        _require_whole("dimensions", self.dimensions, 2, 4096)
+        _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
+        _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
+        _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
+        _require_whole("max_table_bytes", self.max_table_bytes, 1)
+        _require_whole("seed", self.seed, 0, (1 << 31) - 1)
+        if self.n_partitions is not None:
+            _require_whole("n_partitions", self.n_partitions, 1)
+        if self.n_pivots * self.n_levels > MAX_CODE_BITS:
+            raise InputError(
+                f"n_pivots * n_levels must be at most {MAX_CODE_BITS}. Got {self.n_pivots} * {self.n_levels}; "
+                f"with {self.n_pivots} pivots n_levels can be at most {MAX_CODE_BITS // self.n_pivots}."
+            )
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What is searched for, and how.
+
+    Attributes
+    ----------
+    max_distance : float
+        Largest distance of two values that match, inclusive, as a fraction in [0, 1] of the largest distance there is (the paper's tau as a ratio).
+    min_joinability : float or None
+        Smallest share in (0, 1] of the query column's rows that must have a match, inclusive (the paper's T). None: any match will do.
+    k : int or None
+        Only the k best columns.
+    counts : {"exact", "decide"}
+        ``"decide"`` stops counting a column once it is sure to be joinable; its joinability is then a lower bound. Ignored with `k`.
+    exact : bool
+        Compare everything with everything in float64: slow, the same answer.
+    ignore_missing : bool
+        Leave rows that cannot match (empty, or unknown to the model) out of the query column's size.
+    exclude_table : str or None
+        A table of the lake that must not be found.
+    lemmas : tuple of str
+        The filters in use, among L1 to L7 and QB; for measurements. The answer does not depend on them.
+
+    Examples
+    --------
+    >>> SearchOptions(max_distance=2.0)
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a fraction of the largest distance: 0.06 is a usual value.
+    """
+
+    max_distance: float = DEFAULT_MAX_DISTANCE
+    min_joinability: float | None = DEFAULT_MIN_JOINABILITY
+    k: int | None = None
+    counts: str = "exact"
+    exact: bool = False
+    ignore_missing: bool = False
+    exclude_table: str | None = None
+    lemmas: tuple[str, ...] = LEMMAS
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
+            raise InputError(
+                f"max_distance must be a number in [0, 1]. Got {self.max_distance!r} instead. It is a fraction of the largest distance: "
+                f"{DEFAULT_MAX_DISTANCE} is a usual value."
+            )
+        if self.min_joinability is not None and not (
+            _is_number(self.min_joinability) and 0 < self.min_joinability <= 1
+        ):
+            raise InputError(
+                f"min_joinability must be a number in (0, 1]. Got {self.min_joinability!r} instead. It is the share of your values that must match: "
+                f"{DEFAULT_MIN_JOINABILITY} is a usual value."
+            )
+        if self.k is not None:
+            _require_whole("k", self.k, 1)
+        _require_choice("counts", self.counts, COUNTS)
+        for lemma in self.lemmas:
+            _require_choice("Each of lemmas", lemma, LEMMAS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the options that shape the answer, as plain JSON."""
+        return {
+            "max_distance": self.max_distance,
+            "min_joinability": self.min_joinability,
+            "k": self.k,
+            "counts": self.counts,
+            "exact": self.exact,
+            "ignore_missing": self.ignore_missing,
+            "exclude_table": self.exclude_table,
+        }
+
+
+def search_options(given: Mapping[str, Any]) -> SearchOptions:
+    """Make search options from keyword arguments: `k` without `min_joinability` means the k best, however small.
+
+    Examples
+    --------
+    >>> search_options({"k": 5}).min_joinability is None, search_options({}).min_joinability
+    (True, 0.6)
+    """
+    unknown = sorted(set(given) - set(SearchOptions.__dataclass_fields__))
+    if unknown:
+        raise InputError(
+            f"Search options are {', '.join(SearchOptions.__dataclass_fields__)}. Got {', '.join(unknown)}."
+        )
+    options = SearchOptions(**given)
+    if options.k is not None and "min_joinability" not in given:
+        return replace(options, min_joinability=None)
+    return options
+
+
+def max_distance_of_cosine(min_cosine: float) -> float:
+    """Turn a smallest cosine similarity into `max_distance` for the Euclidean metric: ``d**2 = 2 - 2 cos`` on unit vectors.
+
+    Parameters
+    ----------
+    min_cosine : float
+        In [-1, 1], inclusive.
+
+    Returns
+    -------
+    float
+        In [0, 1]: the distance as a fraction of 2.
+
+    Examples
+    --------
+    >>> round(max_distance_of_cosine(0.9928), 4)
+    0.06
+    """
+    if not _is_number(min_cosine) or not -1 <= min_cosine <= 1:
+        raise InputError(f"min_cosine must be a number in [-1, 1]. Got {min_cosine!r} instead.")
+    return math.sqrt(max(0.0, 2.0 - 2.0 * min_cosine)) / 2.0
+
+
+def parse_bytes(text: str | int) -> int:
+    """Read a number of bytes such as ``8GiB``, ``500 MB`` or ``1048576``.
+
+    Examples
+    --------
+    >>> parse_bytes("8GiB"), parse_bytes("500 MB"), parse_bytes(4096)
+    (8589934592, 500000000, 4096)
+    """
+    match = _BYTES.fullmatch(str(text))
+    if match is None:
+        raise InputError(f"A size must be a number with a unit, such as 8GiB, 500MB or 1048576. Got {text!r} instead.")
+    number, prefix, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {value!r} instead.")
+
+
+def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and at most {most:,}"
+        raise InputError(f"{name} must be a whole number of at least {least:,}{upper}. Got {value!r} instead.")

@@ -1,0 +1,159 @@
+"""What a search returns: columns, best first, each with its matching values on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+from pexeso.options import SearchOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pexeso.engine.stats import SearchStats
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A value of the query column and the value of the lake column that it matches.
+
+    Attributes
+    ----------
+    query, value : str
+        The texts as they stand in the two tables.
+    distance : float
+        A fraction of the largest distance, in [0, 1]: the scale of `max_distance`.
+    key : str
+        The lake value as the index holds it, normalised.
+    """
+
+    query: str
+    value: str
+    distance: float
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A column that the query column can be joined with.
+
+    Attributes
+    ----------
+    table : str
+        Path of the table, relative to the lake.
+    column : str
+        The column's name, or ``#position`` where the header repeats or lacks it.
+    joinability : float
+        ``matched / total``: a lower bound where the search was asked to ``counts="decide"``.
+    matched : int
+        Rows of the query column that match a value of this column.
+    total : int
+        Rows of the query column that count: the paper's |Q|.
+    column_id : int
+        Number of the column in the index.
+    """
+
+    table: str
+    column: str
+    joinability: float
+    matched: int
+    total: int
+    column_id: int
+    _find_pairs: Callable[[Match], list[Pair]] = field(repr=False, compare=False)
+    _join: Callable[..., Any] = field(repr=False, compare=False)
+
+    def pairs(self) -> list[Pair]:
+        """Give every pair of matching values: in the query's order, nearest first."""
+        return self._find_pairs(self)
+
+    def join(self, table: pd.DataFrame, on: str | int | None = None, *, values: str = "nearest") -> pd.DataFrame:
+        """Join this column's table to `table`, keeping all rows of `table`.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame
+            Yours; it holds the query column.
+        on : str or int, optional
+            Name or position of the query column in `table`; the query's own name by default.
+        values : {"nearest", "all"}
+            Which of the lake values that match a query value are joined.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `table`'s columns, then ``match_value``, ``match_distance`` and those of the found table; see `pexeso.join`.
+        """
+        return self._join(self, table, on, values=values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plain JSON form that the command line prints."""
+        return {
+            "table": self.table,
+            "column": self.column,
+            "joinability": self.joinability,
+            "matched": self.matched,
+            "total": self.total,
+        }
+
+
+@dataclass(frozen=True)
+class SearchResult(Sequence[Match]):
+    """The columns found, best first; equal counts by table, then column.
+
+    Attributes
+    ----------
+    query : dict
+        The query: where it came from, its rows, distinct values, and how many could not match and why.
+    options : SearchOptions
+        What was asked for, defaults filled in.
+    matches : tuple of Match
+    """
+
+    query: dict[str, Any]
+    options: SearchOptions
+    matches: tuple[Match, ...]
+    _stats: SearchStats = field(repr=False, compare=False)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Work counters and seconds by phase, those of pairs asked for included; see `pexeso.engine.stats.SearchStats`."""
+        return self._stats.to_dict()
+
+    @overload
+    def __getitem__(self, position: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Match, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> Match | tuple[Match, ...]:
+        return self.matches[position]
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.matches)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give one row a column found."""
+        import pandas as pd
+
+        columns = ["table", "column", "joinability", "matched", "total"]
+        return pd.DataFrame([match.to_dict() for match in self.matches], columns=columns)
+
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Give the plain JSON form that the command line prints.
+
+        Parameters
+        ----------
+        explain : bool
+            Add ``"pairs": [[query value, lake value, distance], ...]`` to each result.
+        """
+        results = []
+        for match in self.matches:
+            result = match.to_dict()
+            if explain:
+                result["pairs"] = [[pair.query, pair.value, pair.distance] for pair in match.pairs()]
+            results.append(result)
+        return {"query": self.query, "options": self.options.to_dict(), "results": results, "stats": self.stats}
