@@ -1,0 +1,95 @@
+"""Options are checked where they are made, and say what is allowed."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.engine.lemmas import Lemma
+from pexeso.engine.metrics import METRIC_NAMES
+from pexeso.errors import InputError
+from pexeso.options import (
+    LEMMAS,
+    METRICS,
+    BuildOptions,
+    SearchOptions,
+    max_distance_of_cosine,
+    parse_bytes,
+    search_options,
+)
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, math.nan, math.inf, "0.1", None, True])
+def test_a_max_distance_out_of_range_is_refused(value):
+    with pytest.raises(InputError, match=r"max_distance must be a number in \[0, 1\]\. Got .* instead"):
+        SearchOptions(max_distance=value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0001, math.nan, "1"])
+def test_a_min_joinability_out_of_range_is_refused(value):
+    with pytest.raises(InputError, match=r"min_joinability must be a number in \(0, 1\]\. Got .* instead"):
+        SearchOptions(min_joinability=value)
+
+
+@pytest.mark.parametrize("value", [0, -3, 1.5, True])
+def test_k_must_be_a_positive_whole_number(value):
+    with pytest.raises(InputError, match=r"k must be a whole number of at least 1"):
+        SearchOptions(k=value)
+
+
+def test_the_bounds_themselves_are_allowed():
+    assert SearchOptions(max_distance=0, min_joinability=1).max_distance == 0
+    assert SearchOptions(max_distance=1, k=1).k == 1
+
+
+def test_k_alone_means_the_k_best_however_small():
+    assert search_options({"k": 3}).min_joinability is None
+    assert search_options({"k": 3, "min_joinability": 0.5}).min_joinability == 0.5
+    assert search_options({}).min_joinability == 0.6
+
+
+def test_an_unknown_search_option_is_named():
+    with pytest.raises(InputError, match=r"Search options are max_distance, .*\. Got tau\."):
+        search_options({"tau": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"metric": "cosine"}, "metric must be one of euclidean"),
+        ({"clustering": "best"}, "clustering must be one of jensen-shannon"),
+        ({"dimensions": 1}, "dimensions must be a whole number of at least 2 and at most 4,096"),
+        ({"n_partitions": 0}, "n_partitions must be a whole number of at least 1"),
+        ({"n_pivots": 9, "n_levels": 7}, "with 9 pivots n_levels can be at most 6"),
+        ({"partition_bytes": 10}, "partition_bytes must be a whole number of at least 1,048,576"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+    ],
+)
+def test_build_options_out_of_range_are_refused(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        BuildOptions(**options)
+
+
+def test_names_that_two_rooms_keep_are_the_same():
+    # The options are checked before the engine is imported, so they hold these names themselves.
+    assert METRICS == METRIC_NAMES
+    assert tuple(lemma.value for lemma in Lemma) == LEMMAS
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "8 apples", "-1GiB", "1e3"])
+def test_a_size_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match="A size must be a number with a unit"):
+        parse_bytes(text)
+
+
+@given(st.floats(-1, 1))
+def test_a_cosine_turns_into_the_distance_of_unit_vectors(cosine):
+    distance = 2 * max_distance_of_cosine(cosine)
+    assert 1 - distance**2 / 2 == pytest.approx(cosine, abs=1e-12)
+
+
+@pytest.mark.parametrize("value", [-1.1, 1.1, math.nan])
+def test_a_cosine_out_of_range_is_refused(value):
+    with pytest.raises(InputError, match=r"min_cosine must be a number in \[-1, 1\]"):
+        max_distance_of_cosine(value)
