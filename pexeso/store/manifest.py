@@ -153,7 +153,7 @@ class Manifest:
                 yield FileEntry(f"{folder.folder}/{file.path}", file.n_bytes, file.checksum)
 
     def to_bytes(self) -> bytes:
-        """Return the one canonical form: sorted keys, one space of indentation, ASCII, a newline at the end.
+        """Return the one canonical form: sorted keys, no white space between tokens, ASCII, a newline at the end.
 
         Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
@@ -203,7 +203,8 @@ def read_manifest(root: Path, n_bytes: int) -> Manifest:
 
 
 def _canonical(document: dict[str, Any]) -> bytes:
-    text = json.dumps(document, sort_keys=True, indent=1, separators=(",", ": "), ensure_ascii=True, allow_nan=False)
+    # Without indentation: only then is the encoder compiled code, ten times faster for a manifest of many files.
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.encode("ascii") + b"\n"
 
 

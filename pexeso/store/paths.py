@@ -86,10 +86,10 @@ def plain_file_size(root: Path, relative: str) -> int | None:
     IndexCorruptError
         A step of the path is a symbolic link or may not be looked at, or the file is no plain file.
     """
-    path = root
+    path = os.fspath(root)  # plain texts: this runs once for every file of an index each time it is opened
     parts = relative.split("/")
     for position, part in enumerate(parts):
-        path = path / part
+        path = f"{path}/{part}"
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
