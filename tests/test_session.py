@@ -126,6 +126,7 @@ def test_a_running_session_is_used_and_left_running(spark):
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -154,6 +155,7 @@ def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path)
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_ctrl_c_stops_the_work_and_java(tmp_path):
     program = """
         import time
@@ -236,6 +238,7 @@ def test_java_that_refuses_a_setting_is_one_sentence(tmp_path):
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_wrong_sql_setting_is_told_and_a_second_start_works(tmp_path):
     program = """
         import psutil
