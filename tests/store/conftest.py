@@ -1,5 +1,6 @@
 """A small index of every kind of file, to be written, read and damaged."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def fill(writer: IndexWriter, seed: int = 0, n_partitions: int = 2) -> dict:
         "embedder": writer.seal_folder(writer.embedder_folder),
         "partitions": partitions,
     }
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of builds need not wait for the disk; that the writer asks for it has a test of its own."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

@@ -265,12 +265,6 @@ def test_a_link_named_building_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "builder.json").exists()
 
 
-@pytest.fixture
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of builds need not wait for the disk; when the writer waits is still a step to crash at."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 def steps(monkeypatch: pytest.MonkeyPatch, act) -> list[str]:
     """Call `act(number of the step)` before every change that a commit makes to the disk."""
     done: list[str] = []
@@ -288,7 +282,6 @@ def steps(monkeypatch: pytest.MonkeyPatch, act) -> list[str]:
     return done
 
 
-@pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("gentle", [True, False])
 def test_a_crash_at_any_step_leaves_the_old_index_or_the_new_one(
@@ -352,6 +345,27 @@ def _is_whole(path: Path, first: bool) -> bool:
     assert seed in ((2,) if first else (1, 2))
     assert not any(problem.is_failure for problem in check_store(path))
     return seed == 2
+
+
+def test_every_byte_and_name_is_on_the_disk_before_the_manifest_is_replaced(tmp_path: Path, fill_index) -> None:
+    synced: set[int] = set()
+    at_replace: list[set[int]] = []
+    real = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        at_replace.append(set(synced))
+        real(source, target)
+
+    path = tmp_path / "lake"
+    with IndexWriter(path) as new:
+        entries = fill_index(new)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
+            patch.setattr(os, "replace", replace)
+            new.commit(**entries)
+    [before] = at_replace
+    for item in (path, *path.rglob("*")):
+        assert item.stat().st_ino in before, f"{item} was not flushed"
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
