@@ -118,7 +118,9 @@ def _parse(block: bytes, dimensions: int, path: Path) -> tuple[pa.LargeStringArr
             pa.BufferReader(block.replace(b" \n", b"\n")),
             csv.ReadOptions(column_names=["word", *names], use_threads=False, block_size=len(block) + 1),
             csv.ParseOptions(delimiter=" ", quote_char=False, invalid_row_handler=set_aside),
-            csv.ConvertOptions({"word": pa.large_binary(), **dict.fromkeys(names, pa.float32())}, null_values=[]),
+            csv.ConvertOptions(
+                column_types={"word": pa.large_binary(), **dict.fromkeys(names, pa.float32())}, null_values=[]
+            ),
         )
         odd_words, odd_rows = _parse_odd(odd, dimensions)
     except ValueError as error:

@@ -117,7 +117,8 @@ def _train(corpus: str | Path | None, dimensions: int | None) -> Embedder:
         raise InputError("The model 'fasttext' is trained; give the text to train on as corpus.")
     from embed import fasttext
 
-    return fasttext.train(corpus, fasttext.TrainingOptions(dimensions=dimensions or DEFAULT_DIMENSIONS))
+    options = fasttext.TrainingOptions(dimensions=DEFAULT_DIMENSIONS if dimensions is None else dimensions)
+    return fasttext.train(corpus, options)
 
 
 def _read(model: str) -> Embedder:

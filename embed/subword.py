@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
 from embed import stored
@@ -32,10 +33,21 @@ from embed.words import as_strings, split_words
 from pexeso.errors import EmbedderError
 
 WORKING_BYTES = 128 << 20
-"""Aim for the scratch memory of one call to `embed`, on top of the table and the answer."""
+"""Most memory for the vectors of the distinct words of a piece of a batch, unless one value alone has more words than that."""
+
+_TEXT_BYTES = 8 << 20
+"""Text that is split into words at a time, with `_BYTES_PER_VALUE` added for each value."""
+
+_BYTES_PER_VALUE = 16
+
+_NGRAM_BYTES = 8 << 20
+"""Most memory for the n-grams of the words that are hashed at a time; small enough to stay in a processor's cache."""
 
 _BYTES_PER_NGRAM = 64
-"""Scratch memory for one n-gram: hashing table and mask, its id as int64, and slack."""
+"""Memory for one n-gram: its place in the hashing table and mask, its row as int64, and slack."""
+
+_ROWS_PER_BLOCK = 1 << 11
+"""Rows that are brought to length 1 at a time, so that they are still in the cache."""
 
 _VANISHED = 1e-6
 """Below this length, compared with the length of what was summed, a vector is rounding noise and becomes zero."""
@@ -111,16 +123,14 @@ class SubwordEmbedder:
     def embed(self, values: Values) -> np.ndarray:
         """Embed values; see :meth:`embed.protocol.Embedder.embed`.
 
-        Besides the table and the answer this uses about `WORKING_BYTES` of memory, or what the longest single
-        value needs if that is more.
+        Besides the table and the answer this uses less than twice `WORKING_BYTES` of memory, or what the longest
+        single value needs if that is more.
         """
         strings = as_strings(values)
         result = np.zeros((len(strings), self.dimensions), np.float32)
-        # A row of float64 for each word, and the row of float64 of a value, which has one word or more.
-        cost = 16 * self.dimensions
-        pieces = _upper_bound_of_words(strings)
-        for start, stop in bounded_chunks(pieces * cost, WORKING_BYTES):
-            result[start:stop] = self._embed_chunk(strings.slice(start, stop - start))
+        sizes = pc.binary_length(strings).to_numpy(zero_copy_only=False) + _BYTES_PER_VALUE
+        for start, stop in bounded_chunks(sizes, _TEXT_BYTES):
+            self._embed_into(result[start:stop], strings.slice(start, stop - start))
         return result
 
     def save(self, folder: str | Path) -> None:
@@ -161,7 +171,7 @@ class SubwordEmbedder:
         found = self._vocabulary.find(words)
         counts = count_ngrams(words, self._min_n, self._max_n) + (found >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
-        for start, stop in bounded_chunks(counts * _BYTES_PER_NGRAM, WORKING_BYTES):
+        for start, stop in bounded_chunks(counts * _BYTES_PER_NGRAM, _NGRAM_BYTES):
             ids, offsets = self._row_ids(words.slice(start, stop - start), found[start:stop])
             means[start:stop] = average_rows(self._table, ids, offsets)
         return means, counts > 0
@@ -183,21 +193,32 @@ class SubwordEmbedder:
         own_before = np.append(0, np.cumsum(found >= 0))
         return ids, starts + own_before
 
-    def _embed_chunk(self, values: pa.LargeStringArray) -> np.ndarray:
+    def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
+        """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
         index = split_words(values)
-        if len(index.words) == 0:
-            return np.zeros((len(values), self.dimensions), np.float32)
+        if len(index.words) * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
+            half = len(values) // 2
+            self._embed_into(result[:half], values.slice(0, half))
+            self._embed_into(result[half:], values.slice(half))
+            return
         units = self._unit_words(index.words)
-        sums = sum_rows(units, index.word_ids, index.offsets)
-        return normalise_rows(sums, np.diff(index.offsets)).astype(np.float32)
+        for start in range(0, len(values), _ROWS_PER_BLOCK):
+            offsets = index.offsets[start : start + _ROWS_PER_BLOCK + 1]
+            sums = sum_rows(units, index.word_ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+            result[start : start + _ROWS_PER_BLOCK] = normalise_rows(sums, np.diff(offsets))
 
     def _unit_words(self, words: pa.LargeStringArray) -> np.ndarray:
         """Return centred words of length 1, or zeros; (u, dimensions) float64."""
         means, known = self.word_means(words)
-        scale = row_lengths(means)
-        centred = means.astype(np.float64) - self._centre
-        centred[~known] = 0.0
-        return normalise_rows(centred, scale)
+        units = np.empty(means.shape)
+        for start in range(0, len(words), _ROWS_PER_BLOCK):
+            block = slice(start, start + _ROWS_PER_BLOCK)
+            centred = means[block].astype(np.float64)
+            scale = row_lengths(centred)
+            centred -= self._centre
+            centred[~known[block]] = 0.0
+            units[block] = normalise_rows(centred, scale)
+        return units
 
 
 def _check_arrays(
@@ -215,15 +236,6 @@ def _check_arrays(
         raise EmbedderError(f"A {kind} model has {len(words):,} words and only {len(rows):,} rows.")
     if max_n > 0 and (min_n < 1 or len(rows) == len(words)):
         raise EmbedderError(f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them.")
-
-
-def _upper_bound_of_words(strings: pa.LargeStringArray) -> np.ndarray:
-    """Return at least the number of words of each value, and at least 1: half its bytes, as words are parted by a space.
-
-    Counting words exactly would mean to split all values before the first chunk.
-    """
-    offsets = np.frombuffer(strings.buffers()[1], np.int64)[strings.offset : strings.offset + len(strings) + 1]
-    return np.diff(offsets) // 2 + 1
 
 
 def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:

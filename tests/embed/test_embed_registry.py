@@ -1,0 +1,86 @@
+"""Model strings, and what importing the package costs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embed import Embedder, create_embedder, hashing, load_embedder, needs_corpus
+from pexeso.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_importing_embed_loads_no_heavy_package() -> None:
+    program = "import sys, embed; print(sorted({'torch', 'fasttext', 'pyspark', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_each_form_of_model_string_makes_its_kind(corpus: Path, binary: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.vec").write_text("paris 3 4\n")
+    trained = create_embedder("fasttext", corpus=corpus, dimensions=10)
+    assert (trained.kind, trained.dimensions) == ("fasttext", 10)
+    assert create_embedder(str(binary)).dimensions == 12
+    assert create_embedder(str(tmp_path / "words.vec"), dimensions=2).kind == "glove"
+    assert create_embedder("hashing", dimensions=7, seed=3).embed(["a"]).shape == (1, 7)
+    trained.save(tmp_path / "model")
+    again = create_embedder(str(tmp_path / "model"))
+    assert again.fingerprint == trained.fingerprint
+    assert all(isinstance(one, Embedder) for one in (trained, again))
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "message"),
+    [
+        ("word2vec", {}, "The model must be \"fasttext\".*got 'word2vec'"),
+        ("sentence:", {}, "got 'sentence:'"),
+        ("fasttext", {}, "give the text to train on"),
+        ("fasttext", {"corpus": "x", "dimensions": 0}, "dimensions must be a whole number of at least 1; got 0"),
+        ("hashing", {"dimensions": 0}, "dimensions of a hashing embedder must be a whole number of at least 1; got 0"),
+        ("hashing", {"seed": -1}, "seed of a hashing embedder must be a whole number of at least 0; got -1"),
+    ],
+)
+def test_wrong_arguments_are_refused(model: str, arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        create_embedder(model, **arguments)
+
+
+def test_dimensions_of_a_model_that_is_read_are_its_own(binary: Path) -> None:
+    with pytest.raises(InputError, match="has 12 dimensions; got dimensions=50"):
+        create_embedder(str(binary), dimensions=50)
+
+
+def test_only_training_needs_a_corpus() -> None:
+    assert [needs_corpus(model) for model in ("fasttext", "hashing", "model.bin")] == [True, False, False]
+
+
+def test_hashing_is_the_same_everywhere_and_for_ever() -> None:
+    embedder = hashing.create(4, seed=1, buckets=64)
+    assert embedder.fingerprint == hashing.create(4, seed=1, buckets=64).fingerprint
+    assert embedder.fingerprint != hashing.create(4, seed=2, buckets=64).fingerprint
+    # Written down once: a change of the table, the hash or the arithmetic would break every stored index.
+    np.testing.assert_allclose(embedder.embed(["oslo"])[0], FIXED, atol=1e-6)
+
+
+FIXED = [-0.9151734, 0.2025913, 0.1845349, -0.2955694]
+
+
+def test_hashing_puts_misspellings_near_and_other_words_apart() -> None:
+    vectors = hashing.create().embed(["reykjavik", "reykjavic", "nairobi"]).astype(np.float64)
+    near, far = np.linalg.norm(vectors[1:] - vectors[0], axis=1)
+    assert near < 0.8 < 1.2 < far
+
+
+def test_hashing_refuses_wrong_ngram_lengths() -> None:
+    with pytest.raises(InputError, match="1 <= min_n <= max_n; got 3 and 2"):
+        hashing.create(min_n=3, max_n=2)
+
+
+def test_hashing_survives_saving(tmp_path: Path) -> None:
+    embedder = hashing.create(5)
+    embedder.save(tmp_path / "new" / "model")
+    opened = load_embedder(tmp_path / "new" / "model", verify=True)
+    assert opened.embed(["a b", "ça"]).tobytes() == embedder.embed(["a b", "ça"]).tobytes()

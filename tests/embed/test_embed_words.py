@@ -1,0 +1,80 @@
+"""Splitting, hashing and finding words, compared with plain Python."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embed import vocabulary
+from embed.ngrams import FNV_OFFSET, FNV_PRIME, count_ngrams, hash_ngrams
+from embed.vocabulary import Vocabulary, hash_strings
+from embed.words import split_words
+
+TEXT = st.text(st.sampled_from("ab é東👍\t\u00a0"), max_size=12)
+WORD = st.text(st.sampled_from("abé東👍</>s"), min_size=1, max_size=8)
+
+
+def strings(words: list[str]) -> pa.LargeStringArray:
+    return pa.array(words, pa.large_string())
+
+
+def fnv(text: str) -> int:
+    """32-bit FNV-1a over signed bytes, one byte at a time."""
+    state = int(FNV_OFFSET)
+    for byte in text.encode():
+        state ^= byte if byte < 128 else byte | 0xFFFFFF00
+        state = state * int(FNV_PRIME) % 2**32
+    return state
+
+
+def plain_ngrams(word: str, min_n: int, max_n: int) -> list[str]:
+    if word == "</s>":
+        return []
+    text = f"<{word}>"
+    found = [(start, n) for start in range(len(text)) for n in range(min_n, max_n + 1) if start + n <= len(text)]
+    return [text[start : start + n] for start, n in found if n > 1 or 0 < start < len(text) - 1]
+
+
+@given(values=st.lists(st.one_of(st.none(), TEXT), max_size=15))
+def test_words_of_values(values: list) -> None:
+    index = split_words(values)
+    words = index.words.to_pylist()
+    assert words == sorted({word for value in values for word in (value or "").split()}, key=str.encode)
+    for value, start, stop in zip(values, index.offsets, index.offsets[1:], strict=False):
+        ids = index.word_ids[start:stop]
+        assert [words[place] for place in ids] == sorted((value or "").split(), key=str.encode)
+
+
+@given(words=st.lists(WORD, max_size=12), min_n=st.integers(1, 4), more=st.integers(0, 4))
+def test_ngrams_of_words(words: list[str], min_n: int, more: int) -> None:
+    hashes, offsets = hash_ngrams(strings(words), min_n, min_n + more)
+    for word, start, stop in zip(words, offsets, offsets[1:], strict=False):
+        assert hashes[start:stop].tolist() == [fnv(piece) for piece in plain_ngrams(word, min_n, min_n + more)]
+    np.testing.assert_array_equal(np.diff(offsets), count_ngrams(strings(words), min_n, min_n + more))
+
+
+def test_no_ngrams_are_asked_for() -> None:
+    hashes, offsets = hash_ngrams(strings(["abc", "d"]), 0, 0)
+    assert (len(hashes), offsets.tolist()) == (0, [0, 0, 0])
+
+
+@given(known=st.lists(WORD, unique=True, max_size=12), asked=st.lists(WORD, max_size=12))
+def test_words_are_found_where_they_stand(known: list[str], asked: list[str]) -> None:
+    expected = [known.index(word) if word in known else -1 for word in asked]
+    assert Vocabulary(strings(known)).find(strings(asked)).tolist() == expected
+    padded = strings(["x", *known]).slice(1)
+    assert Vocabulary(padded).find(strings(["x", *asked]).slice(1)).tolist() == expected
+
+
+def test_words_are_told_apart_when_their_hashes_are_equal(monkeypatch) -> None:
+    monkeypatch.setattr(vocabulary, "hash_strings", lambda words: np.zeros(len(words), np.uint64))
+    assert Vocabulary(strings(["a"])).find(strings(["b", "a"])).tolist() == [-1, 0]
+    assert Vocabulary(strings(["a", "b", "a"])).find(strings(["b", "c", "a"])).tolist() == [1, -1, 0]
+
+
+def test_hashes_depend_on_the_string_alone() -> None:
+    array = strings(["", "a", "ab", "ba", "", "東京", "a"])
+    hashes = hash_strings(array)
+    assert len(set(hashes.tolist())) == 5
+    assert hashes[1] == hashes[6]
+    np.testing.assert_array_equal(hash_strings(array.slice(2, 4)), hashes[2:6])
