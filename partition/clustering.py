@@ -167,10 +167,13 @@ def partial_sums(features: np.ndarray, centres: np.ndarray, method: Method) -> P
 
 
 def seed_centres(features: np.ndarray, n_clusters: int, method: Method, *, seed: int) -> np.ndarray:
-    """Draw first centres by k-means++: each with a probability in proportion to its divergence from those drawn before.
+    """Draw first centres by greedy k-means++.
 
-    Jensen-Shannon divergence is the square of a metric and the squared Euclidean distance is one too, so this is the
-    squared distance that k-means++ asks for.
+    Each next centre is drawn with a probability in proportion to its divergence from those drawn before; of a few such
+    draws the one is kept that lowers the sum of divergences most (Arthur and Vassilvitskii 2007, the variant that
+    scikit-learn uses too). A single draw often lands on a column of one or two values, which is far from everything and
+    near to nothing. Jensen-Shannon divergence and the squared Euclidean distance are squares of metrics, as k-means++
+    wants them.
 
     Parameters
     ----------
@@ -192,19 +195,25 @@ def seed_centres(features: np.ndarray, n_clusters: int, method: Method, *, seed:
     (2, 1)
     """
     generator = np.random.default_rng(seed)
+    n_draws = 2 + int(np.log(n_clusters))
     chosen = [int(generator.integers(len(features)))]
-    divergences = np.full(len(features), np.inf)
+    divergences = _without_rounding(method.between(features, features[chosen])[:, 0])
     while len(chosen) < n_clusters:
-        newest = features[chosen[-1] : chosen[-1] + 1]
-        divergences = np.minimum(divergences, method.between(features, newest)[:, 0])
-        divergences[divergences <= SAME] = 0.0
         cumulative = np.cumsum(divergences)
         if cumulative[-1] <= 0:
             break
-        # side="right" never lands on a row of divergence 0; the draw is below 1, so it lands on a row.
-        position = np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right")
-        chosen.append(min(int(position), int(np.flatnonzero(divergences)[-1])))
+        # side="right" never lands on a row of divergence 0; a draw rounded up to the end takes the last other row.
+        draws = np.searchsorted(cumulative, generator.random(n_draws) * cumulative[-1], side="right")
+        draws = np.minimum(draws, np.flatnonzero(divergences)[-1])
+        lowered = np.minimum(divergences[:, None], _without_rounding(method.between(features, features[draws])))
+        best = int(np.argmin(lowered.sum(axis=0)))
+        chosen.append(int(draws[best]))
+        divergences = lowered[:, best]
     return features[chosen]
+
+
+def _without_rounding(divergences: np.ndarray) -> np.ndarray:
+    return np.where(divergences <= SAME, 0.0, divergences)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +272,36 @@ def iterate(
             return Centres(centres, iteration, True)
         centres = updated
     return Centres(centres, max_iterations, False)
+
+
+def iterate_in_memory(
+    features: np.ndarray, ties: np.ndarray, centres: np.ndarray, method: Method, *, max_iterations: int
+) -> Centres:
+    """Run :func:`iterate` over columns that are held in memory.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, F), float64
+    ties : ndarray, shape (n,), int64
+        Orders columns that are equally far from their centres.
+    centres : ndarray, shape (k, F), float64
+        The first centres.
+    method : Method
+    max_iterations : int
+
+    Returns
+    -------
+    Centres
+    """
+
+    def measure(centres: np.ndarray) -> Partials:
+        return partial_sums(features, centres, method)
+
+    def farthest(centres: np.ndarray, n: int) -> np.ndarray:
+        divergences = nearest(features, centres, method)[1]
+        return features[np.lexsort((ties, -divergences))[:n]]
+
+    return iterate(measure, farthest, centres, method, max_iterations=max_iterations)
 
 
 def _centre(sums: np.ndarray, counts: np.ndarray, method: Method) -> np.ndarray:
@@ -367,15 +406,10 @@ def cluster_columns(
     if features is None or len(features) != len(column_ids):
         raise InputError(f"method {method!r} needs one row of features a column ({len(column_ids)}).")
 
-    def farthest(centres: np.ndarray, n: int) -> np.ndarray:
-        divergences = nearest(features, centres, chosen)[1]
-        return features[np.lexsort((hash64(column_ids, seed), -divergences))[:n]]
-
-    sample = np.sort(np.argsort(hash64(column_ids, seed), kind="stable")[:seeding_columns])
+    ties = hash64(column_ids, seed)
+    sample = np.sort(np.argsort(ties, kind="stable")[:seeding_columns])
     first = seed_centres(features[sample], n_clusters, chosen, seed=seed)
-    found = iterate(
-        lambda centres: partial_sums(features, centres, chosen), farthest, first, chosen, max_iterations=max_iterations
-    )
+    found = iterate_in_memory(features, ties, first, chosen, max_iterations=max_iterations)
     clusters, divergences = nearest(features, found.centres, chosen)
     return Clustering(clusters, divergences, found.centres, found.iterations, found.converged)
 

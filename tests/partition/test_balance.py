@@ -23,7 +23,7 @@ def _divide(lake, limits, n_centres=6):
     return sizes, pieces, piece_of, place(pieces, limits, distances.__getitem__)[piece_of]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(LAKES, st.integers(1, 12), st.sampled_from([2.0, 2.5, 4.0]))
 def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(lake, n_partitions, max_imbalance):
     total = sum(size for _, size, _ in lake)
@@ -36,7 +36,7 @@ def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(lake, n_parti
         assert (partitions == partition).sum() == 1, loads
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(LAKES, st.integers(1, 4000))
 def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_bytes):
     total = sum(size for _, size, _ in lake)
@@ -48,7 +48,7 @@ def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_byte
     assert len(loads) <= limits.n_bins + 2 * total / limit_bytes + (sizes > limits.large_bytes).sum() + 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(LAKES, st.integers(1, 12))
 def test_pieces_are_small_and_hold_every_column_once(lake, n_partitions):
     limits = fixed_limits(n_partitions, len(lake), sum(size for _, size, _ in lake))
