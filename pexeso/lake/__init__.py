@@ -1,1 +1,1 @@
-"""Tables on disk: find them, read them whatever their dialect and encoding, choose and normalise their join columns."""
+"""Tables on disk: finding and reading them, choosing join columns, one form for their values, the catalog."""

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.characters import LETTER, NUMBER, first_classes
 from pexeso.lake.folding import COMMA
 
 DICTIONARIES = ("dates", "addresses")
@@ -26,7 +27,7 @@ def packaged() -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
     """Words that are written out under one condition on their neighbours."""
 
     when: str
@@ -34,7 +35,7 @@ class _Rule:
     expansions: pa.StringArray
 
 
-def rules_of(names: Sequence[str], extra: Mapping[str, str]) -> list[_Rule]:
+def rules_of(names: Sequence[str], extra: Mapping[str, str]) -> list[Rule]:
     """Return the rules of the named dictionaries, after those of `extra`, whose words are always written out."""
     found = [_rule(_ALWAYS, extra)] if extra else []
     for name in names:
@@ -42,11 +43,11 @@ def rules_of(names: Sequence[str], extra: Mapping[str, str]) -> list[_Rule]:
     return found
 
 
-def _rule(when: str, words: Mapping[str, str]) -> _Rule:
-    return _Rule(when, pa.array(list(words), pa.string()), pa.array(list(words.values()), pa.string()))
+def _rule(when: str, words: Mapping[str, str]) -> Rule:
+    return Rule(when, pa.array(list(words), pa.string()), pa.array(list(words.values()), pa.string()))
 
 
-def expand(values: pa.StringArray, rules: Sequence[_Rule]) -> pa.StringArray:
+def expand(values: pa.StringArray, rules: Sequence[Rule]) -> pa.StringArray:
     """Write out the abbreviations in texts of words separated by single spaces, commas being words.
 
     The first rule that knows a word and whose condition holds decides. The conditions, for a word within its value:
@@ -97,7 +98,7 @@ def expand(values: pa.StringArray, rules: Sequence[_Rule]) -> pa.StringArray:
     return pc.replace_with_mask(values, pa.array(mask), _expand_all(lists.take(pa.array(rows)), rules))
 
 
-def _expand_all(lists: pa.ListArray, rules: Sequence[_Rule]) -> pa.StringArray:
+def _expand_all(lists: pa.ListArray, rules: Sequence[Rule]) -> pa.StringArray:
     tokens = lists.flatten()
     context = _Context(lists, tokens)
     result = tokens
@@ -123,8 +124,9 @@ class _Context:
         same_row = row[1:] == row[:-1]
         self.has_next = np.append(same_row, False)
         self.has_previous = np.append(False, same_row)
-        self.is_number = self._of_word(pc.match_substring_regex(self.lower, r"^\pN"))
-        self.is_word = self._of_word(pc.match_substring_regex(self.lower, r"^\pL"))
+        first = first_classes(self.lower)
+        self.is_number = first[self.codes.to_numpy()] == NUMBER
+        self.is_word = first[self.codes.to_numpy()] == LETTER
         self.is_comma = self._of_word(pc.equal(self.lower, COMMA))
         self.row = row
 

@@ -23,9 +23,11 @@ _NAME = "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:
     "nov(?:ember)?|dec(?:ember)?"
 )
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+)?"
-_TIME = (
+# The shortest start of a value whose rest is a time of day or nothing.
+_DATE_AND_TIME = (
+    r"^(?P<date>.+?)"
     r"(?:(?:t|,?\s+)(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?P<fraction>\.\d+)?)?"
-    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d:?\d\d)?)?"
+    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d:?\d\d)?)?$"
 )
 _SHAPES = {
     "year_first": r"(?P<year>[12]\d{3})(?:-(?P<month>\d\d?)-|/(?P<month2>\d\d?)/|\.(?P<month3>\d\d?)\.)(?P<day>\d\d?)",
@@ -36,6 +38,13 @@ _SHAPES = {
     "two_orders": r"(?P<first>\d\d?)/(?P<second_part>\d\d?)/(?P<year>[12]\d{3}|\d\d)|"
     r"(?P<first2>\d\d?)-(?P<second_part2>\d\d?)-(?P<year2>[12]\d{3})",
 }
+
+
+# What every value of the shapes holds somewhere: numbers between separators, or a month's name beside a number.
+_HINT = (
+    r"\d[./-]\s?\d{1,2}[./-]|\d[\sa-z.,/-]*(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|"
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s./-]*\d"
+)
 
 
 @dataclass(frozen=True)
@@ -49,14 +58,14 @@ class _Parts:
     time: pa.StringArray
 
 
-def canonical_dates(values: pa.StringArray) -> pa.StringArray:
+def canonical_dates(values: pa.StringArray, groups: np.ndarray | None = None) -> pa.StringArray:
     """Write every date as day, month name and year; null where a value is no date.
 
     Recognised are ISO dates and others with the year first, dates with a month's English name or its abbreviation,
     with or without a weekday, day first with dots, and numbers with slashes or hyphens in either order. The month is
     named because word order carries no meaning later: 2020-03-05 and 2020-05-03 must not have the same words.
 
-    Which number of ``3/5/1953`` is the month is decided over all values passed: the day comes first where some first
+    Which number of ``3/5/1953`` is the month is decided over all values of a group: the day comes first where some first
     number is over 12 and no second one is; else the month comes first. A value that is no date in the order so
     found is read in the other one. Two-digit years need slashes, a named month, or two digits throughout with dots;
     ``3-1-0`` is a score and no date.
@@ -66,7 +75,9 @@ def canonical_dates(values: pa.StringArray) -> pa.StringArray:
     Parameters
     ----------
     values
-        Lower-case texts without white space around them, any length n; best distinct ones of one column.
+        Lower-case texts without white space around them, any length n; best distinct ones of a column.
+    groups
+        int64, shape (n,), 0 or more: the column that each value comes from. All are of one column where it is None.
 
     Returns
     -------
@@ -80,25 +91,30 @@ def canonical_dates(values: pa.StringArray) -> pa.StringArray:
     >>> canonical_dates(pa.array(["13/5/1953", "3/5/1953 14:30"])).to_pylist()
     ['13 may 1953', '3 may 1953 14 30']
     """
-    n_values = len(values)
-    # Every shape holds a digit and is short; most values of a lake fail here at once.
-    likely = pc.and_(
-        pc.less_equal(pc.binary_length(values), _MAX_DATE_BYTES), pc.match_substring_regex(values, r"\d.*\d")
-    )
-    at = np.flatnonzero(pc.fill_null(likely, False).to_numpy(zero_copy_only=False))
+    at = _likely(values)
+    groups = np.zeros(len(values), dtype=np.int64) if groups is None else groups
     texts: list[pa.StringArray] = []
     found_at: list[np.ndarray] = []
-    for name, shape in _SHAPES.items():
-        if len(at) == 0:
+    split = pc.extract_regex(values.take(pa.array(at)), _DATE_AND_TIME) if len(at) else None
+    for shape in _SHAPES.values():
+        if not len(at):
             break
-        parts = _extract(values.take(pa.array(at)), rf"^(?:{shape}){_TIME}$", name == "two_orders")
+        parts = _extract(split, shape, groups[at])
         if parts is None:
             continue
         kept, text = _written(parts)
         texts.append(text)
         found_at.append(at[kept])
-        at = np.delete(at, kept)
-    return _scatter(n_values, found_at, texts)
+        rest = np.delete(np.arange(len(at)), kept)
+        at, split = at[rest], split.take(pa.array(rest))
+    return _scatter(len(values), found_at, texts)
+
+
+def _likely(values: pa.StringArray) -> np.ndarray:
+    """Return the positions of values that may be dates: nearly all of a lake's other values fail this cheap test."""
+    likely = pc.less_equal(pc.binary_length(values), _MAX_DATE_BYTES)
+    likely = pc.and_(likely, pc.match_substring_regex(values, _HINT))
+    return np.flatnonzero(pc.fill_null(likely, False).to_numpy(zero_copy_only=False))
 
 
 def _scatter(n_values: int, positions: list[np.ndarray], texts: list[pa.StringArray]) -> pa.StringArray:
@@ -110,23 +126,26 @@ def _scatter(n_values: int, positions: list[np.ndarray], texts: list[pa.StringAr
     return pa.concat_arrays(texts).take(pa.array(source, mask=source < 0))
 
 
-def _extract(values: pa.StringArray, pattern: str, two_orders: bool) -> _Parts | None:
-    groups = pc.extract_regex(values, pattern)
-    positions = np.flatnonzero(groups.is_valid().to_numpy(zero_copy_only=False))
-    if len(positions) == 0:
+def _extract(split: pa.StructArray, shape: str, groups: np.ndarray) -> _Parts | None:
+    """Read the values of one shape, None where there are none; `split` holds the fields of `_DATE_AND_TIME`."""
+    found = pc.extract_regex(split.field("date"), f"^(?:{shape})$")
+    positions = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    if not len(positions):
         return None
-    groups = groups.take(pa.array(positions))
-    fields = {field.name: groups.field(i) for i, field in enumerate(groups.type)}
-    time = _time_words(fields)
+    found, split = found.take(pa.array(positions)), split.take(pa.array(positions))
+    fields = _fields(found)
     year = _whole_years(_first(fields, "year", "year2"))
-    if two_orders:
-        month, day = _in_order(
-            _number(_first(fields, "first", "first2")), _number(_first(fields, "second_part", "second_part2"))
-        )
+    if "first" in fields:
+        first, second = _first(fields, "first", "first2"), _first(fields, "second_part", "second_part2")
+        month, day = _in_order(_number(first), _number(second), groups[positions])
     else:
         month = _month(_first(fields, "month", "month2", "month3"))
         day = _number(_first(fields, "day", "day2"))
-    return _Parts(positions, year, month, day, time)
+    return _Parts(positions, year, month, day, _time_words(_fields(split)))
+
+
+def _fields(groups: pa.StructArray) -> dict[str, pa.StringArray]:
+    return {field.name: groups.field(i) for i, field in enumerate(groups.type)}
 
 
 def _first(fields: dict[str, pa.StringArray], *names: str) -> pa.StringArray:
@@ -158,10 +177,12 @@ def _whole_years(texts: pa.StringArray) -> np.ndarray:
     return np.where(is_short, years + century, years)
 
 
-def _in_order(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _in_order(first: np.ndarray, second: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (month, day) of numbers whose order is decided by evidence; see `canonical_dates`."""
-    is_day_first = bool((first > 12).any()) and not (second > 12).any()
-    month, day = (second, first) if is_day_first else (first, second)
+    says_day_first = np.bincount(groups[first > 12], minlength=groups.max(initial=0) + 1) > 0
+    says_month_first = np.bincount(groups[second > 12], minlength=groups.max(initial=0) + 1) > 0
+    is_day_first = (says_day_first & ~says_month_first)[groups]
+    month, day = np.where(is_day_first, second, first), np.where(is_day_first, first, second)
     swap = (month > 12) & (day <= 12)
     return np.where(swap, day, month), np.where(swap, month, day)
 
@@ -181,6 +202,8 @@ def _written(parts: _Parts) -> tuple[np.ndarray, pa.StringArray]:
 
 def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
     """Return `` 14 30`` or `` 14 30 05``, with fraction and zone where they say something; empty for midnight."""
+    if not pc.any(pc.not_equal(fields["hour"], "")).as_py():
+        return fields["hour"]
     hour, minute, second = (_number(fields[name]) for name in ("hour", "minute", "second"))
     half = fields["half"]
     is_evening = pc.starts_with(half, "p").to_numpy(zero_copy_only=False)

@@ -2,14 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.abbreviations import DICTIONARIES, expand, packaged, rules_of
+from pexeso.lake.abbreviations import DICTIONARIES, Rule, expand, packaged, rules_of
+from pexeso.lake.characters import has_symbol
 from pexeso.lake.dates import canonical_dates
 from pexeso.lake.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
 
@@ -69,6 +72,10 @@ class Normaliser:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
+    @cached_property
+    def _rules(self) -> list[Rule]:
+        return rules_of(self.dictionaries, self.extra)
+
     @property
     def version(self) -> int:
         """Version of the rules."""
@@ -101,27 +108,48 @@ class Normaliser:
         pa.StringArray
             Length n; words separated by single spaces, null where nothing is left.
         """
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        encoded = values.cast(pa.string()).dictionary_encode()
-        return self._normalise_distinct(encoded.dictionary).take(encoded.indices)
+        return self.normalise_columns([values])[0]
 
-    def _normalise_distinct(self, values: pa.StringArray) -> pa.StringArray:
+    def normalise_columns(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
+        """Normalise several columns, each by itself as `normalise` does, in one pass over all their values.
+
+        Patterns cost more to prepare than to apply to a short column, so this is many times faster for small tables.
+        """
+        if not columns:
+            return []
+        encoded = [_as_strings(column).dictionary_encode() for column in columns]
+        lengths = [len(column.dictionary) for column in encoded]
+        distinct = self._normalise_distinct(
+            pa.concat_arrays([column.dictionary for column in encoded]), np.repeat(np.arange(len(columns)), lengths)
+        )
+        starts = np.cumsum([0, *lengths])
+        return [
+            distinct.slice(start, length).take(column.indices)
+            for column, start, length in zip(encoded, starts, lengths, strict=False)
+        ]
+
+    def _normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         texts = fold_unicode(values, accents=self.fold_accents, letters=packaged()["letters"])
         texts = pc.utf8_trim_whitespace(pc.utf8_lower(texts) if self.fold_case else texts)
-        dates = canonical_dates(pc.utf8_lower(texts)) if self.read_dates else pa.nulls(len(texts), pa.string())
-        words = only_where(texts, dates.is_null(), self._words)
-        result = pc.coalesce(dates, words)
+        if self.read_dates:
+            dates = canonical_dates(pc.utf8_lower(texts), columns)
+            result = pc.coalesce(dates, only_where(texts, dates.is_null(), self._words))
+        else:
+            result = self._words(texts)
         return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
 
     def _words(self, texts: pa.StringArray) -> pa.StringArray:
         words = separate_words(texts) if self.drop_punctuation else single_spaces(texts)
-        words = expand(words, rules_of(self.dictionaries, self.extra))
+        words = expand(words, self._rules)
         if not self.drop_punctuation:
             return words
         words = only_where(words, pc.match_substring(words, COMMA), _without_commas)
-        is_symbols = pc.and_(pc.equal(words, ""), pc.match_substring_regex(texts, r"\pS"))
-        return pc.if_else(is_symbols, single_spaces(texts), words)
+        at = pc.indices_nonzero(pc.equal(words, ""))
+        if not len(at):
+            return words
+        lost = texts.take(at)
+        kept = pc.if_else(has_symbol(lost), single_spaces(lost), "")
+        return pc.replace_with_mask(words, pc.equal(words, ""), kept)
 
     def to_json(self) -> str:
         """Return the version and the options as JSON text; `from_json` makes an equal normaliser of it."""
@@ -156,8 +184,15 @@ class Normaliser:
         return options | {"dictionaries": list(self.dictionaries), "version": VERSION}
 
 
+def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return values if values.type == pa.string() else values.cast(pa.string())
+
+
 def _without_commas(words: pa.StringArray) -> pa.StringArray:
-    return single_spaces(pc.replace_substring(words, COMMA, " "))
+    for pattern in (f"{COMMA} ", f" {COMMA}", COMMA):
+        words = pc.replace_substring(words, pattern, "")
+    return words
 
 
 def _check_entry(word: object, expansion: object) -> None:

@@ -66,7 +66,9 @@ def _read(shown: str, file: pq.ParquetFile, max_bytes: int, max_cell_bytes: int)
 
 def _as_text(values: pa.Array, position: int, unreadable: dict[int, str]) -> pa.StringArray:
     try:
-        return _text_of(values.type)(values)
+        text = _text_of(values.type)(values)
+        text.validate(full=True)  # a writer may have put anything where strings should be
+        return text
     except (pa.ArrowException, ValueError, RecursionError) as error:
         unreadable.setdefault(position, str(error).splitlines()[0] if str(error) else type(error).__name__)
         return pa.nulls(len(values), pa.string())

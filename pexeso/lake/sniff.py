@@ -1,5 +1,6 @@
 """What kind of values a column holds: text, dates, numbers or nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,29 +92,59 @@ def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) 
     >>> profile_column(pa.array(["$1,200", "7.5 %", "n/a"])).kind
     'number'
     """
-    distinct, counts = distinct_values(values)
-    n_values = int(counts.sum())
-    n_missing = len(values) - n_values
+    return profile_columns([values], max_number_fraction=max_number_fraction)[0]
+
+
+def profile_columns(columns: Sequence[pa.StringArray], *, max_number_fraction: float = 0.5) -> list[ColumnProfile]:
+    """Profile the columns of one table, as `profile_column` does each, but with one pass over all their values.
+
+    Patterns cost more to prepare than to apply to a short column, so this is many times faster for small tables.
+    """
+    if not columns:
+        return []
+    found = [distinct_values(column) for column in columns]
+    values = pa.concat_arrays([distinct for distinct, _ in found])
+    counts = np.concatenate([counts for _, counts in found])
+    column = np.repeat(np.arange(len(columns)), [len(distinct) for distinct, _ in found])
+    lower = pc.utf8_lower(values)
+    is_number = pc.match_substring_regex(lower, _NUMBER).to_numpy(zero_copy_only=False)
+    n_values, n_numbers = (
+        np.bincount(column[chosen], weights=counts[chosen], minlength=len(columns)).astype(np.int64)
+        for chosen in (slice(None), is_number)
+    )
+    is_of_numbers = n_numbers > max_number_fraction * n_values
+    checked = np.flatnonzero(~is_of_numbers[column])
+    is_date = canonical_dates(lower.take(pa.array(checked)), column[checked]).is_valid().to_numpy(zero_copy_only=False)
+    dates = checked[is_date]
+    n_dates = np.bincount(column[dates], weights=counts[dates], minlength=len(columns)).astype(np.int64)
+    n_tokens = pc.count_substring_regex(values, r"\S+").to_numpy()
+    ends = np.cumsum([len(distinct) for distinct, _ in found])
+    return [
+        ColumnProfile(
+            kind=_kind(int(n_values[i]), bool(is_of_numbers[i]), int(n_dates[i])),
+            n_rows=len(columns[i]),
+            n_missing=len(columns[i]) - int(n_values[i]),
+            n_distinct=len(distinct),
+            n_numbers=int(n_numbers[i]),
+            n_dates=int(n_dates[i]),
+            median_tokens=_median(n_tokens[ends[i] - len(distinct) : ends[i]], own_counts),
+        )
+        for i, (distinct, own_counts) in enumerate(found)
+    ]
+
+
+def _kind(n_values: int, is_of_numbers: bool, n_dates: int) -> ColumnKind:
     if not n_values:
-        return ColumnProfile("empty", len(values), n_missing, 0, 0, 0, 0.0)
-    lower = pc.utf8_lower(distinct)
-    n_numbers = _weight(pc.match_substring_regex(lower, _NUMBER), counts)
-    n_dates = 0
-    if n_numbers > max_number_fraction * n_values:
-        kind: ColumnKind = "number"
-    else:
-        n_dates = _weight(canonical_dates(lower).is_valid(), counts)
-        kind = "date" if n_dates > MIN_DATE_FRACTION * n_values else "text"
-    median = _median(pc.count_substring_regex(distinct, r"\S+").to_numpy(), counts)
-    return ColumnProfile(kind, len(values), n_missing, len(distinct), n_numbers, n_dates, median)
-
-
-def _weight(chosen: pa.BooleanArray, counts: np.ndarray) -> int:
-    return int(counts[chosen.to_numpy(zero_copy_only=False)].sum())
+        return "empty"
+    if is_of_numbers:
+        return "number"
+    return "date" if n_dates > MIN_DATE_FRACTION * n_values else "text"
 
 
 def _median(numbers: np.ndarray, counts: np.ndarray) -> float:
     """Return the median of `numbers`, each repeated `counts` times, without repeating them."""
+    if not len(numbers):
+        return 0.0
     order = np.argsort(numbers, kind="stable")
     reached = np.cumsum(counts[order])
     n_total = int(reached[-1])

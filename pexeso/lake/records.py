@@ -1,0 +1,228 @@
+"""One table as a stream of records: the table, its columns, and the distinct values of the columns that are kept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import TableReadError
+from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
+from pexeso.lake.columns import label_columns
+from pexeso.lake.content import DEFAULT_MAX_BYTES, Content, read_content
+from pexeso.lake.files import TableFile
+from pexeso.lake.normalise import Normaliser
+from pexeso.lake.reader import parse_table
+from pexeso.lake.sniff import ColumnProfile, profile_columns
+from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES, Table
+
+MAX_RECORDS = 1 << 16
+"""Most records in one batch."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("record", pa.string(), nullable=False),  # table, column or value
+        pa.field("table", pa.string(), nullable=False),
+        # of a table
+        pa.field("format", pa.string()),
+        pa.field("n_bytes", pa.int64()),  # on disk
+        pa.field("encoding", pa.string()),
+        pa.field("delimiter", pa.string()),
+        pa.field("n_columns", pa.int32()),
+        pa.field("fingerprint", pa.string()),  # of the bytes on disk; null where they could not be read
+        pa.field("notes", pa.list_(pa.string())),  # what was repaired
+        # of a table and of a column
+        pa.field("n_rows", pa.int64()),
+        pa.field("reason", pa.string()),  # why it is left out; null where it is kept
+        # of a column and of its values
+        pa.field("position", pa.int32()),  # 0-based
+        # of a column
+        pa.field("name", pa.string()),
+        pa.field("label", pa.string()),
+        pa.field("kind", pa.string()),  # text, date, number or empty
+        pa.field("n_missing", pa.int64()),
+        pa.field("n_distinct", pa.int64()),  # of kept columns: normalised values
+        pa.field("median_tokens", pa.float64()),
+        # of a value
+        pa.field("value", pa.string()),  # normalised
+        pa.field("text", pa.string()),  # as first written, without white space around it
+        pa.field("count", pa.int64()),  # cells
+    ]
+)
+"""Schema of the records. Fields that are not of a record's sort are null."""
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """The distinct normalised values of a column, one raw text for each, and in how many cells each occurs."""
+
+    values: pa.StringArray
+    texts: pa.StringArray
+    counts: pa.Int64Array
+
+
+def table_records(
+    file: TableFile,
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """Read a table file into records: one of the table, one of each column, one of each distinct value of kept columns.
+
+    Never raises for a bad table or column, whatever is wrong with it: its record carries the reason. Memory holds one
+    table and its distinct values; batches are bounded.
+
+    Parameters
+    ----------
+    file
+        From `find_tables`.
+    rules
+        Which columns are kept.
+    normaliser
+        Gives values their form.
+    max_bytes, max_cell_bytes
+        Limits of `read_table`.
+
+    Yields
+    ------
+    pa.RecordBatch
+        Of `SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns by position, then values by
+        column, in order of first appearance.
+    """
+    content: Content | None = None
+    table: Table | None = None
+    reason = None
+    try:
+        content = read_content(file.path, max_bytes=max_bytes, shown=file.table)
+        table = parse_table(file.table, content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    except TableReadError as error:
+        reason = str(error)
+    except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
+        reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
+    fingerprint = content.fingerprint if content else None
+    content = None  # the bytes are no longer needed, and may be many
+    yield _batch([_table_record(file, table, fingerprint, reason)])
+    if table is not None:
+        yield from _column_records(file.table, table, rules, normaliser)
+
+
+def _sentence(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}{f': {lines[0]}' if lines else ''}"
+
+
+def _table_record(
+    file: TableFile, table: Table | None, fingerprint: str | None, reason: str | None
+) -> dict[str, object]:
+    record = {"record": "table", "table": file.table, "format": file.format, "n_bytes": file.n_bytes}
+    record |= {"fingerprint": fingerprint, "reason": reason, "notes": table.notes if table else []}
+    if table:
+        record |= {"encoding": table.encoding, "delimiter": table.delimiter}
+        record |= {"n_rows": table.n_rows, "n_columns": len(table.names)}
+    return record
+
+
+def _column_records(name: str, table: Table, rules: ColumnRules, normaliser: Normaliser) -> Iterator[pa.RecordBatch]:
+    profiles, reasons = _profiles(table, rules)
+    kept, values = _values(table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons)
+    records = []
+    for position, label in enumerate(label_columns(table.names)):
+        record: dict[str, object] = {"record": "column", "table": name, "position": position, "label": label}
+        record |= {"name": table.names[position], "n_rows": table.n_rows}
+        profile = profiles[position]
+        n_distinct = profile.n_distinct if profile else None
+        if position in kept:
+            n_distinct = len(values[kept[position]].values)
+            if n_distinct < rules.min_distinct:
+                reasons[position] = f"normalised: {reason_too_few(n_distinct, rules)}"
+        if profile:
+            record |= {"kind": profile.kind, "n_missing": profile.n_missing, "median_tokens": profile.median_tokens}
+        records.append(record | {"n_distinct": n_distinct, "reason": reasons[position]})
+    for start in range(0, len(records), MAX_RECORDS):
+        yield _batch(records[start : start + MAX_RECORDS])
+    yield from _value_batches(name, {p: values[i] for p, i in kept.items() if reasons[p] is None})
+
+
+def _profiles(table: Table, rules: ColumnRules) -> tuple[list[ColumnProfile | None], list[str | None]]:
+    """Profile all columns; where that fails, none of them is kept, and the reason says why."""
+    try:
+        profiles = profile_columns(table.columns, max_number_fraction=rules.max_number_fraction)
+    except Exception as error:  # see table_records
+        reason = f"its table could not be profiled: {_sentence(error)}"
+        return [None] * len(table.names), [reason] * len(table.names)
+    return list(profiles), [reason_left_out(profile, rules) for profile in profiles]
+
+
+def _values(
+    table: Table, normaliser: Normaliser, positions: list[int], reasons: list[str | None]
+) -> tuple[dict[int, int], list[ColumnValues]]:
+    """Return the values of the columns at `positions`, and where those of each are; a failure becomes their reason."""
+    try:
+        found = column_values([table.columns[p] for p in positions], normaliser)
+    except Exception as error:  # see table_records
+        for position in positions:
+            reasons[position] = f"its table could not be normalised: {_sentence(error)}"
+        return {}, []
+    return {position: i for i, position in enumerate(positions)}, found
+
+
+def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list[ColumnValues]:
+    """Return the distinct normalised values of each column, in order of first appearance; missing ones are left out.
+
+    Examples
+    --------
+    >>> found = column_values([pa.array([" Rome", "ROME", None, "Oslo"])], Normaliser())[0]
+    >>> found.values.to_pylist(), found.texts.to_pylist(), found.counts.to_pylist()
+    (['rome', 'oslo'], ['Rome', 'Oslo'], [2, 1])
+    """
+    # Distinct raw values first, white space and all: cells are mostly repeats.
+    raw = [column.drop_null().value_counts() for column in columns]
+    normalised = normaliser.normalise_columns([counts.field("values") for counts in raw])
+    return [_grouped(values, found) for values, found in zip(normalised, raw, strict=True)]
+
+
+def _grouped(normalised: pa.StringArray, raw: pa.StructArray) -> ColumnValues:
+    present = normalised.is_valid()
+    encoded = normalised.filter(present).dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    texts, counts = raw.field("values").filter(present), raw.field("counts").filter(present).to_numpy()
+    totals = np.bincount(codes, weights=counts, minlength=len(encoded.dictionary)).astype(np.int64)
+    _, first = np.unique(codes, return_index=True)
+    return ColumnValues(encoded.dictionary, pc.utf8_trim_whitespace(texts.take(pa.array(first))), pa.array(totals))
+
+
+def _value_batches(name: str, columns: dict[int, ColumnValues]) -> Iterator[pa.RecordBatch]:
+    """Yield the value records of one table, small columns together in one batch."""
+    pending: list[pa.RecordBatch] = []
+    n_pending = 0
+    for position, column in columns.items():
+        start = 0
+        while start < len(column.values):
+            length = min(len(column.values) - start, MAX_RECORDS - n_pending)
+            pending.append(_value_batch(name, position, column, start, length))
+            start, n_pending = start + length, n_pending + length
+            if n_pending == MAX_RECORDS:
+                yield pa.concat_batches(pending)
+                pending, n_pending = [], 0
+    if pending:
+        yield pa.concat_batches(pending)
+
+
+def _value_batch(name: str, position: int, column: ColumnValues, start: int, length: int) -> pa.RecordBatch:
+    given = {
+        "record": pa.repeat("value", length),
+        "table": pa.repeat(name, length),
+        "position": pa.repeat(pa.scalar(position, pa.int32()), length),
+        "value": column.values.slice(start, length),
+        "text": column.texts.slice(start, length),
+        "count": column.counts.slice(start, length),
+    }
+    arrays = [given[field.name] if field.name in given else pa.nulls(length, field.type) for field in SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _batch(records: list[dict[str, object]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(records, schema=SCHEMA)
