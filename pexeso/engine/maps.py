@@ -63,6 +63,12 @@ def slack(*mapped: torch.Tensor) -> float:
     return 2.0**-18 * max(1.0, largest)
 
 
+def check_pivot_choice(choice: str) -> None:
+    """Refuse a way to choose pivots that is not one of `PIVOT_CHOICES`."""
+    if choice not in PIVOT_CHOICES:
+        raise InputError(f"The pivot choice must be one of {', '.join(PIVOT_CHOICES)}. Got {choice!r} instead.")
+
+
 def choose_pivots(vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", seed: int = 0) -> torch.Tensor:
     """Choose pivots among the vectors.
 
@@ -83,8 +89,7 @@ def choose_pivots(vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", 
     float32 (P, d)
         Distinct vectors; P < n_pivots only where there are not as many distinct vectors.
     """
-    if choice not in PIVOT_CHOICES:
-        raise InputError(f"The pivot choice must be one of {', '.join(PIVOT_CHOICES)}. Got {choice!r} instead.")
+    check_pivot_choice(choice)
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(vectors), generator=generator)[:_SAMPLE].to(vectors.device)
     sample = vectors[order]

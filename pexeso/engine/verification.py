@@ -78,7 +78,7 @@ class Verifier:
     matched : int64 (C,)
         Weight of the query values that are known to match each column.
     alive : bool (C,)
-        Columns that can still reach the count needed.
+        Columns that are not given up.
     """
 
     def __init__(
@@ -118,7 +118,8 @@ class Verifier:
         for members, possible_ahead in self._rounds(query, blocks):
             self._give_up(possible_ahead + self._weight_ahead)
             self._verify_round(query, blocks, members)
-        self._give_up(torch.full_like(self.matched, self._weight_ahead))
+        if self._weight_ahead:
+            self._give_up(torch.full_like(self.matched, self._weight_ahead))
 
     def _rounds(self, query: Query, blocks: Blocks) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Split the values into rounds; each with what every column may still match in it and in the later rounds."""

@@ -1,0 +1,117 @@
+"""The defining distance: right, and the same bits however it is asked for."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from engine_lakes import METRIC_NAMES, sphere
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.engine.metrics import Metric, tree_sum
+from pexeso.errors import InputError
+
+
+def plain(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    difference = left.astype(np.float64) - right.astype(np.float64)
+    if metric == "chebyshev":
+        return np.abs(difference).max(-1)
+    if metric == "manhattan":
+        return np.abs(difference).sum(-1)
+    return np.sqrt((difference**2).sum(-1))
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@given(st.integers(0, 10**6), st.integers(1, 130), st.sampled_from(("uniform", "clustered", "coarse")))
+def test_distances_are_those_of_numpy(metric, seed, dims, shape):
+    rows = sphere(np.random.default_rng(seed), 12, dims, shape)
+    left, right = rows[:6], rows[6:]
+    found = Metric(metric).distances(torch.from_numpy(left), torch.from_numpy(right))
+    assert found.dtype == torch.float64
+    np.testing.assert_allclose(found.numpy(), plain(metric, left, right), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("dims", [1, 2, 7, 64, 100, 301])
+def test_distances_are_the_same_bits_in_any_shape_order_and_number_of_threads(metric, dims):
+    rng = np.random.default_rng(dims)
+    left, right = (torch.from_numpy(sphere(rng, 150, dims, "clustered")) for _ in range(2))
+    measure = Metric(metric).distances
+    paired = measure(left, right)
+    single = torch.stack([measure(a, b) for a, b in zip(left, right, strict=True)])
+    table = measure(left[:, None], right[None])
+    shuffled = torch.from_numpy(rng.permutation(150))
+    assert torch.equal(single, paired)
+    assert torch.equal(table.diagonal(), paired)
+    assert torch.equal(measure(left[shuffled], right[shuffled]), paired[shuffled])
+    assert torch.equal(measure(left[3:64], right[3:64]), paired[3:64])
+    assert torch.equal(measure(right, left), paired)
+    assert torch.equal(measure(left.T.contiguous().T, right[:, None].expand(-1, 2, -1)[:, 1]), paired)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        big_left, big_right = left.repeat(40, 1), right.repeat(40, 1)
+        assert torch.equal(measure(big_left, big_right), paired.repeat(40))
+    finally:
+        torch.set_num_threads(before)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=70))
+def test_tree_sum_is_the_sum_and_leaves_its_input_alone(terms):
+    row = torch.tensor([terms, terms], dtype=torch.float64)
+    before = row.clone()
+    expected = math.fsum(terms)
+    for total in tree_sum(row).tolist():
+        assert total == pytest.approx(expected, rel=1e-12, abs=1e-12 * sum(map(abs, terms)))
+    assert torch.equal(row, before)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_quick_distances_are_close(metric):
+    rng = np.random.default_rng(1)
+    left, right = sphere(rng, 30, 40), sphere(rng, 20, 40)
+    found = Metric(metric).quick_distances(torch.from_numpy(left).double(), torch.from_numpy(right).double())
+    np.testing.assert_allclose(found.numpy(), plain(metric, left[:, None], right[None]), atol=1e-7)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("dims", [1, 4, 9, 100])
+def test_the_largest_distance_is_reached_and_not_exceeded(metric, dims):
+    rng = np.random.default_rng(dims)
+    corner = np.full((1, dims), 1 / math.sqrt(dims))
+    rows = np.concatenate([np.eye(dims)[:1], corner, rng.normal(size=(30, dims))])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    tau = Metric(metric).threshold(1.0, dims)
+    pairs = plain(metric, rows[:, None], -rows[None])
+    assert pairs.max() == pytest.approx(tau, rel=1e-12)
+
+
+def test_thresholds_and_fractions_are_each_other_s_inverse():
+    assert Metric("euclidean").threshold(0.06, 300) == 0.12
+    assert Metric("chebyshev").threshold(0.25, 300) == 0.5
+    assert Metric("manhattan").threshold(0.5, 100) == 10.0
+    assert Metric("angular").threshold(0.5, 3) == pytest.approx(math.sqrt(2), abs=1e-15)
+    assert Metric("angular").largest_distance(3) == math.pi
+    fractions = torch.linspace(0, 1, 21, dtype=torch.float64)
+    for name in METRIC_NAMES:
+        metric = Metric(name)
+        tau = torch.tensor([metric.threshold(float(each), 7) for each in fractions], dtype=torch.float64)
+        assert bool((tau.diff() > 0).all())
+        assert float(tau[0]) == 0.0
+        torch.testing.assert_close(metric.fraction(tau, 7), fractions, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_a_distance_beyond_the_largest_by_rounding_is_no_fraction_beyond_one_for_the_angle(metric):
+    fraction = float(Metric(metric).fraction(torch.tensor([2.0000001], dtype=torch.float64), 1))
+    assert fraction == pytest.approx(1.0, abs=1e-6)
+
+
+def test_an_unknown_metric_is_refused():
+    with pytest.raises(InputError) as raised:
+        Metric("cosine")
+    assert str(raised.value) == (
+        "The metric must be one of euclidean, angular, manhattan, chebyshev. Got 'cosine' instead. For a cosine similarity use "
+        "the angular or Euclidean metric: on unit vectors d = sqrt(2 - 2 cos)."
+    )

@@ -1,0 +1,283 @@
+"""Whatever the lake, the query, the options and the filters: the answer is that of plain loops over all pairs."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from engine_lakes import METRIC_NAMES, Case, as_dict, build, cases, draw_case, smallest_count, sphere
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pexeso.engine import search as search_module
+from pexeso.engine import verification
+from pexeso.engine.blocking import block
+from pexeso.engine.lemmas import Lemma
+from pexeso.engine.metrics import Metric
+from pexeso.engine.partition import GridOptions
+from pexeso.engine.search import Goal, column_pairs, count_needed, exact_partition, search_partition
+from pexeso.engine.stats import SearchStats
+
+JOINABILITIES = ("0.000000001", "0.2", "0.6", "1")
+
+
+def search(
+    case: Case, left_out: torch.Tensor | None = None, stats: SearchStats | None = None, **goal
+) -> dict[int, int]:
+    return as_dict(search_partition(*case.arguments(), Goal(case.tau, **goal), stats or SearchStats(), left_out))
+
+
+def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int, int]:
+    partition, vectors, weights, _ = case.arguments()
+    return as_dict(exact_partition(partition, vectors, weights, Goal(case.tau, **goal), left_out))
+
+
+@settings(max_examples=90)
+@given(cases(), st.sampled_from(JOINABILITIES))
+def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_joinability):
+    needed = smallest_count(min_joinability, case.total)
+    assert count_needed(float(min_joinability), case.total) == needed
+    assert search(case, min_count=needed) == case.joinable(needed)
+    assert exact(case, min_count=needed) == case.joinable(needed)
+
+
+@settings(max_examples=45)
+@given(cases(), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
+def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
+    for each in (k, len(case.columns), len(case.columns) + 1):
+        expected = case.best(each, needed)
+        assert search(case, k=each, min_count=needed) == expected
+        assert exact(case, k=each, min_count=needed) == expected
+
+
+@settings(max_examples=40)
+@given(cases(), st.sampled_from(JOINABILITIES))
+def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, min_joinability):
+    needed = smallest_count(min_joinability, case.total)
+    found, expected = search(case, min_count=needed, decide=True), case.joinable(needed)
+    assert found.keys() == expected.keys()
+    assert all(needed <= found[column] <= expected[column] for column in found)
+    assert search(case, k=2, decide=True) == case.best(2, 1)
+
+
+@settings(max_examples=40)
+@given(cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False))
+def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(case, min_joinability, k, random):
+    needed = smallest_count(min_joinability, case.total)
+    flags = [random.random() < 0.4 for _ in case.columns]
+    left_out, numbers = torch.tensor(flags), [column for column, flag in enumerate(flags) if flag]
+    for run in (search, exact):
+        assert run(case, left_out, min_count=needed) == case.joinable(needed, numbers)
+        assert run(case, left_out, k=k) == case.best(k, 1, numbers)
+
+
+@settings(max_examples=60)
+@given(cases(), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
+def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability):
+    needed, lemmas = smallest_count(min_joinability, case.total), frozenset(lemmas)
+    expected = case.joinable(needed)
+    assert search(case, min_count=needed, lemmas=lemmas) == expected
+    assert search(case, k=2, lemmas=lemmas) == case.best(2, 1)
+    assert search(case, min_count=needed, lemmas=lemmas, decide=True).keys() == expected.keys()
+
+
+@settings(max_examples=18)
+@given(cases(), st.sets(st.sampled_from(list(Lemma)), min_size=5), st.integers(2, 30), st.integers(5, 90))
+def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, some):
+    needed, lemmas = smallest_count("0.4", case.total), frozenset(lemmas)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_module, "BLOCK_PAIRS", some)
+        patch.setattr(search_module, "PAIRS_AT_ONCE", few)
+        patch.setattr(search_module, "block", functools.partial(block, max_frontier=few))
+        patch.setattr(verification, "PAIRS_AT_ONCE", few)
+        patch.setattr(verification, "MATRIX_CELLS", some)
+        assert search(case, min_count=needed, lemmas=lemmas) == case.joinable(needed)
+        assert search(case, k=2, lemmas=lemmas) == case.best(2, 1)
+        assert search(case, min_count=needed, lemmas=lemmas, decide=True).keys() == case.joinable(needed).keys()
+        check_pairs(case, list(range(len(case.columns))), exact=False)
+
+
+def check_pairs(case: Case, columns: list[int], *, exact: bool) -> None:
+    """Compare the pairs of some columns with those that loops find."""
+    partition, vectors, _, _ = case.arguments()
+    found = column_pairs(
+        partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats(), exact=exact
+    )
+    column, query, posting, distance = (part.tolist() for part in found)
+    keys = list(zip(column, query, distance, posting, strict=True))
+    assert keys == sorted(keys)
+    value = case.order[partition.column_values.members[found[2]].numpy()].tolist()
+    expected = {
+        (place, row, each): case.distances[row, each]
+        for place, number in enumerate(columns)
+        for row in range(len(case.query))
+        for each in set(case.columns[number])
+        if case.matches[row, each]
+    }
+    assert len(column) == len(expected)
+    assert set(zip(column, query, value, strict=True)) == expected.keys()
+    starts = partition.column_values.offsets.tolist()
+    assert all(starts[columns[c]] <= p < starts[columns[c] + 1] for c, p in zip(column, posting, strict=True))
+    wanted = torch.tensor([expected[key] for key in zip(column, query, value, strict=True)], dtype=torch.float64)
+    fractions = Metric(partition.options.metric).fraction(wanted, partition.dimensions)
+    np.testing.assert_allclose(distance, fractions.numpy(), rtol=1e-14)
+
+
+@settings(max_examples=60)
+@given(cases(), st.randoms(use_true_random=False))
+def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random):
+    columns = [random.randrange(len(case.columns)) for _ in range(random.randrange(6))]
+    check_pairs(case, columns, exact=False)
+    check_pairs(case, columns, exact=True)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("shape", ["uniform", "coarse"])
+def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape):
+    """There Lemma 1 and Lemma 2 have no room: the mapped coordinate is the distance itself, rounded to float32."""
+    rng = np.random.default_rng(3)
+    dims = 12
+    vectors = sphere(rng, 40, dims, shape)
+    columns = [[value] for value in range(len(vectors))]
+    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=8))
+    query = partition.pivots[:1]
+    distances = partition.metric.distances(query, torch.from_numpy(vectors)).numpy()
+    for distance in np.unique(distances):
+        for tau in (distance, np.nextafter(distance, 9.0), np.nextafter(distance, -1.0)):
+            found, _ = search_partition(partition, query, torch.tensor([1]), 1, Goal(float(tau)), SearchStats())
+            assert found.tolist() == np.flatnonzero(distances <= tau).tolist()
+
+
+@pytest.mark.parametrize("dims", [256, 1024])
+def test_ties_in_many_dimensions_of_the_manhattan_metric(dims):
+    """Its distances grow with the square root of the dimensions, and with them the rounding of coordinates."""
+    rng = np.random.default_rng(dims)
+    centre = sphere(rng, 4, dims)
+    vectors = np.concatenate([centre, -centre, sphere(rng, 24, dims)])
+    columns = [[value] for value in range(len(vectors))]
+    partition, _ = build(vectors, columns, GridOptions("manhattan", n_pivots=4, n_levels=6))
+    query = torch.cat([partition.pivots, torch.from_numpy(sphere(rng, 4, dims))])
+    distances = partition.metric.distances(query[:, None], torch.from_numpy(vectors)[None]).numpy()
+    assert distances.max() > 1.2 * np.sqrt(dims)
+    for tau in np.sort(distances, axis=None)[::9]:
+        counts = (distances <= tau).sum(0)
+        for needed in (1, 3):
+            goal = Goal(float(tau), min_count=needed)
+            answer = search_partition(
+                partition, query, torch.ones(len(query), dtype=torch.int64), len(query), goal, SearchStats()
+            )
+            assert as_dict(answer) == {c: int(n) for c, n in enumerate(counts) if n >= needed}
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("max_distance", [0.0, 0.06, 0.3, 1.0])
+def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance):
+    rng = np.random.default_rng(11)
+    dims = 6
+    vectors = np.concatenate([sphere(rng, 30, dims, "clustered"), sphere(rng, 30, dims)])
+    columns = [list(range(start, start + 4)) for start in range(0, 60, 4)]
+    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=4), raw_tau=False)
+    query = vectors[::7]
+    difference = query[:, None].astype(float) - vectors[None]
+    total = query[:, None].astype(float) + vectors[None]
+    fraction = {
+        "euclidean": np.linalg.norm(difference, axis=2) / 2,
+        "angular": 2 * np.arctan2(np.linalg.norm(difference, axis=2), np.linalg.norm(total, axis=2)) / np.pi,
+        "manhattan": np.abs(difference).sum(2) / (2 * np.sqrt(dims)),
+        "chebyshev": np.abs(difference).max(2) / 2,
+    }[metric]
+    counts = {c: int((fraction[:, column] <= max_distance).any(1).sum()) for c, column in enumerate(columns)}
+    arguments = partition, torch.from_numpy(query), torch.ones(len(query), dtype=torch.int64)
+    expected = {column: count for column, count in counts.items() if count}
+    assert as_dict(search_partition(*arguments, len(query), Goal(max_distance), SearchStats())) == expected
+    assert as_dict(exact_partition(*arguments, Goal(max_distance))) == expected
+
+
+@pytest.mark.parametrize("vectors", [np.zeros((0, 4), np.float32), np.zeros((3, 4), np.float32)])
+def test_a_partition_without_vectors_answers_with_nothing(vectors):
+    columns = [[], list(range(len(vectors)))]
+    partition, order = build(vectors, columns, GridOptions())
+    assert (partition.n_values, partition.n_columns, len(order)) == (0, 2, 0)
+    query = torch.eye(4)[:2]
+    for goal in (Goal(1.0), Goal(1.0, k=1), Goal(1.0, k=5), Goal(1.0, decide=True)):
+        assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
+        assert as_dict(exact_partition(partition, query, torch.tensor([1, 1]), goal)) == {}
+    for exact_too in (False, True):
+        pairs = column_pairs(partition, query, torch.tensor([0, 1]), 1.0, SearchStats(), exact=exact_too)
+        assert [len(part) for part in pairs] == [0, 0, 0, 0]
+
+
+def test_a_query_of_zero_vectors_matches_nothing():
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], GridOptions())
+    query = torch.zeros(2, 4)
+    for goal in (Goal(2.0), Goal(2.0, k=1)):
+        assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
+    for exact_too in (False, True):
+        assert len(column_pairs(partition, query, torch.tensor([0]), 2.0, SearchStats(), exact=exact_too)[0]) == 0
+
+
+def test_top_k_where_fewer_than_k_columns_match_gives_those_that_do():
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0], [1], [2], [0, 1]], GridOptions())
+    query, weights = torch.eye(4)[:2], torch.tensor([1, 2])
+    for k, expected in (
+        (1, {3: 3}),
+        (2, {3: 3, 1: 2}),
+        (3, {3: 3, 1: 2, 0: 1}),
+        (4, {3: 3, 1: 2, 0: 1}),
+        (9, {3: 3, 1: 2, 0: 1}),
+    ):
+        assert as_dict(search_partition(partition, query, weights, 3, Goal(0.1, k=k), SearchStats())) == expected
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**9))
+@example(5, 600_000_000)
+@example(3, 333_333_333)
+@example(10, 700_000_000)
+def test_the_count_needed_is_the_smallest_that_suffices(total, billionths):
+    needed = count_needed(billionths / 10**9, total)
+    assert 1 <= needed <= total
+    assert needed * 10**9 >= billionths * total
+    assert needed == 1 or (needed - 1) * 10**9 < billionths * total
+
+
+def test_a_tiny_joinability_needs_one_match_and_a_whole_one_needs_all():
+    assert count_needed(1e-12, 10**6) == 1
+    assert count_needed(1.0, 7) == 7
+    assert count_needed(0.6, 5) == 3
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_filters_leave_a_small_part_of_the_distances(metric):
+    """Filters that keep everything give right answers too, so the work is measured."""
+    rng = np.random.default_rng(5)
+    dims, n_clusters = 16, 60
+    centres = sphere(rng, n_clusters, dims)
+    vectors = unit_near(rng, np.repeat(centres, 30, axis=0))
+    columns = [list(range(start, start + 15)) for start in range(0, len(vectors), 15)]
+    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=5, n_levels=5))
+    query = unit_near(rng, centres[:12])
+    tau = Metric(metric).threshold(0.04, dims)
+    stats = SearchStats()
+    weights = torch.ones(len(query), dtype=torch.int64)
+    found = search_partition(partition, torch.from_numpy(query), weights, len(query), Goal(tau), stats)
+    assert as_dict(found) == as_dict(exact_partition(partition, torch.from_numpy(query), weights, Goal(tau)))
+    assert len(found[0]) >= 20
+    every_pair = len(query) * len(vectors)
+    assert stats.candidate_pairs < 0.3 * len(query) * len(partition.grid.leaves)
+    assert stats.vectors_touched < 0.3 * every_pair
+    assert 0 < stats.distances < 0.1 * every_pair
+
+
+def unit_near(rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
+    rows = centres + 0.002 * rng.normal(size=centres.shape)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_a_column_short_of_the_count_costs_no_distance():
+    rng = np.random.default_rng(8)
+    case = draw_case(rng, GridOptions(n_pivots=4, n_levels=5), 8, 60, 12, 9, "clustered", "paper")
+    free, all_needed = SearchStats(), SearchStats()
+    search(case, stats=free)
+    search(case, stats=all_needed, min_count=case.total)
+    assert all_needed.distances < free.distances
+    assert all_needed.columns_dead > free.columns_dead
