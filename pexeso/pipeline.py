@@ -149,7 +149,7 @@ class _Build:
         self._stream("table", ["table"], partial(tasks.write_tables, folder=folder, skipped=left))
         self._stream("column", ["table", "name", "position"], partial(tasks.write_columns, folder=folder))
         numbered = self.spark.read.parquet(Path(folder, catalog.COLUMNS_FILE).as_uri()).where("column_id is not null")
-        keys = numbered.select("table", "position", "column_id")
+        keys = numbered.selectExpr("table", "position", "cast(column_id as long) as column_id")
         if not Path(self._folder("records"), "record=value").is_dir():
             raise LakeError(self._no_column())
         values = self._records("value").join(keys, ["table", "position"])
@@ -208,10 +208,10 @@ class _Build:
         vectors = values.join(self._frame("vectors"), "value")
         vectors.repartition("partition").write.partitionBy("partition").parquet(self._uri("placed_vectors"))
         columns = self.spark.read.parquet(Path(self.writer.catalog_folder, catalog.COLUMNS_FILE).as_uri())
-        columns = columns.select("column_id", "table", "label").join(plan, "column_id")
+        columns = columns.selectExpr("cast(column_id as long) as column_id", "table", "label").join(plan, "column_id")
         columns.repartition("partition").write.partitionBy("partition").parquet(self._uri("placed_columns"))
         plan.unpersist()
-        return len(summary.sizes)
+        return summary.n_partitions
 
     def write_partitions(self, n_partitions: int) -> list[FolderEntry]:
         """Build each partition's arrays in the task that owns it."""
@@ -288,8 +288,7 @@ class _Build:
         self._records(kind).coalesce(1).sortWithinPartitions(*order).mapInArrow(task, "rows long").collect()
 
     def _no_column(self) -> str:
-        columns = catalog.read_columns(self.writer.catalog_folder)
-        tables = catalog.read_tables(self.writer.catalog_folder)
+        tables, columns = catalog.read_catalog(self.writer.catalog_folder)
         reasons = [reason for name in (tables, columns) for reason in pc.drop_null(name["reason"]).unique().to_pylist()]
         shown = "; ".join(reasons[:3]) or "there is no column"
         return f"No column of the {tables.num_rows} files in '{self.lake}' can be a join key: {shown}. The rules that choose columns can be changed."

@@ -60,12 +60,12 @@ class Match:
     matched: int
     total: int
     column_id: int
-    _find_pairs: Callable[[Match], list[Pair]] = field(repr=False, compare=False)
+    _find_pairs: Callable[[], list[Pair]] = field(repr=False, compare=False)
     _join: Callable[..., Any] = field(repr=False, compare=False)
 
     def pairs(self) -> list[Pair]:
         """Give every pair of matching values: in the query's order, nearest first."""
-        return self._find_pairs(self)
+        return self._find_pairs()
 
     def join(self, table: pd.DataFrame, on: str | int | None = None, *, values: str = "nearest") -> pd.DataFrame:
         """Join this column's table to `table`, keeping all rows of `table`.

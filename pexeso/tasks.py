@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 import pexeso.errors
 from pexeso.engine.partition import GridOptions, build_partition
@@ -23,6 +24,7 @@ from pexeso.lake.normalise import Normaliser
 from pexeso.lake.records import table_records
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
+from pexeso.store.folders import filling
 from pexeso.store.manifest import FileEntry
 from pexeso.store.texts import write_texts
 
@@ -40,20 +42,29 @@ def read_tables(batches: Batches, *, rules: ColumnRules, normaliser: Normaliser,
 
 
 def write_tables(batches: Batches, *, folder: str, skipped: Sequence[tuple[str, str]]) -> Batches:
-    """Write the catalog of tables from sorted table records, then the files that are no tables."""
-    with catalog.TableWriter(folder) as writer:
+    """Write the catalog of tables from sorted table records, then the files that are no tables (path, reason)."""
+    n_rows = 0
+    with pq.ParquetWriter(Path(folder, catalog.TABLES_FILE), catalog.TABLES_SCHEMA) as writer:
         for batch in batches:
-            writer.write(batch)
-        writer.write_skipped(skipped)
-    yield _rows(writer.n_rows)
+            writer.write_batch(batch.select(catalog.TABLES_SCHEMA.names).cast(catalog.TABLES_SCHEMA))
+            n_rows += len(batch)
+        rows = [{"table": path, "reason": reason} for path, reason in skipped]
+        writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=catalog.TABLES_SCHEMA))
+    yield _rows(n_rows + len(rows))
 
 
 def write_columns(batches: Batches, *, folder: str) -> Batches:
-    """Write the catalog of columns from sorted column records, numbering those that are kept."""
-    with catalog.ColumnWriter(folder) as writer:
+    """Write the catalog of columns from sorted column records, numbering those that are kept from 0."""
+    n_rows = n_kept = 0
+    with pq.ParquetWriter(Path(folder, catalog.COLUMNS_FILE), catalog.COLUMNS_SCHEMA) as writer:
         for batch in batches:
-            writer.write(batch)
-    yield _rows(writer.n_rows)
+            kept = np.asarray(batch.column("reason").is_null())
+            ids = pa.array(n_kept + np.cumsum(kept) - 1, pa.int64(), mask=~kept)
+            numbered = batch.select(catalog.COLUMNS_SCHEMA.names[:-1]).append_column("column_id", ids)
+            writer.write_batch(numbered.cast(catalog.COLUMNS_SCHEMA))
+            n_kept += int(kept.sum())
+            n_rows += len(batch)
+    yield _rows(n_rows)
 
 
 def write_partitions(batches: Batches, *, scratch: str, folders: Sequence[str], options: GridOptions) -> Batches:
@@ -95,14 +106,15 @@ def write_partition(
         "cells": int(arrays["level_sizes"][-1]),
         "pivots": len(arrays["pivots"]),
     }
-    files = [
-        *write_arrays(folder, arrays),
-        write_texts(folder / "values.arrow", values.take(pa.array(order))),
-        write_texts(folder / "texts.arrow", text.dictionary),
-        write_texts(folder / "tables.arrow", columns["table"].combine_chunks()),
-        write_texts(folder / "labels.arrow", columns["label"].combine_chunks()),
-        write_document(folder / "meta.json", facts),
-    ]
+    with filling(folder) as place:  # Spark may run a task again: the folder is there whole or not at all
+        files = [
+            *write_arrays(place, arrays),
+            write_texts(place / "values.arrow", values.take(pa.array(order))),
+            write_texts(place / "texts.arrow", text.dictionary),
+            write_texts(place / "tables.arrow", columns["table"]),
+            write_texts(place / "labels.arrow", columns["label"]),
+            write_document(place / "meta.json", facts),
+        ]
     return facts, files
 
 
