@@ -1,0 +1,1 @@
+"""The declared algorithms, one folder each."""

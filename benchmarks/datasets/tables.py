@@ -1,0 +1,204 @@
+"""Lakes made of real tables: read by `pexeso.lake`, embedded by `embed`, without Spark, as one partition."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.datasets.cache import file_digest, key_of, load_or_make
+from benchmarks.lake import BenchmarkLake
+from embed.corpus import CorpusOptions, write_corpus
+from embed.registry import create_embedder, needs_corpus
+from pexeso.errors import InputError, LakeError
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.files import find_tables
+from pexeso.lake.normalise import Normaliser
+from pexeso.lake.records import table_records
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+WEB_LAKES = ("wikitables", "fivethirtyeight", "pudding")
+MODELS = ("fasttext", "hashing")
+
+_KEPT = ["table", "position", "name", "value", "count"]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Folders of tables.
+
+    Attributes
+    ----------
+    digests : dict of str to str
+        What the folders hold, by name.
+    open : callable
+        Gives a context manager over the folders by name, for as long as they are needed.
+    """
+
+    digests: dict[str, str]
+    open: Callable[[], AbstractContextManager[dict[str, Path]]]
+
+
+def web_sources() -> Sources:
+    """Give the real lakes that lie next to the repository.
+
+    Raises
+    ------
+    LakeError
+        When one is not there.
+    """
+    archives = {name: SHARED / name / "tables.tar.gz" for name in WEB_LAKES}
+    absent = [f"../shared/data/{name}/tables.tar.gz" for name, path in archives.items() if not path.is_file()]
+    if absent:
+        raise LakeError(
+            f"The data set web is made of tables that lie next to the repository, and {', '.join(absent)} is not there. "
+            "The data sets demo and random need nothing."
+        )
+
+    @contextmanager
+    def unpacked() -> Iterator[dict[str, Path]]:
+        with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
+            for name, path in archives.items():
+                with tarfile.open(path) as tables:
+                    tables.extractall(Path(folder) / name, filter="data")
+            yield {name: Path(folder) / name for name in archives}
+
+    return Sources({name: file_digest(path) for name, path in archives.items()}, unpacked)
+
+
+def demo_sources() -> Sources:
+    """Give the demo lake of the repository."""
+    folder = ROOT / "examples" / "lake"
+
+    @contextmanager
+    def in_place() -> Iterator[dict[str, Path]]:
+        yield {"demo": folder}
+
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return Sources({path.relative_to(folder).as_posix(): file_digest(path) for path in files}, in_place)
+
+
+@dataclass(frozen=True)
+class TablesData:
+    """A lake read from tables.
+
+    Attributes
+    ----------
+    name : str
+    sources : callable
+        Gives the folders.
+    model : {"fasttext", "hashing"}
+        fastText is trained on this lake. Its training is not repeatable to the bit, so vectors made anew are others;
+        the lake's fingerprint, which stands in every result, tells.
+    dimensions, seed : int
+    cache : Path
+    """
+
+    name: str
+    sources: Callable[[], Sources]
+    model: str
+    dimensions: int
+    seed: int
+    cache: Path
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise InputError(f"Models of benchmark lakes are {', '.join(MODELS)}. Got {self.model!r} instead.")
+
+    def load(self) -> BenchmarkLake:
+        """Make the lake, or read it from the cache."""
+        sources, rules, normaliser = self.sources(), ColumnRules(), Normaliser()
+        key = key_of(
+            {
+                "sources": sources.digests,
+                "rules": rules.to_dict(),
+                "normaliser": normaliser.fingerprint,
+                "model": self.model,
+                "dimensions": self.dimensions,
+                "seed": self.seed,
+            }
+        )
+        return load_or_make(self.cache / f"{self.name}-{key}", lambda: self._make(sources, rules, normaliser))
+
+    def _make(self, sources: Sources, rules: ColumnRules, normaliser: Normaliser) -> BenchmarkLake:
+        with sources.open() as folders:
+            postings = pa.concat_tables(
+                _read_folder(folder, name, rules, normaliser) for name, folder in folders.items()
+            )
+        if not len(postings):
+            raise LakeError(f"No column of {self.name} can be a join key.")
+        column, names = _number_columns(postings)
+        encoded = pc.dictionary_encode(postings["value"].combine_chunks())
+        vectors = self._embed(column, encoded)
+        facts = {"model": self.model, "seed": self.seed, "lakes": sorted(folders)}
+        value = encoded.indices.to_numpy().astype(np.int64)
+        return _lake(self.name, vectors, column, value, postings["count"].to_numpy(), names, facts)
+
+    def _embed(self, column: np.ndarray, encoded: pa.DictionaryArray) -> np.ndarray:
+        if not needs_corpus(self.model):
+            return create_embedder(self.model, dimensions=self.dimensions, seed=self.seed).embed(encoded.dictionary)
+        with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
+            corpus = Path(folder) / "corpus.txt"
+            pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
+            write_corpus(pairs.to_batches(), corpus, CorpusOptions(seed=self.seed))
+            embedder = create_embedder(self.model, corpus=corpus, dimensions=self.dimensions, seed=self.seed)
+        return embedder.embed(encoded.dictionary)
+
+
+def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
+    """Read the values of every kept column of a lake; table names get the lake's name in front."""
+    pieces = []
+    for file in find_tables(folder)[0]:
+        for batch in table_records(file, rules, normaliser):
+            values = pa.table(batch).filter(pc.field("record") == "value").select(_KEPT)
+            pieces.append(values)
+    postings = pa.concat_tables(pieces)
+    tables = pc.binary_join_element_wise(pa.scalar(name), postings["table"], "/")
+    return postings.set_column(0, "table", tables).cast(pa.schema([("table", pa.string()), *_fields(postings)]))
+
+
+def _fields(postings: pa.Table) -> list[tuple[str, pa.DataType]]:
+    wanted = {"position": pa.int64(), "name": pa.string(), "value": pa.string(), "count": pa.int64()}
+    return [(name, wanted[name]) for name in postings.column_names[1:]]
+
+
+def _number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
+    """Give each posting the number of its column, in the order of (table, name, position) as in an index, and the columns' names."""
+    keys = postings.select(["table", "name", "position"]).group_by(["table", "name", "position"]).aggregate([])
+    keys = keys.sort_by([("table", "ascending"), ("name", "ascending"), ("position", "ascending")])
+    keys = keys.append_column("number", pa.array(np.arange(len(keys))))
+    postings = postings.select(["table", "name", "position"]).append_column("row", pa.array(np.arange(len(postings))))
+    joined = postings.join(keys, ["table", "name", "position"]).sort_by("row")
+    names = [f"{row['table']}:{row['name']}" for row in keys.to_pylist()]
+    return joined["number"].to_numpy(), names
+
+
+def _lake(
+    name: str,
+    vectors: np.ndarray,
+    column: np.ndarray,
+    value: np.ndarray,
+    rows: np.ndarray,
+    columns: list[str],
+    facts: dict[str, object],
+) -> BenchmarkLake:
+    """Order the postings by column, and drop the values without a vector."""
+    column_rows = np.bincount(column, rows, minlength=len(columns)).astype(np.int64)
+    known = np.flatnonzero(vectors.any(axis=1))
+    place = np.full(len(vectors), -1, dtype=np.int64)
+    place[known] = np.arange(len(known))
+    value = place[value]
+    order = np.lexsort((value, column))
+    order = order[value[order] >= 0]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(column[order], minlength=len(columns)))]).astype(np.int64)
+    facts = {**facts, "values_without_vector": len(vectors) - len(known)}
+    stored = np.ascontiguousarray(vectors[known], dtype=np.float32)
+    return BenchmarkLake(name, stored, offsets, value[order], rows[order].astype(np.int64), column_rows, columns, facts)

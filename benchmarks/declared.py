@@ -1,0 +1,153 @@
+"""Algorithms as they are declared: a thin adapter, and a YAML file with the grid of its build and query arguments.
+
+``benchmarks/algorithms/<name>/config.yml``::
+
+    description: one sentence
+    adapter: benchmarks.algorithms.<name>.module:ClassName
+    exact: true                  # must agree with the other exact ones
+    packages: [faiss]            # what must be importable
+    devices: [cpu, cuda]
+    grids:
+      default: {build: {n_pivots: [5]}, query: {}}
+      pivots:  {build: {n_pivots: [3, 5, 8], n_levels: [4, 6]}, query: {}}
+
+Each argument has a list of values; a grid is their product, build arguments first. An algorithm is asked for as ``name`` (grid ``default``) or ``name:grid``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
+from pexeso.errors import InputError, MissingPackageError
+
+ALGORITHMS = Path(__file__).resolve().parent / "algorithms"
+DEFAULT_GRID = "default"
+KEYS = {"description", "adapter", "exact", "packages", "devices", "grids"}
+
+Arguments = Mapping[str, Any]
+
+
+class Algorithm(ABC):
+    """An adapter: how the harness drives one algorithm.
+
+    Attributes
+    ----------
+    work : dict of str to number
+        Counters of the last query: ``distances`` computed, ``vectors_touched``, ``bytes_read`` (of vectors), and seconds
+        by phase as ``seconds_<phase>``. An adapter gives those that it knows.
+    index_bytes : int
+        Bytes of what was built, the lake's own vectors and postings included where the algorithm needs them to answer.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.work: dict[str, float] = {}
+        self.index_bytes = 0
+
+    @abstractmethod
+    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+        """Make the index."""
+
+    def set_query_arguments(self, arguments: Arguments) -> None:
+        """Take the query arguments of a grid point; refuses what it does not know."""
+        if arguments:
+            raise InputError(f"{type(self).__name__} takes no query arguments. Got {', '.join(arguments)} instead.")
+
+    @abstractmethod
+    def query(self, query: BenchmarkQuery) -> Answer:
+        """Answer one query column."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of an algorithm's grid, ready to be made.
+
+    Attributes
+    ----------
+    name : str
+        ``pexeso``, or with a grid's differing arguments ``pexeso:pivots(n_levels=4,n_pivots=3)``.
+    adapter : type
+    exact : bool
+    build_arguments, query_arguments : mapping
+    """
+
+    name: str
+    adapter: type[Algorithm]
+    exact: bool
+    build_arguments: Arguments
+    query_arguments: Arguments
+
+
+def known_algorithms() -> list[str]:
+    """Give the names of the declared algorithms."""
+    return sorted(config.parent.name for config in ALGORITHMS.glob("*/config.yml"))
+
+
+def load_candidates(specs: Sequence[str], device: torch.device) -> list[Candidate]:
+    """Read the declarations of ``name`` or ``name:grid`` into grid points.
+
+    Raises
+    ------
+    InputError
+        When a name, grid or device is not declared, or a name comes twice.
+    MissingPackageError
+        When a package is not installed.
+    """
+    if len(set(specs)) < len(specs):
+        raise InputError(f"Each algorithm can be named once. Got {', '.join(specs)}.")
+    return [candidate for spec in specs for candidate in _candidates_of(spec, device)]
+
+
+def _candidates_of(spec: str, device: torch.device) -> Iterator[Candidate]:
+    name, _, grid_name = spec.partition(":")
+    config = _read_config(name)
+    if device.type not in config["devices"]:
+        raise InputError(f"{name} runs on {', '.join(config['devices'])}. Got the device {device} instead.")
+    missing = [package for package in config.get("packages", ()) if importlib.util.find_spec(package) is None]
+    if missing:
+        raise MissingPackageError(f"The algorithm {name} needs {', '.join(missing)}: pip install -e '.[dev]'.")
+    grid_name = grid_name or DEFAULT_GRID
+    if grid_name not in config["grids"]:
+        raise InputError(f"{name} has the grids {', '.join(config['grids'])}. Got {grid_name!r} instead.")
+    module, _, adapter = config["adapter"].partition(":")
+    adapter = getattr(importlib.import_module(module), adapter)
+    grid = config["grids"][grid_name]
+    varied = {key for part in grid.values() for key, values in part.items() if len(values) > 1}
+    for build, query in itertools.product(_points(grid["build"]), _points(grid["query"])):
+        label = name if grid_name == DEFAULT_GRID else f"{name}:{grid_name}"
+        differing = [f"{key}={value}" for key, value in sorted({**build, **query}.items()) if key in varied]
+        yield Candidate(
+            label + (f"({','.join(differing)})" if differing else ""), adapter, config["exact"], build, query
+        )
+
+
+def _read_config(name: str) -> dict[str, Any]:
+    import yaml
+
+    if name not in known_algorithms():
+        raise InputError(f"Algorithms are {', '.join(known_algorithms())}. Got {name!r} instead.")
+    config = yaml.safe_load((ALGORITHMS / name / "config.yml").read_text(encoding="utf-8"))
+    if not set(config) <= KEYS or DEFAULT_GRID not in config["grids"]:
+        raise InputError(f"config.yml of {name} must have the keys {', '.join(sorted(KEYS))}, and a grid 'default'.")
+    return config
+
+
+def _points(arguments: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Give the product of the arguments' values.
+
+    Examples
+    --------
+    >>> _points({"a": [1, 2], "b": [3]})
+    [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]
+    """
+    return [dict(zip(arguments, values, strict=True)) for values in itertools.product(*arguments.values())]

@@ -1,0 +1,111 @@
+"""Results: one file a run, and a table for people."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import BASE, Settings
+from benchmarks.metrics import METRICS
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+_COLUMNS = ("median_seconds", "p10_seconds", "p90_seconds", "distances", "bytes_read", "index_bytes", "build_seconds")
+
+
+def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str], settings: Settings) -> Path:
+    """Give the file of a run; its name holds everything that was asked for.
+
+    Examples
+    --------
+    >>> result_path(Path("r"), "web", "hashing-100d", ["pexeso", "brute_gemm"], Settings(threads=2)).as_posix()
+    'r/web/hashing-100d_pexeso+brute_gemm_q100_d0.06_j0.6_r3_s0_cpu_t2.json'
+    """
+    asked = (
+        f"q{settings.queries}_d{settings.max_distance:g}_j{settings.min_joinability:g}_r{settings.repeats}_s{settings.seed}"
+        f"_{settings.device.replace(':', '-')}_t{settings.threads}"
+    )
+    names = "+".join(algorithms).replace(":", "-")
+    return results / data / f"{variant}_{names}_{asked}.json"
+
+
+def write_result(path: Path, result: Mapping[str, Any]) -> None:
+    """Write a result whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def read_result(path: Path) -> dict[str, Any] | None:
+    """Read the result of a finished run; None where there is none."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """Give a result as text: one line an algorithm, then the ratios by size of the query column."""
+    lake, machine = result["lake"], result["machine"]
+    settings = result["settings"]
+    lines = [
+        f"{result['data']}: {lake['values']:,} values of {lake['dimensions']} dimensions in {lake['columns']:,} columns; "
+        f"{result['queries']} query columns of {result['query_values']:,} values",
+        f"at most {settings['max_distance']:g} apart, joinability {settings['min_joinability']:g} or more; {settings['repeats']} repeats",
+        f"{machine['processor']}, {machine['cores']} cores, {settings['threads']} threads, load {machine['load'][0]}; {machine['date']}",
+        "",
+        _row("algorithm", [*(name.removesuffix("_seconds") for name in _COLUMNS), f"/ {BASE}"]),
+    ]
+    for name, values in result["algorithms"].items():
+        ratio = result["ratios_to_pexeso"].get(name)
+        shown = [_shown(values[column], METRICS[column].unit) for column in _COLUMNS]
+        lines.append(_row(name, [*shown, "" if ratio is None else f"{ratio:.2f}x"]))
+    lines += ["", *_size_lines(result), "", _verdict(result)]
+    return "\n".join(lines)
+
+
+def _size_lines(result: Mapping[str, Any]) -> list[str]:
+    names = list(result["algorithms"])
+    lines = [_row("query values", ["queries", *names])]
+    for row in result["by_size"]:
+        cells = []
+        for name in names:
+            ratio = row["ratios_to_pexeso"].get(name)
+            cells.append(_shown(row["median_seconds"][name], "s") + ("" if ratio is None else f" ({ratio:.2f}x)"))
+        lines.append(_row("{}-{}".format(*row["values"]), [str(row["queries"]), *cells]))
+    return lines
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    checked = result["checked"]
+    if result["agree"]:
+        return (
+            f"All answers agree: columns and counts of {checked['against_each_other']} queries with each other, "
+            f"{checked['against_float64']} of them with brute force in float64."
+        )
+    shown = result["differences"][:10]
+    more = len(result["differences"]) - len(shown)
+    return "\n".join(["ANSWERS DIFFER", *shown, *([f"and {more} more"] if more else [])])
+
+
+def _row(first: str, cells: Sequence[str]) -> str:
+    return f"{first:<16}" + "".join(f" {cell:>18}" for cell in cells)
+
+
+def _shown(value: float | None, unit: str) -> str:
+    """Give a number with its unit in three digits.
+
+    Examples
+    --------
+    >>> _shown(0.01234, "s"), _shown(1234567, "B"), _shown(1234567, ""), _shown(None, "B")
+    ('12.3 ms', '1.23 MB', '1.23 M', '-')
+    """
+    if value is None:
+        return "-"
+    if unit == "s":
+        return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {letter}{unit}"
+    return f"{value:.3g} {unit}".strip()

@@ -1,0 +1,246 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from benchmarks import datasets, report
+from benchmarks.cli import main
+from benchmarks.declared import Algorithm, Candidate, known_algorithms, load_candidates
+from benchmarks.drawing import SIZE_CLASSES, draw_queries, size_class
+from benchmarks.harness import Settings, run_benchmark
+from benchmarks.memory import peak_memory
+from benchmarks.timing import measure_in_turn
+from pexeso.errors import InputError, LakeError, MissingPackageError
+
+CPU = torch.device("cpu")
+TINY = Settings(queries=6, repeats=2, threads=1)
+
+
+def test_all_algorithms_agree_on_the_random_lake(small_lake):
+    pytest.importorskip("faiss")
+    names = known_algorithms()
+    assert {"pexeso", "pexeso_h", "brute_gemm", "faiss_flat", "ball_tree"} <= set(names)
+    result = run_benchmark(small_lake, load_candidates(names, CPU), TINY)
+    assert result["differences"] == []
+    assert result["agree"] is True
+    assert result["columns_found"] > result["queries"], "columns beyond the query's own must be found"
+    assert result["checked"] == {"against_each_other": 6, "against_float64": 6}
+    assert set(result["algorithms"]) == set(names)
+    assert set(result["ratios_to_pexeso"]) == set(names) - {"pexeso"}
+    for name, ratio in result["ratios_to_pexeso"].items():
+        medians = [result["algorithms"][each]["median_seconds"] for each in (name, "pexeso")]
+        assert ratio == pytest.approx(medians[0] / medians[1])
+    values = result["algorithms"]["pexeso"]
+    assert set(values["phases"]) == {"map", "block", "verify"}
+    assert 0 < values["distances"] < result["algorithms"]["brute_gemm"]["distances"]
+    assert values["recall"] == values["precision"] == 1.0
+    assert result["machine"]["threads"]["torch"] == 1
+    json.dumps(result)
+
+
+class Answer(Algorithm):
+    """Answers with column 0 and a count that no lake has."""
+
+    def build(self, lake, arguments):
+        self.index_bytes = 1
+
+    def query(self, query):
+        return torch.tensor([0]), torch.tensor([10**6])
+
+
+class Drifting(Algorithm):
+    """Right at first: nothing is found, since nothing is asked of it; then something is."""
+
+    asked = 0
+
+    def build(self, lake, arguments):
+        self.index_bytes = 1
+
+    def query(self, query):
+        self.asked += 1
+        column = torch.arange(min(1, self.asked // 8))
+        return column, column + 1
+
+
+def test_a_wrong_algorithm_is_caught_and_named(small_lake):
+    candidates = [*load_candidates(["brute_gemm"], CPU), Candidate("wrong", Answer, True, {}, {})]
+    result = run_benchmark(small_lake, candidates, TINY)
+    assert result["agree"] is False
+    assert all(text.startswith("wrong and float64 differ on query ") for text in result["differences"])
+    assert len({text.partition(":")[0] for text in result["differences"]}) == 6
+
+
+def test_a_wrong_algorithm_that_runs_first_does_not_become_the_truth(small_lake):
+    candidates = [Candidate("wrong", Answer, True, {}, {}), *load_candidates(["brute_gemm"], CPU)]
+    result = run_benchmark(small_lake, candidates, TINY)
+    assert result["agree"] is False
+    assert result["algorithms"]["brute_gemm"]["recall"] == 1.0
+    assert not any(text.startswith("brute_gemm") for text in result["differences"])
+
+
+def test_an_approximate_algorithm_is_graded_not_refused(small_lake):
+    candidates = [*load_candidates(["brute_gemm"], CPU), Candidate("approximate", Answer, False, {}, {})]
+    result = run_benchmark(small_lake, candidates, TINY)
+    assert result["agree"] is True
+    assert result["algorithms"]["approximate"]["recall"] < 1.0
+    assert result["ratios_to_pexeso"] == {}
+
+
+def test_answers_that_change_between_repeats_are_caught(small_lake):
+    result = run_benchmark(small_lake, [Candidate("drifting", Drifting, False, {}, {})], TINY)
+    assert result["agree"] is False
+    assert "drifting and its own first answer differ" in result["differences"][0]
+
+
+def test_algorithms_take_turns_and_none_is_always_first():
+    calls = []
+
+    class Named(Answer):
+        def __init__(self, name):
+            super().__init__(CPU)
+            self.name = name
+
+        def query(self, query):
+            calls.append((self.name, query))
+            self.work = {"distances": 2, "seconds_map": float(len(calls))}
+            return super().query(query)
+
+    checked = []
+    measured = measure_in_turn(
+        {name: Named(name) for name in "ABC"}, [0, 1], 2, lambda name, number, answer: checked.append((name, number))
+    )
+    order = ["A0", "B0", "C0", "A1", "B1", "C1", "B0", "C0", "A0", "B1", "C1", "A1"]
+    assert [f"{name}{number}" for name, number in calls] == order
+    assert checked == calls
+    assert measured["A"].seconds.shape == (2, 2)
+    assert (measured["A"].seconds > 0).all()
+    assert measured["A"].work[0] == {"distances": 2, "seconds_map": (1 + 9) / 2}
+
+
+def test_queries_come_from_every_class_of_size_and_none_twice(small_lake):
+    queries = draw_queries(small_lake, 12, max_distance=0.06, min_joinability=0.6, seed=0)
+    assert len({query.name for query in queries}) == 12
+    per_class = np.bincount([size_class(len(query)) for query in queries], minlength=len(SIZE_CLASSES))
+    there = {size_class(size) for size in np.diff(small_lake.column_offsets).tolist()} - {-1}
+    assert all(per_class[number] >= 2 for number in there)
+    again = draw_queries(small_lake, 12, max_distance=0.06, min_joinability=0.6, seed=0)
+    other = draw_queries(small_lake, 12, max_distance=0.06, min_joinability=0.6, seed=1)
+    assert [query.name for query in again] == [query.name for query in queries]
+    assert [query.name for query in other] != [query.name for query in queries]
+    for query in queries:
+        assert query.total == int(query.weights.sum()) + 1
+        assert query.needed == -(-6 * query.total // 10)
+
+
+def test_more_queries_than_columns_are_refused(small_lake):
+    with pytest.raises(InputError, match=r"between 1 and 40, .* Got 41 instead"):
+        draw_queries(small_lake, 41, max_distance=0.06, min_joinability=0.6, seed=0)
+
+
+def test_a_grid_is_the_product_of_its_arguments():
+    names = [candidate.name for candidate in load_candidates(["pexeso:sizes"], CPU)]
+    assert len(names) == len(set(names)) == 9
+    assert names[0] == "pexeso:sizes(n_levels=4,n_pivots=3)"
+
+
+@pytest.mark.parametrize("name", known_algorithms())
+def test_every_declared_grid_can_be_loaded(name):
+    import yaml
+
+    from benchmarks.declared import ALGORITHMS
+
+    config = yaml.safe_load((ALGORITHMS / name / "config.yml").read_text(encoding="utf-8"))
+    if "faiss" in config.get("packages", ()):
+        pytest.importorskip("faiss")
+    assert config["description"].endswith(".")
+    for grid in config["grids"]:
+        assert load_candidates([f"{name}:{grid}"], CPU)
+
+
+@pytest.mark.parametrize(
+    ("specs", "says"),
+    [
+        (["annoy"], "Algorithms are ball_tree, brute_gemm, .* Got 'annoy'"),
+        (["pexeso:huge"], "pexeso has the grids default, .* Got 'huge'"),
+        (["pexeso", "pexeso"], "named once"),
+    ],
+)
+def test_what_is_not_declared_is_refused(specs, says):
+    with pytest.raises(InputError, match=says):
+        load_candidates(specs, CPU)
+
+
+def test_a_device_that_is_not_declared_is_refused():
+    with pytest.raises(InputError, match=r"faiss_flat runs on cpu\. Got the device cuda"):
+        load_candidates(["faiss_flat"], torch.device("cuda"))
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match="faiss_flat needs faiss"):
+        load_candidates(["faiss_flat"], CPU)
+
+
+def test_an_unknown_data_set_is_refused():
+    with pytest.raises(InputError, match=r"Data sets are web, demo, random\. Got 'swdc'"):
+        datasets.data_set("swdc")
+
+
+def test_peak_memory_sees_what_a_step_held():
+    with peak_memory(CPU) as peak:
+        held = np.ones(8 << 20)
+        del held
+    if peak.n_bytes is None:
+        pytest.skip("this system does not tell peak memory")
+    assert 60 << 20 < peak.n_bytes < 100 << 20
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    return tmp_path
+
+
+SMALL = ["run", "--data", "random", "--dimensions", "8", "--queries", "3", "--repeats", "1", "--threads", "1"]
+
+
+def test_the_command_prints_one_object_and_keeps_it(results):
+    command = [*SMALL, "--algorithms", "pexeso,brute_gemm", "--json"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)
+    assert list(printed)[:5] == ["data", "queries", "agree", "algorithms", "ratios_to_pexeso"]
+    assert (printed["data"], printed["queries"], printed["agree"]) == ("random", 3, True)
+    assert set(printed["algorithms"]) == {"pexeso", "brute_gemm"}
+    assert printed["algorithms"]["pexeso"]["median_seconds"] > 0
+    assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
+    (path,) = results.rglob("*.json")
+    assert path.parent.name == "random"
+    # A finished run is shown, not measured again.
+    path.write_text(json.dumps({**printed, "queries": -1}), encoding="utf-8")
+    assert json.loads(CliRunner().invoke(main, command).stdout)["queries"] == -1
+    assert json.loads(CliRunner().invoke(main, [*command, "--force"]).stdout)["queries"] == 3
+
+
+def test_the_command_fails_when_answers_differ(results, monkeypatch):
+    monkeypatch.setattr("benchmarks.algorithms.brute_gemm.module.BruteGemm.query", Answer.query)
+    done = CliRunner().invoke(main, [*SMALL, "--algorithms", "pexeso,brute_gemm"])
+    assert done.exit_code == 1
+    assert "ANSWERS DIFFER" in done.stdout
+    assert "Answers differ: brute_gemm and float64 differ on query 0 (column " in done.stderr
+
+
+def test_the_command_says_in_one_line_what_is_wrong(results):
+    done = CliRunner().invoke(main, [*SMALL, "--algorithms", "annoy"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: Algorithms are ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_real_lakes_are_asked_for_by_name(monkeypatch, tmp_path, results):
+    tables = pytest.importorskip("benchmarks.datasets.tables")
+    monkeypatch.setattr(tables, "SHARED", tmp_path / "nowhere")
+    with pytest.raises(LakeError, match=r"\.\./shared/data/wikitables/tables\.tar\.gz.* is not there"):
+        datasets.data_set("web", model="hashing").load()

@@ -1,0 +1,178 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.checking import compare, difference, normal_form, oracle_answer, oracle_sample
+from benchmarks.harness import Settings
+from benchmarks.lake import BenchmarkLake, BenchmarkQuery
+from benchmarks.metrics import METRICS, Run, evaluate, ratios
+from benchmarks.report import read_result, result_path, table, write_result
+from benchmarks.timing import Measured
+from pexeso.errors import InputError
+
+
+def run(answers, right, seconds=((1.0, 3.0, 2.0), (5.0, 4.0, 9.0), (7.0, 7.0, 7.0)), work=()):
+    return Run(Measured(np.array(seconds), list(work)), answers, right, 1.5, 100, None, 20)
+
+
+def query(n_values=2, name="q"):
+    return BenchmarkQuery(name, torch.zeros((n_values, 3)), torch.ones(n_values, dtype=torch.int64), n_values, 0.06, 1)
+
+
+def test_times_are_quantiles_over_queries_of_medians_over_repeats():
+    values = evaluate(run([{}] * 3, [{}] * 3))
+    assert values["median_seconds"] == 5.0  # of 2, 5, 7
+    assert values["mean_seconds"] == pytest.approx(14 / 3)
+    assert values["p10_seconds"] == pytest.approx(2.6)
+    assert values["p90_seconds"] == pytest.approx(6.6)
+    assert values["repeat_spread"] == 1.0  # of 2/2, 5/5, 0
+    assert (values["build_seconds"], values["index_bytes"]) == (1.5, 100)
+    assert (values["peak_build_bytes"], values["peak_query_bytes"]) == (None, 20)
+
+
+def test_recall_and_precision_count_columns_over_all_queries():
+    right = [{1: 5, 2: 5}, {3: 1}, {}]
+    assert evaluate(run([{1: 5}, {3: 1, 4: 1}, {}], right))["recall"] == pytest.approx(2 / 3)
+    assert evaluate(run([{1: 5}, {3: 1, 4: 1}, {}], right))["precision"] == pytest.approx(2 / 3)
+    nothing = evaluate(run([{}, {}, {}], right))
+    assert (nothing["recall"], nothing["precision"]) == (METRICS["recall"].worst, 1.0)
+
+
+def test_work_is_a_mean_over_queries_and_phases_are_medians():
+    work = [
+        {"distances": 1, "seconds_map": 0.1},
+        {"distances": 5, "seconds_map": 0.3},
+        {"distances": 3, "seconds_map": 0.2},
+    ]
+    values = evaluate(run([{}] * 3, [{}] * 3, work=work))
+    assert values["distances"] == 3
+    assert values["bytes_read"] is None
+    assert values["phases"] == {"map": 0.2}
+
+
+def test_every_metric_is_described_and_has_a_worst_value():
+    assert all(metric.description and metric.worst in (0.0, float("inf")) for metric in METRICS.values())
+
+
+def test_ratios_are_the_others_over_pexeso():
+    assert ratios({"pexeso": 2.0, "a": 6.0, "b": 1.0}, "pexeso") == {"a": 3.0, "b": 0.5}
+    assert ratios({"a": 6.0}, "pexeso") == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({1: 2, 5: 7}, None),
+        ({1: 2}, "column 5 is missing (1 in all)"),
+        ({1: 2, 5: 7, 8: 1, 9: 1}, "column 8 does not belong there (2 in all)"),
+        ({1: 3, 5: 7}, "column 1 has 3 matches, not 2 (1 in all)"),
+    ],
+)
+def test_differences_are_told(answer, says):
+    assert difference(answer, {1: 2, 5: 7}) == says
+
+
+def test_a_column_given_twice_is_an_error():
+    with pytest.raises(ValueError, match="column 3 more than once"):
+        normal_form((torch.tensor([3, 3]), torch.tensor([1, 1])))
+
+
+def test_float64_overrules_the_first_algorithm():
+    answers = {"a": [{1: 1}, {2: 2}], "b": [{1: 1}, {2: 2}]}
+    queries = [query(name="first"), query(name="second")]
+    assert compare(answers, ["a", "b"], {}, queries) == []
+    found = compare(answers, ["a", "b"], {1: {2: 3}}, queries)
+    assert [str(each) for each in found] == [
+        f"{name} and float64 differ on query 1 (second): column 2 has 2 matches, not 3 (1 in all)" for name in "ab"
+    ]
+
+
+def test_algorithms_that_are_not_exact_need_not_agree():
+    answers = {"a": [{1: 1}], "b": [{}]}
+    assert compare(answers, ["a"], {0: {1: 1}}, [query()]) == []
+    assert len(compare(answers, ["a", "b"], {}, [query()])) == 1
+
+
+def hand_made_lake():
+    vectors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
+    return BenchmarkLake(
+        "hand",
+        vectors,
+        np.array([0, 2, 3, 3]),
+        np.array([0, 1, 2]),
+        np.array([1, 1, 1]),
+        np.array([2, 1, 4]),
+        ["both", "third", "none"],
+        {},
+    )
+
+
+def test_the_oracle_counts_rows_with_a_match():
+    asked = BenchmarkQuery(
+        "q", torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]), torch.tensor([4, 1]), 6, max_distance=0.06, needed=1
+    )
+    assert oracle_answer(hand_made_lake(), asked) == {0: 4, 1: 1}
+
+
+def test_the_oracle_is_asked_within_its_bound_and_once_at_least():
+    lake, queries = hand_made_lake(), [query(5), query(2), query(4)]
+    assert oracle_sample(lake, queries, max_pairs=10**6) == [0, 1, 2]
+    assert oracle_sample(lake, queries, max_pairs=1) == [1]
+    some = oracle_sample(lake, queries, max_pairs=20)
+    assert 0 < sum(len(queries[number]) * 3 for number in some) <= 20
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"queries": 0}, "queries must be at least 1. Got 0"),
+        ({"max_distance": 1.5}, r"max_distance must lie in \[0, 1\]. Got 1.5"),
+        ({"min_joinability": 0.0}, r"min_joinability must lie in \(0, 1\]. Got 0.0"),
+        ({"max_distance": float("nan")}, "Got nan"),
+    ],
+)
+def test_settings_out_of_range_are_refused(wrong, says):
+    with pytest.raises(InputError, match=says):
+        Settings(**wrong)
+
+
+def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
+    path = result_path(tmp_path, "web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2))
+    assert path.name == "fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2.json"
+    assert read_result(path) is None
+    write_result(path, {"agree": True})
+    assert read_result(path) == {"agree": True}
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_the_table_shows_ratios_and_names_what_differs():
+    values = evaluate(run([{}] * 3, [{}] * 3))
+    result = {
+        "data": "hand",
+        "queries": 3,
+        "query_values": 6,
+        "agree": False,
+        "algorithms": {"pexeso": values, "slow": {**values, "median_seconds": 20.0}},
+        "ratios_to_pexeso": {"slow": 4.0},
+        "by_size": [
+            {
+                "values": [2, 9],
+                "queries": 3,
+                "median_seconds": {"pexeso": 5.0, "slow": 20.0},
+                "ratios_to_pexeso": {"slow": 4.0},
+            }
+        ],
+        "checked": {"against_each_other": 3, "against_float64": 1},
+        "differences": ["slow and pexeso differ on query 2 (q): column 1 is missing (1 in all)"],
+        "lake": hand_made_lake().describe(),
+        "settings": vars(Settings()),
+        "machine": {"processor": "a processor", "cores": 2, "load": [0.5, 0, 0], "date": "2024-01-01"},
+    }
+    text = table(json.loads(json.dumps(result)))
+    (slow,) = (line for line in text.splitlines() if line.endswith("4.00x"))
+    assert slow.startswith("slow  ")
+    assert "20 s (4.00x)" in text
+    assert "ANSWERS DIFFER\nslow and pexeso differ on query 2" in text
+    assert "All answers agree" in table({**result, "agree": True})
