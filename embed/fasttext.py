@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from embed.corpus import CorpusCounts, count_corpus
 from embed.subword import SubwordEmbedder, mean_word_vector
+from embed.weights import rarity
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 THREADS = 12
@@ -51,6 +52,8 @@ class TrainingOptions:
         Negative samples for each word in training.
     centre : bool
         Take the mean word vector away from each word.
+    weighting : str
+        ``"rarity"``: rare words count more in a value (module `embed.weights`); ``"equal"``: all alike.
     """
 
     dimensions: int = 100
@@ -63,6 +66,7 @@ class TrainingOptions:
     max_words: int = 500_000
     negatives: int = 5
     centre: bool = True
+    weighting: str = "rarity"
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -83,6 +87,7 @@ class TrainingOptions:
             raise InputError(f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {self.min_n} and {self.max_n}.")
         if self.max_epochs < self.min_epochs:
             raise InputError(f"max_epochs must be at least min_epochs; got {self.max_epochs} and {self.min_epochs}.")
+        check_weighting(self.weighting)
         if not 0 < self.learning_rate <= 1:
             raise InputError(f"The training option learning_rate must lie in (0, 1]; got {self.learning_rate!r}.")
 
@@ -143,10 +148,10 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
             )
     except (RuntimeError, ValueError) as error:
         raise EmbedderError(f"fastText could not be trained on {corpus}: {error}.") from error
-    return _take_over(model, options.centre, {"trained": True, **settings})
+    return _take_over(model, options.centre, options.weighting, {"trained": True, **settings})
 
 
-def load_binary(path: str | Path, *, centre: bool = True) -> SubwordEmbedder:
+def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rarity") -> SubwordEmbedder:
     """Read a fastText `.bin` file.
 
     Parameters
@@ -155,6 +160,8 @@ def load_binary(path: str | Path, *, centre: bool = True) -> SubwordEmbedder:
         A model saved by fastText, not quantised.
     centre : bool
         Take the mean word vector away from each word.
+    weighting : str
+        ``"rarity"``: rare words count more in a value, by the counts that the file holds; ``"equal"``: all alike.
 
     Returns
     -------
@@ -169,6 +176,7 @@ def load_binary(path: str | Path, *, centre: bool = True) -> SubwordEmbedder:
         If the package `fasttext-numpy2` is not installed.
     """
     path = Path(path)
+    check_weighting(weighting)
     if not path.is_file():
         raise EmbedderError(f"There is no fastText model at {path}.")
     fasttext = _fasttext()
@@ -181,22 +189,30 @@ def load_binary(path: str | Path, *, centre: bool = True) -> SubwordEmbedder:
         raise EmbedderError(
             f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin file instead."
         )
-    return _take_over(model, centre, {"trained": False})
+    return _take_over(model, centre, weighting, {"trained": False})
 
 
-def _take_over(model: Any, centre: bool, notes: dict[str, Any]) -> SubwordEmbedder:
-    """Keep the input table, the words and the centre of a fastText model."""
+def check_weighting(weighting: str) -> None:
+    """Raise InputError unless the weighting is one of those there are."""
+    if weighting not in ("rarity", "equal"):
+        raise InputError(f"The weighting of words must be 'rarity' or 'equal'; got {weighting!r}.")
+
+
+def _take_over(model: Any, centre: bool, weighting: str, notes: dict[str, Any]) -> SubwordEmbedder:
+    """Keep the input table, the words, their weights and the centre of a fastText model."""
     settings = model.f.getArgs()
     min_n, max_n = (settings.minn, settings.maxn) if settings.maxn > 0 else (0, 0)
-    words = pa.array(model.get_words(on_unicode_error="replace"), pa.large_string())
+    names, counts = model.get_words(include_freq=True, on_unicode_error="replace")
+    words = pa.array(names, pa.large_string())
     rows = np.ascontiguousarray(model.get_input_matrix(), np.float32)
     if not np.isfinite(rows).all():
         raise EmbedderError("The fastText model has vectors that are not numbers; train it again.")
     middle = np.zeros(rows.shape[1], np.float32)
     if centre:
         middle = mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
-    notes = {**notes, "centre": centre}
-    return SubwordEmbedder("fasttext", rows, words, middle, min_n=min_n, max_n=max_n, notes=notes)
+    weights = rarity(counts, int(counts.sum())) if weighting == "rarity" else None
+    notes = {**notes, "centre": centre, "weighting": weighting}
+    return SubwordEmbedder("fasttext", rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes)
 
 
 def _fasttext() -> ModuleType:

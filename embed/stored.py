@@ -5,6 +5,7 @@
     embedder.json    format version, kind, options, fingerprint; size and digest of each other file
     rows.npy         float32 (v + buckets, dimensions)
     centre.npy       float32 (dimensions,)
+    weights.npy      float32 (v + 1,)
     words.arrow      one column `word` of v strings
 
 Opening maps the arrays into memory and reads none of them; with `verify=True` every byte is read and checked.

@@ -1,8 +1,8 @@
 """Embed values with a table of word rows and n-gram rows: the arithmetic shared by fastText, hashing and GloVe.
 
 The vector of a word is the mean of the rows it has (its own row, if it is in the vocabulary, and one row for each of its
-character n-grams) minus the centre, brought to length 1. The vector of a value is the mean of its words' vectors, brought
-to length 1.
+character n-grams) minus the centre, brought to length 1. The vector of a value is the mean of its words' vectors, each times
+the weight of the word, brought to length 1. Weights are all 1, or higher for rare words (module `weights`).
 
 Why the centre: vectors trained on a small corpus share one long common component, so that every two words look alike. Taking the
 mean word vector away leaves what tells words apart. A word whose mean *is* the centre keeps nothing, and a value with only
@@ -61,13 +61,19 @@ class SubwordEmbedder:
     kind : str
         ``"fasttext"``, ``"hashing"`` or ``"glove"``.
     rows : numpy.ndarray of shape (v + buckets, dimensions), float32
-        First the rows of the v words of the vocabulary, then those of the n-gram buckets. May be memory-mapped.
+        First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of the n-gram buckets. May be
+        memory-mapped.
     words : pyarrow.LargeStringArray of length v
         The vocabulary.
     centre : numpy.ndarray of shape (dimensions,), float32
         Taken away from each word's mean; zeros to take nothing away.
     min_n, max_n : int
         Shortest and longest n-gram, in characters; ``max_n = 0`` means that only whole words count.
+    weights : numpy.ndarray of shape (v + 1,), float32, optional
+        How much each word of the vocabulary counts in a value, and last, how much any other word does; finite and above 0.
+        Left out: all count alike.
+    own_rows : bool
+        Whether the words of the vocabulary have rows; without, they have weights only.
     notes : mapping of str to int, float, str or bool, optional
         How the model was made. Part of the fingerprint.
 
@@ -86,14 +92,21 @@ class SubwordEmbedder:
         *,
         min_n: int,
         max_n: int,
+        weights: np.ndarray | None = None,
+        own_rows: bool = True,
         notes: dict[str, Any] | None = None,
         fingerprint: str | None = None,
     ) -> None:
-        _check_arrays(kind, rows, words, centre, min_n, max_n)
+        weights = np.ones(len(words) + 1, np.float32) if weights is None else weights
+        _check_arrays(kind, rows, centre, len(words) if own_rows else 0, min_n, max_n)
+        _check_weights(kind, weights, len(words))
         self._kind = kind
         self._rows = rows
         self._centre = centre
         self._vocabulary = Vocabulary(words)
+        self._weights = weights
+        self._smallest_weight = float(weights.min())
+        self._own_rows = own_rows
         self._min_n, self._max_n = min_n, max_n
         self._notes = dict(notes or {})
         self._fingerprint = fingerprint
@@ -111,7 +124,8 @@ class SubwordEmbedder:
     @property
     def options(self) -> MappingProxyType[str, Any]:
         """The n-gram lengths and how the model was made, as saved in `embedder.json`."""
-        return MappingProxyType({"min_n": self._min_n, "max_n": self._max_n, "notes": self._notes})
+        lengths = {"min_n": self._min_n, "max_n": self._max_n}
+        return MappingProxyType({**lengths, "own_rows": self._own_rows, "notes": self._notes})
 
     @property
     def fingerprint(self) -> str:
@@ -147,6 +161,8 @@ class SubwordEmbedder:
             model.array("centre", np.float32, 1),
             min_n=model.option("min_n", int),
             max_n=model.option("max_n", int),
+            weights=model.array("weights", np.float32, 1),
+            own_rows=model.option("own_rows", bool),
             notes=model.option("notes", dict),
             fingerprint=model.fingerprint,
         )
@@ -168,30 +184,37 @@ class SubwordEmbedder:
         known : numpy.ndarray of shape (u,), bool
             False where a word has no row at all; its mean is zero.
         """
-        found = self._vocabulary.find(words)
-        counts = count_ngrams(words, self._min_n, self._max_n) + (found >= 0)
+        return self._means(words, self._vocabulary.find(words))
+
+    def _means(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Average the rows of words that were looked up already; see `word_means`."""
+        own = found if self._own_rows else np.full(len(words), -1, np.int64)
+        counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
         for start, stop in bounded_chunks(counts * _BYTES_PER_NGRAM, _NGRAM_BYTES):
-            ids, offsets = self._row_ids(words.slice(start, stop - start), found[start:stop])
+            ids, offsets = self._row_ids(words.slice(start, stop - start), own[start:stop])
             means[start:stop] = average_rows(self._table, ids, offsets)
         return means, counts > 0
 
     def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
-        return {"rows": self._rows, "centre": self._centre, "words": self._vocabulary.words}
+        arrays = {"rows": self._rows, "centre": self._centre, "weights": self._weights}
+        return {**arrays, "words": self._vocabulary.words}
 
     @property
     def _table(self) -> torch.Tensor:
         return torch.from_numpy(self._rows)
 
-    def _row_ids(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _row_ids(self, words: pa.LargeStringArray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of each word, its own first, then its n-grams, and where each word's begin."""
         hashes, starts = hash_ngrams(words, self._min_n, self._max_n)
-        buckets = len(self._rows) - len(self._vocabulary)
-        ngram_ids = len(self._vocabulary) + (hashes % np.uint32(buckets)).astype(np.int64) if buckets else starts[:0]
-        known = np.flatnonzero(found >= 0)
-        ids = np.insert(ngram_ids, starts[known], found[known]) if len(known) else ngram_ids
-        own_before = np.append(0, np.cumsum(found >= 0))
-        return ids, starts + own_before
+        first = len(self._vocabulary) if self._own_rows else 0
+        ids = hashes.astype(np.int64)
+        if len(hashes):
+            ids = first + (hashes % np.uint32(len(self._rows) - first)).astype(np.int64)
+        known = np.flatnonzero(own >= 0)
+        if len(known):
+            ids = np.insert(ids, starts[known], own[known])
+        return ids, starts + np.append(0, np.cumsum(own >= 0))
 
     def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
         """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
@@ -201,15 +224,19 @@ class SubwordEmbedder:
             self._embed_into(result[:half], values.slice(0, half))
             self._embed_into(result[half:], values.slice(half))
             return
-        units = self._unit_words(index.words)
+        units = self._weighted_units(index.words)
         for start in range(0, len(values), _ROWS_PER_BLOCK):
             offsets = index.offsets[start : start + _ROWS_PER_BLOCK + 1]
             sums = sum_rows(units, index.word_ids[offsets[0] : offsets[-1]], offsets - offsets[0])
-            result[start : start + _ROWS_PER_BLOCK] = normalise_rows(sums, np.diff(offsets))
+            scale = np.diff(offsets) * self._smallest_weight
+            result[start : start + _ROWS_PER_BLOCK] = normalise_rows(sums, scale)
 
-    def _unit_words(self, words: pa.LargeStringArray) -> np.ndarray:
-        """Return centred words of length 1, or zeros; (u, dimensions) float64."""
-        means, known = self.word_means(words)
+    def _weighted_units(self, words: pa.LargeStringArray) -> np.ndarray:
+        """Return centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
+        found = self._vocabulary.find(words)
+        means, known = self._means(words, found)
+        # The last weight is that of a word not found, whose place is -1.
+        weights = self._weights[found].astype(np.float64)
         units = np.empty(means.shape)
         for start in range(0, len(words), _ROWS_PER_BLOCK):
             block = slice(start, start + _ROWS_PER_BLOCK)
@@ -217,25 +244,30 @@ class SubwordEmbedder:
             scale = row_lengths(centred)
             centred -= self._centre
             centred[~known[block]] = 0.0
-            units[block] = normalise_rows(centred, scale)
+            units[block] = normalise_rows(centred, scale) * weights[block, np.newaxis]
         return units
 
 
-def _check_arrays(
-    kind: str, rows: np.ndarray, words: pa.LargeStringArray, centre: np.ndarray, min_n: int, max_n: int
-) -> None:
+def _check_arrays(kind: str, rows: np.ndarray, centre: np.ndarray, n_own_rows: int, min_n: int, max_n: int) -> None:
     if rows.ndim != 2 or rows.dtype != np.float32 or rows.shape[1] == 0:
         raise EmbedderError(
-            f"The table of a {kind} model must be float32 of shape (rows, dimensions); got {rows.shape}."
+            f"The table of a {kind} model must be float32 of shape (rows, dimensions); got {rows.dtype} of {rows.shape}."
         )
     if centre.shape != (rows.shape[1],):
         raise EmbedderError(
             f"The centre of a {kind} model has {centre.size} numbers and its rows have {rows.shape[1]}."
         )
-    if len(rows) < len(words):
-        raise EmbedderError(f"A {kind} model has {len(words):,} words and only {len(rows):,} rows.")
-    if max_n > 0 and (min_n < 1 or len(rows) == len(words)):
+    if len(rows) < n_own_rows:
+        raise EmbedderError(f"A {kind} model has {n_own_rows:,} words and only {len(rows):,} rows.")
+    if max_n > 0 and (min_n < 1 or len(rows) == n_own_rows):
         raise EmbedderError(f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them.")
+
+
+def _check_weights(kind: str, weights: np.ndarray, n_words: int) -> None:
+    if weights.shape != (n_words + 1,):
+        raise EmbedderError(f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}.")
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise EmbedderError(f"The weights of the words of a {kind} model must be finite and above 0.")
 
 
 def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:

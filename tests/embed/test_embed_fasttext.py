@@ -46,7 +46,7 @@ def test_uncentred_values_have_the_direction_of_fasttext(upstream, binary_embedd
 
 @pytest.fixture(scope="module")
 def binary_embedder(binary: Path):
-    return fasttext.load_binary(binary, centre=False)
+    return fasttext.load_binary(binary, centre=False, weighting="equal")
 
 
 @given(words=st.lists(WORD, min_size=1, max_size=20))

@@ -32,11 +32,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_saved_model_is_plain_files(folder: Path) -> None:
-    assert sorted(path.name for path in folder.iterdir()) == ["centre.npy", "embedder.json", "rows.npy", "words.arrow"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "centre.npy",
+        "embedder.json",
+        "rows.npy",
+        "weights.npy",
+        "words.arrow",
+    ]
     description = json.loads((folder / "embedder.json").read_text())
     assert description["format"] == 1
     assert description["kind"] == "fasttext"
-    assert description["options"] == {"min_n": 3, "max_n": 4, "notes": {"seed": 1}}
+    assert description["options"] == {"min_n": 3, "max_n": 4, "own_rows": True, "notes": {"seed": 1}}
 
 
 def test_opening_maps_the_table_and_cannot_change_it(folder: Path) -> None:
@@ -56,6 +62,8 @@ def test_the_same_model_has_the_same_fingerprint_and_any_change_another() -> Non
         model(words=pa.array(["osl", "ozürich"], pa.large_string())),
         model(centre=np.array([1, 1, 1.0000001], np.float32)),
         model(min_n=2),
+        model(weights=np.array([1, 1, 1.0000001], np.float32)),
+        model(own_rows=False),
         model(notes={"seed": 2}),
         model(rows=np.arange(24, dtype=np.float32).reshape(4, 6), centre=np.ones(6, np.float32)),
     ]
@@ -82,13 +90,13 @@ def test_files_that_agree_among_themselves_but_not_with_the_fingerprint_are_foun
     mark = json.loads((folder / "embedder.json").read_text())["fingerprint"]
     np.save(folder / "centre.npy", np.zeros(3, np.float32))
     (folder / "embedder.json").unlink()
-    stored.write_description(folder, "fasttext", {"min_n": 3, "max_n": 4, "notes": {"seed": 1}}, mark)
+    stored.write_description(folder, "fasttext", {"min_n": 3, "max_n": 4, "own_rows": True, "notes": {"seed": 1}}, mark)
     load_embedder(folder)
     with pytest.raises(EmbedderError, match="does not have the fingerprint"):
         load_embedder(folder, verify=True)
 
 
-@pytest.mark.parametrize("name", ["rows.npy", "centre.npy", "words.arrow"])
+@pytest.mark.parametrize("name", ["rows.npy", "centre.npy", "weights.npy", "words.arrow"])
 def test_missing_and_shortened_files_are_found_without_reading_them(folder: Path, name: str) -> None:
     raw = (folder / name).read_bytes()
     (folder / name).write_bytes(raw[:-1])
