@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from embed.registry import load_embedder
 from pexeso.engine.partition import GridOptions
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError, EmbedderError, IndexVersionError, InputError
+from pexeso.explanation import Explanation, count_matched, find_unmatched, locate_column
 from pexeso.info import IndexInfo, index_info
 from pexeso.join import join_tables
 from pexeso.lake.normalise import VERSION as NORMALISER_VERSION
@@ -138,15 +139,44 @@ class Index:
             results.append(self._result(query, chosen, hits, stats))
         return results
 
+    def explain(self, values: Any, table: str, column: str, **options: Any) -> Explanation:
+        """Tell why a query column and one column of the lake match or not, however few rows do.
+
+        Parameters
+        ----------
+        values
+            The query column, as in `search`.
+        table, column : str
+            The column of the lake, as results name it.
+        **options
+            Of `search`: `max_distance`, `exact`, `ignore_missing`.
+
+        Returns
+        -------
+        Explanation
+            Pairs, joinability, and for each value without a match the nearest there is.
+
+        Raises
+        ------
+        InputError
+            When the lake has no such column, or it was left out of the index.
+        """
+        chosen = replace(search_options(options), min_joinability=None, k=None)
+        hit = locate_column(self.store, table, column)
+        query = prepare(query_from_values(values), self.normaliser, self.embedder)
+        stats = SearchStats()
+        pairs = find_pairs(self._scan, query, [hit], chosen, stats)[0]
+        hit = replace(hit, matched=count_matched(query, pairs))
+        match = self._result(query, chosen, [hit], stats)[0]
+        return Explanation(query.describe(), chosen, match, find_unmatched(self._scan, query, hit, pairs))
+
     def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
         if not exclude_self:
             return options
         table = self.table_of(column.file) if column.file is not None else None
         if table is None:
             return options
-        return SearchOptions(
-            **{each.name: getattr(options, each.name) for each in fields(options)} | {"exclude_table": table}
-        )
+        return replace(options, exclude_table=table)
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Give the name under which a file is a table of this lake, or None where it does not lie in the lake."""
@@ -164,7 +194,7 @@ class Index:
             Match(
                 table=self.store.texts(hit.partition, "tables")[hit.place].as_py(),
                 column=self.store.texts(hit.partition, "labels")[hit.place].as_py(),
-                joinability=hit.matched / total,
+                joinability=hit.matched / total if total else 0.0,
                 matched=hit.matched,
                 total=total,
                 column_id=hit.column_id,

@@ -183,11 +183,23 @@ def read_batch(path: str | os.PathLike[str]) -> Iterator[BatchLine]:
     >>> [(line.id, line.error) for line in read_batch(path)]
     [('a', None), ('b', "line 2: it has neither 'values' nor 'file'.")]
     """
+    for number, text in batch_lines(path):
+        yield read_batch_line(number, text)
+
+
+def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Give the lines of a batch file that are not blank, with their numbers from 1; no table is read.
+
+    Raises
+    ------
+    QueryError
+        The file cannot be read.
+    """
     try:
         with open(path, encoding="utf-8-sig") as lines:
             for number, text in enumerate(lines, 1):
                 if text.strip():
-                    yield _batch_line(number, text)
+                    yield number, text
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise QueryError(
@@ -195,18 +207,26 @@ def read_batch(path: str | os.PathLike[str]) -> Iterator[BatchLine]:
         ) from error
 
 
-def _batch_line(number: int, text: str) -> BatchLine:
-    identifier: Any = number
+def batch_id(number: int, text: str) -> Any:
+    """Give the ``id`` of a line of a batch file; its number where it has none or is no JSON object."""
+    try:
+        document = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return number
+    return document.get("id", number) if isinstance(document, dict) else number
+
+
+def read_batch_line(number: int, text: str) -> BatchLine:
+    """Read the query of one line of a batch file, or the reason why it is none."""
     try:
         document = json.loads(text)
         if not isinstance(document, dict):
             raise QueryError("it is no JSON object.")
-        identifier = document.get("id", number)
-        return BatchLine(number, identifier, _batch_query(document))
+        return BatchLine(number, document.get("id", number), _batch_query(document))
     except (json.JSONDecodeError, RecursionError) as error:
-        return BatchLine(number, identifier, None, f"line {number}: it is no JSON: {error}.")
+        return BatchLine(number, number, None, f"line {number}: it is no JSON: {error}.")
     except PexesoError as error:
-        return BatchLine(number, identifier, None, f"line {number}: {error}")
+        return BatchLine(number, batch_id(number, text), None, f"line {number}: {error}")
 
 
 def _batch_query(document: dict[str, Any]) -> QueryColumn:

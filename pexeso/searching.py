@@ -155,7 +155,7 @@ def find_pairs(
         column, value, posting, distance = column_pairs(
             scan.open(number), query.vectors, places, options.max_distance, stats, exact=options.exact
         )
-        lake_texts, lake_values = _posting_texts(scan, number, posting)
+        lake_texts, lake_values = posting_texts(scan, number, posting)
         rows = zip(column.tolist(), value.tolist(), lake_texts, distance.tolist(), lake_values, strict=True)
         found: dict[int, list[tuple[int, Pair]]] = {}
         for which, value_place, *lake_side in rows:
@@ -168,7 +168,7 @@ def find_pairs(
     return lists
 
 
-def _posting_texts(scan: PartitionScan, number: int, postings: torch.Tensor) -> tuple[list[str], list[str]]:
+def posting_texts(scan: PartitionScan, number: int, postings: torch.Tensor) -> tuple[list[str], list[str]]:
     """Give the texts of postings as they stand in their columns, and as the index holds them."""
     store = scan.store
     rows = store.array(number, "posting_texts")[postings.numpy()]

@@ -1,0 +1,140 @@
+"""``pexeso batch``: answer a file of queries."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.errors import Failure, Interrupted, command_again
+from pexeso.cli.options import Asked, search_settings
+from pexeso.cli.output import MAX_NAME, count, is_terminal, plain, talk, write_json_line
+from pexeso.errors import OutputError
+
+if TYPE_CHECKING:
+    from pexeso.batch import BatchRun
+
+STANDARD = "-"
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("queries", metavar="QUERIES.jsonl")
+@click.option("-o", "--output", default=STANDARD, metavar="ANSWERS.jsonl", help="Where answers go; stdout by default.")
+@search_settings
+@click.option("--explain", is_flag=True, help="Add the values that match, with their distances.")
+@click.option("--resume", is_flag=True, help="Go on with a file of answers that is there.")
+@click.option("--restart", is_flag=True, help="Write a file of answers that is there anew.")
+def batch(index: str, queries: str, output: str, asked: Asked, explain: bool, resume: bool, restart: bool) -> None:
+    """Answer many queries, written as JSON lines.
+
+    \b
+    Example:
+      pexeso batch lake.pexeso queries.jsonl -o answers.jsonl
+      pexeso batch lake.pexeso queries.jsonl -o answers.jsonl --resume
+
+    \b
+    Lines of QUERIES.jsonl (- reads stdin):
+      {"id": "a", "file": "people.csv", "column": "company"}
+      {"id": "b", "values": ["Oslo", "Rome"]}
+
+    Answers are JSON lines in the same order: {"id", "query", "options", "results", "stats"}, or {"id", "error"} for a line that
+    cannot be used; the others are answered all the same, and the exit code is 1. Files are relative to the current folder.
+
+    In Python: pexeso.open_index(INDEX).search_batch(queries).
+    """  # noqa: D301  click reads \b
+    if resume and restart:
+        raise click.UsageError("Give --resume or --restart, not both.")
+    if output == STANDARD and (resume or restart):
+        raise click.UsageError("--resume and --restart need a file of answers: -o ANSWERS.jsonl.")
+    if queries == STANDARD and resume:
+        raise click.UsageError("--resume needs a file of queries: what came from stdin is gone.")
+    _require_other_file(queries, output)
+    lines = _lines(queries)
+    opened = asked.open(index)
+    from pexeso.batch import answer_lines, run_batch
+
+    try:
+        if output == STANDARD:
+            run = _to_stdout(answer_lines(opened, lines, explain=explain, **asked.to_search()))
+        else:
+            with _progress(queries) as progress:
+                run = run_batch(
+                    opened,
+                    lines,
+                    output,
+                    resume=resume,
+                    restart=restart,
+                    explain=explain,
+                    progress=progress,
+                    **asked.to_search(),
+                )
+    except KeyboardInterrupt as error:
+        raise Interrupted(_how_to_go_on(queries, output)) from error
+    _report(run, output)
+
+
+def _require_other_file(queries: str, output: str) -> None:
+    if os.path.exists(queries) and os.path.exists(output) and os.path.samefile(queries, output):
+        raise OutputError(f"'{output}' is the file of queries: choose another name for the answers.")
+
+
+def _lines(queries: str) -> Iterable[tuple[int, str]]:
+    """Give the lines of a batch file; looks at once whether it can be read."""
+    from pexeso.queries import batch_lines
+
+    if queries == STANDARD:
+        return ((number, text) for number, text in enumerate(sys.stdin, 1) if text.strip())
+    for _ in batch_lines(queries):
+        break
+    return batch_lines(queries)
+
+
+def _to_stdout(chunks: Iterable[list[dict[str, object]]]) -> BatchRun:
+    from pexeso.batch import BatchRun
+
+    run = BatchRun()
+    for answers in chunks:
+        for answer in answers:
+            write_json_line(answer)
+            run.note(answer)
+        sys.stdout.flush()
+    return run
+
+
+@contextmanager
+def _progress(queries: str) -> Iterator[Callable[[BatchRun], None] | None]:
+    if not is_terminal():
+        yield None
+        return
+    from tqdm import tqdm
+
+    from pexeso.queries import batch_lines
+
+    total = None if queries == STANDARD else sum(1 for _ in batch_lines(queries))
+    with tqdm(desc="answering", unit=" queries", total=total, leave=False) as bar:
+        yield lambda run: bar.update(run.answered - bar.n) and None
+
+
+def _how_to_go_on(queries: str, output: str) -> str:
+    if output == STANDARD or queries == STANDARD:
+        return f"Interrupted. Run again: {command_again()}"
+    again = command_again(add="--resume", drop=("--restart",))
+    return f"Interrupted; the answers so far are in '{output}'. Go on: {again}"
+
+
+def _report(run: BatchRun, output: str) -> None:
+    earlier = f", {run.earlier:,} of them in an earlier run" if run.earlier else ""
+    talk(f"{count(run.answered, 'line')} answered{earlier}" + ("" if output == STANDARD else f", in '{output}'"))
+    if not run.failed:
+        return
+    for error in run.first_errors:
+        talk(f"  {plain(error, MAX_NAME)}")
+    n_more = run.failed - len(run.first_errors)
+    if n_more:
+        talk(f"  and {n_more:,} more, which the answers name")
+    raise Failure(f"{run.failed:,} of {count(run.answered, 'line')} could not be used.")

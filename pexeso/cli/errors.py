@@ -1,0 +1,100 @@
+"""What the command line says when something goes wrong, and the exit codes that go with it.
+
+======  ======================================================================================
+code    meaning
+======  ======================================================================================
+0       done
+1       it could not be done: a file, an index, the machine
+2       the command was not understood: an option, a value out of range, a column that is not there
+130     stopped by Ctrl-C
+======  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from pexeso.errors import InputError, PexesoError
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+DEBUG_VARIABLE = "PEXESO_DEBUG"
+"""Set this environment variable to see tracebacks."""
+
+_ARGUMENTS = "pexeso.arguments"
+
+
+class Failure(click.ClickException):
+    """Ends the command with ``Error: message`` on stderr."""
+
+    def __init__(self, message: str, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class Interrupted(click.ClickException):
+    """Ends the command after Ctrl-C, with a sentence on stderr."""
+
+    exit_code = INTERRUPTED
+
+    def show(self, file: object = None) -> None:
+        """Write the sentence; it is no error, so it is not called one."""
+        click.echo(f"\n{self.message}", err=True)
+
+
+def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None:
+    """Keep what was typed, for `command_again`."""
+    context.meta[_ARGUMENTS] = tuple(arguments)
+
+
+def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
+    """Give the command that is running as a line for the shell, quoted where needed.
+
+    Parameters
+    ----------
+    add : str, optional
+        An option to put at the end, unless it is there.
+    drop : sequence of str
+        Options without values to leave out.
+    """
+    typed = click.get_current_context().meta.get(_ARGUMENTS, ())
+    arguments = [argument for argument in typed if argument not in drop]
+    if add is not None and add not in arguments:
+        arguments.append(add)
+    return shlex.join(["pexeso", *arguments])
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn whatever is raised in the block into one sentence and an exit code."""
+    try:
+        yield
+        sys.stdout.flush()  # here, so that a closed pipe is noticed while it can still be passed over in silence
+    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        raise
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"Interrupted. Run again: {command_again()}") from error
+    except PexesoError as error:
+        _debug(error)
+        raise Failure(str(error), MISUSED if isinstance(error, InputError) else FAILED) from error
+    except MemoryError as error:
+        _debug(error)
+        raise Failure("There is not enough memory for this. Free some, or use a machine with more.") from error
+    except Exception as error:
+        _debug(error)
+        raise Failure(
+            f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was not foreseen; "
+            f"set {DEBUG_VARIABLE}=1 and run again to see where it happened."
+        ) from error
+
+
+def _debug(error: BaseException) -> None:
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exception(error, file=sys.stderr)

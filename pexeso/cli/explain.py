@@ -1,0 +1,83 @@
+"""``pexeso explain``: why two columns match or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.options import Asked, distance_settings
+from pexeso.cli.output import count, output_options, table_lines, write_csv, write_json
+from pexeso.cli.report import ALL_PAIRS, pair_lines, percent
+from pexeso.cli.search import read_queries
+from pexeso.errors import InputError
+
+if TYPE_CHECKING:
+    from pexeso.explanation import Explanation
+
+_REASONS = {"unknown": "the model knows nothing about it", "empty": "nothing is left of it without punctuation"}
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("query", metavar="FILE:COLUMN")
+@click.argument("lake_column", metavar="TABLE:COLUMN")
+@distance_settings
+@output_options("json", "csv")
+def explain(index: str, query: str, lake_column: str, asked: Asked, form: str | None) -> None:
+    """Tell why a column of yours and one of the lake match or not.
+
+    \b
+    Example:
+      pexeso explain lake.pexeso people.csv:company business/firms.csv:name
+
+    Shows every pair of values that match and, for each value without a match, the nearest of the lake column. TABLE:COLUMN is
+    a column of the lake as pexeso search prints it.
+
+    In Python: pexeso.open_index(INDEX).explain(values, table, column).
+    """  # noqa: D301  click reads \b
+    table, column = split_lake_column(lake_column)
+    (values,) = read_queries(query, every_column=False)
+    found = asked.open(index).explain(values, table, column, **asked.to_search())
+    if form == "json":
+        write_json(found.to_dict())
+    elif form == "csv":
+        write_csv(("query_value", "lake_value", "distance", "matches"), _csv_rows(found))
+    else:
+        click.echo("\n".join(explanation_lines(found)))
+
+
+def split_lake_column(spec: str) -> tuple[str, str]:
+    """Split ``TABLE:COLUMN`` of the lake at the last colon."""
+    table, colon, column = spec.rpartition(":")
+    if not colon or not table:
+        raise InputError(
+            f"A column of the lake must be given as TABLE:COLUMN, as search prints them. Got {spec!r} instead."
+        )
+    return table, column
+
+
+def explanation_lines(found: Explanation) -> list[str]:
+    """Lay out an explanation for people."""
+    match, limit = found.match, found.options.max_distance
+    lines = [
+        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}.",
+    ]
+    pairs = match.pairs()
+    if pairs:
+        lines += ["", f"{count(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
+    if found.unmatched:
+        rows = [
+            (each.query, "", _REASONS[each.reason], "")
+            if each.reason in _REASONS
+            else (each.query, "nearest", each.value or "", "" if each.distance is None else f"{each.distance:.3f}")
+            for each in found.unmatched
+        ]
+        lines += ["", f"{count(len(found.unmatched), 'value')} without a match:"]
+        lines += [f"    {line}" for line in table_lines(("", "", "", ""), rows, "<<<>")]
+    return lines
+
+
+def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
+    matching = [(pair.query, pair.value, pair.distance, True) for pair in found.match.pairs()]
+    return matching + [(each.query, each.value, each.distance, False) for each in found.unmatched]

@@ -1,0 +1,178 @@
+"""``pexeso info``, ``check`` and ``doctor``: what is in an index, whether it is whole, and whether this machine will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.errors import Failure
+from pexeso.cli.output import (
+    MAX_NAME,
+    count,
+    human_bytes,
+    is_terminal,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from pexeso.info import IndexInfo
+    from pexeso.store.integrity import Problem
+
+MAX_PARTITIONS_SHOWN = 20
+_PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@output_options("json")
+def info(index: str, form: str | None) -> None:
+    """Tell what is in an index, and what was left out and why.
+
+    \b
+    Example:
+      pexeso info lake.pexeso
+
+    In Python: pexeso.open_index(INDEX).info().
+    """  # noqa: D301  click reads \b
+    from pexeso.info import index_info
+    from pexeso.store.reader import open_store
+
+    found = index_info(open_store(index))
+    if form == "json":
+        write_json(found.to_dict())
+        return
+    click.echo("\n".join(info_lines(found)))
+
+
+def info_lines(found: IndexInfo) -> list[str]:
+    """Lay out a summary of an index for people."""
+    facts = [
+        ("index", f"{found.path} ({human_bytes(found.bytes)})"),
+        ("written", f"{found.created} by {found.written_by}"),
+        ("lake", found.lake),
+        ("files", f"{found.files:,}, of which {found.tables:,} are tables"),
+        ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
+        ("values", f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}"),
+        ("model", f"{found.model}, {found.dimensions} dimensions"),
+        ("metric", f"{found.metric}, {found.n_pivots} pivots, {found.n_levels} levels"),
+        ("partitions", f"{len(found.partitions):,}"),
+    ]
+    lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
+    lines += ["", *_partition_lines(found.partitions)]
+    lines += _reason_lines("Files left out", found.files_left_out)
+    lines += _reason_lines("Columns left out", found.columns_left_out)
+    return lines
+
+
+def _partition_lines(partitions: list[dict[str, int]]) -> list[str]:
+    rows = [
+        (str(number), *(f"{facts.get(name, 0):,}" for name in _PARTITION_COLUMNS))
+        for number, facts in enumerate(partitions[:MAX_PARTITIONS_SHOWN])
+    ]
+    lines = table_lines(("partition", *_PARTITION_COLUMNS), rows, ">" * (1 + len(_PARTITION_COLUMNS)))
+    n_more = len(partitions) - len(rows)
+    return [*lines, f"and {count(n_more, 'more partition')} (--json lists all)"] if n_more else lines
+
+
+def _reason_lines(title: str, reasons: dict[str, int]) -> list[str]:
+    if not reasons:
+        return []
+    width = max(len(f"{number:,}") for number in reasons.values())
+    return [
+        "",
+        f"{title}:",
+        *(f"  {number:>{width},}  {plain(reason, MAX_NAME)}" for reason, number in reasons.items()),
+    ]
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@output_options("json")
+def check(index: str, form: str | None) -> None:
+    """Compare every byte of an index with its checksums.
+
+    \b
+    Example:
+      pexeso check lake.pexeso
+
+    Ends with exit code 1 where a byte is not as it was written.
+
+    In Python: pexeso.open_index(INDEX).check().
+    """  # noqa: D301  click reads \b
+    from pexeso.store.integrity import check_store
+
+    with byte_progress("checking") as progress:
+        problems = check_store(index, progress)
+    failures = [problem for problem in problems if problem.is_failure]
+    if form == "json":
+        write_json({"ok": not failures, "problems": [vars(problem) for problem in problems]})
+    else:
+        _write_problems(index, problems, failed=bool(failures))
+    if failures:
+        raise Failure(f"{count(len(failures), 'problem')} in the index '{index}': do not search it.")
+
+
+def _write_problems(index: str, problems: list[Problem], *, failed: bool) -> None:
+    from pexeso.store.reader import open_store
+
+    for problem in problems:
+        click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")
+    if not failed:
+        manifest = open_store(index).manifest
+        n_files = sum(1 for _ in manifest.files())
+        click.echo(f"ok: {count(n_files, 'file')}, {manifest.n_bytes:,} bytes")
+
+
+@contextmanager
+def byte_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr, where that is a terminal, for work that reports bytes done and bytes in all."""
+    if not is_terminal():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=title, unit="B", unit_scale=True, leave=False) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield report
+
+
+@click.command()
+@click.argument("folder", metavar="[FOLDER]", default=".")
+@output_options("json")
+def doctor(folder: str, form: str | None) -> None:
+    """See whether this machine has what pexeso needs.
+
+    \b
+    Example:
+      pexeso doctor
+
+    FOLDER is where an index would be written, the current one by default. Ends with exit code 1 where something that
+    pexeso needs is missing.
+    """  # noqa: D301  click reads \b
+    from pexeso.doctor import diagnose
+
+    findings = diagnose(folder)
+    if form == "json":
+        write_json({"findings": [vars(finding) for finding in findings]})
+    else:
+        words = {True: "ok", False: "missing", None: "note"}
+        rows = [(words[finding.ok], finding.name, finding.detail) for finding in findings]
+        for line, finding in zip(table_lines(("", "", ""), rows, "<<<", most=MAX_NAME), findings, strict=True):
+            click.echo(line)
+            if finding.way_out:
+                click.echo(f"{'':9}{finding.way_out}")
+    missing = [finding.name for finding in findings if finding.ok is False]
+    if missing:
+        raise Failure(f"pexeso needs {', '.join(missing)} and cannot work without.")
+    talk("Everything that pexeso needs is there.")

@@ -1,0 +1,150 @@
+"""Search results for people: the table of columns found, their matching values, and what the search did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pexeso.cli.output import MAX_NAME, count, plain, table_lines, write_csv
+
+if TYPE_CHECKING:
+    from pexeso.results import Match, Pair, SearchResult
+
+ALL_PAIRS = math.inf
+_INDENT = "    "
+_PHASES = ("open", "embed", "map", "block", "verify", "explain")
+_COLUMNS = ("table", "column", "joinability", "matched", "total")
+
+
+class PairsCount(click.ParamType):
+    """A whole number of pairs to show, or ``all``."""
+
+    name = "pairs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number; `ALL_PAIRS` for ``all``."""
+        if value == "all":
+            return ALL_PAIRS
+        try:
+            number = int(value)
+        except ValueError:
+            number = 0
+        if number < 1:
+            self.fail(f"{value!r} is neither 'all' nor a whole number of at least 1.", param, ctx)
+        return number
+
+
+def percent(joinability: float) -> str:
+    """Write a share; never 100 % or 0 % where it is not.
+
+    Examples
+    --------
+    >>> percent(0.96), percent(1.0), percent(0.9999)
+    ('96.0 %', '100.0 %', '99.9 %')
+    """
+    tenths = round(1000 * joinability)
+    if 0 < joinability < 1:
+        tenths = min(max(tenths, 1), 999)
+    return f"{tenths / 10:.1f} %"
+
+
+def result_lines(result: SearchResult, n_pairs: float) -> list[str]:
+    """Lay out the columns found, best first, each with up to so many of its value pairs below it."""
+    at_least = ">= " if result.options.counts == "decide" and result.options.k is None else ""
+    rows = [
+        (f"{at_least}{percent(match.joinability)}", f"{match.matched:,}/{match.total:,}", match.table, match.column)
+        for match in result
+    ]
+    header, *lines = table_lines(("joinability", "matched", "table", "column"), rows, ">><<", most=MAX_NAME)
+    if not n_pairs:
+        return [header, *lines]
+    shown = [header]
+    for line, match in zip(lines, result, strict=True):
+        shown += [line, *pair_lines(match.pairs(), n_pairs), ""]
+    return shown[:-1]
+
+
+def pair_lines(pairs: Sequence[Pair], n_pairs: float) -> list[str]:
+    """Lay out value pairs, and say how many more there are."""
+    chosen = pairs if n_pairs == ALL_PAIRS else pairs[: int(n_pairs)]
+    rows = [
+        (pair.query, "=" if pair.query == pair.value else "~", pair.value, f"{pair.distance:.3f}") for pair in chosen
+    ]
+    lines = [_INDENT + line for line in table_lines(("", "", "", ""), rows, "<<<>")] if rows else []
+    n_more = len(pairs) - len(chosen)
+    return [*lines, f"{_INDENT}and {count(n_more, 'more pair')} (--pairs all)"] if n_more else lines
+
+
+def write_results_csv(results: Iterable[SearchResult], *, with_pairs: bool, name_queries: bool) -> None:
+    """Write results as CSV: a row for each column found, or for each of its pairs."""
+    pair_columns = ("query_value", "lake_value", "distance") if with_pairs else ()
+    columns = (*(("query_column",) if name_queries else ()), *_COLUMNS, *pair_columns)
+    write_csv(columns, (row for result in results for row in _csv_rows(result, with_pairs, name_queries)))
+
+
+def _csv_rows(result: SearchResult, with_pairs: bool, name_query: bool) -> Iterable[tuple[Any, ...]]:
+    named = (result.query["column"],) if name_query else ()
+    for match in result:
+        facts = (*named, *_facts(match))
+        if not with_pairs:
+            yield facts
+            continue
+        for pair in match.pairs():
+            yield (*facts, pair.query, pair.value, pair.distance)
+
+
+def _facts(match: Match) -> tuple[Any, ...]:
+    described = match.to_dict()
+    return tuple(described[name] for name in _COLUMNS)
+
+
+def found_nothing(result: SearchResult) -> str:
+    """Say what was looked for in vain, and what could be tried."""
+    options, rows = result.options, result.query["rows"]
+    if options.min_joinability is None:
+        return (
+            f"No column has any value within distance {options.max_distance:g} of the {count(rows, 'row')}. "
+            "Try a larger --max-distance."
+        )
+    return (
+        f"No column matches at least {percent(options.min_joinability)} of the {count(rows, 'row')} within distance {options.max_distance:g}. "
+        "Try a larger --max-distance, a smaller --min-joinability, or -n 10 for the best there are."
+    )
+
+
+def unmatchable(result: SearchResult) -> list[str]:
+    """Say how many rows could not match anything, if any."""
+    query = result.query
+    parts = []
+    if query["empty"]:
+        parts.append(f"{query['empty']:,} empty")
+    if query["unknown"]:
+        parts.append(f"{query['unknown']:,} unknown to the model")
+    if not parts:
+        return []
+    how = "they are not counted" if result.options.ignore_missing else "--ignore-missing leaves them out"
+    name = "the query" if query["column"] is None else f"'{plain(query['column'])}'"
+    return [f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} ({how})."]
+
+
+def stats_line(result: SearchResult, *, name: bool = False) -> str:
+    """Give the number of columns found and the milliseconds that each phase took."""
+    seconds: dict[str, float] = result.stats["seconds"]
+    phases = ", ".join(f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index))
+    of = f"{plain(result.query['column'])}: " if name else ""
+    return f"{of}{count(len(result), 'column')} in {milliseconds(sum(seconds.values()))} ms ({phases})"
+
+
+def milliseconds(seconds: float) -> str:
+    """Write seconds as milliseconds, with a digit more below ten.
+
+    Examples
+    --------
+    >>> milliseconds(0.0412), milliseconds(0.0004)
+    ('41', '0.4')
+    """
+    value = 1000 * seconds
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"

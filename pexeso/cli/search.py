@@ -1,0 +1,119 @@
+"""``pexeso search``: the columns of a lake that a column can be joined with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pexeso.cli.options import Asked, search_settings
+from pexeso.cli.output import output_options, talk, write_json, write_json_line
+from pexeso.cli.report import (
+    PairsCount,
+    found_nothing,
+    result_lines,
+    stats_line,
+    unmatchable,
+    write_results_csv,
+)
+
+if TYPE_CHECKING:
+    from pexeso.queries import QueryColumn
+    from pexeso.results import SearchResult
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("query", metavar="FILE:COLUMN")
+@search_settings
+@click.option("--explain", "with_pairs", is_flag=True, help="Show the values that match, with their distances.")
+@click.option(
+    "--pairs",
+    "n_pairs",
+    type=PairsCount(),
+    default=5,
+    metavar="N|all",
+    show_default=True,
+    help="With --explain in a table: so many pairs of each column; JSON and CSV have all.",
+)
+@click.option("--every-column", is_flag=True, help="Search with each text column of FILE in turn.")
+@output_options("json", "jsonl", "csv")
+def search(
+    index: str,
+    query: str,
+    asked: Asked,
+    with_pairs: bool,
+    n_pairs: float,
+    every_column: bool,
+    form: str | None,
+) -> None:
+    """Find the lake columns that a column of yours can be joined with.
+
+    \b
+    Example:
+      pexeso search lake.pexeso people.csv:company
+      pexeso search lake.pexeso people.csv:company -n 3 --explain
+      pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
+
+    FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the column; #3 is the one at
+    position 3, counted from 0. Without a column, the text column with most distinct values is taken.
+
+    In Python: pexeso.open_index(INDEX).search(values).
+    """  # noqa: D301  click reads \b
+    queries = read_queries(query, every_column)
+    results = asked.open(index).search_batch(queries, **asked.to_search())
+    for result in results:
+        for line in unmatchable(result):
+            talk(line)
+    _write(results, form or "table", every_column, with_pairs, n_pairs)
+    for result in results:
+        talk(stats_line(result, name=every_column))
+
+
+def read_queries(spec: str, every_column: bool) -> list[QueryColumn]:
+    """Read the query column of FILE:COLUMN, or all text columns of FILE."""
+    from pexeso.errors import QueryError
+    from pexeso.queries import read_every_query, read_query, split_spec
+
+    file, column = split_spec(spec)
+    if not every_column:
+        query = read_query(spec)
+        if column is None:
+            talk(f"No column was named: searching with {query.column!r}.")
+        return [query]
+    if column is not None:
+        raise click.UsageError(f"--every-column takes a file alone. Got the column {column!r} too.")
+    queries = read_every_query(file)
+    if not queries:
+        raise QueryError(f"'{file}' has no column of text or dates to search with.")
+    return queries
+
+
+def _write(results: list[SearchResult], form: str, every_column: bool, with_pairs: bool, n_pairs: float) -> None:
+    if form == "csv":
+        write_results_csv(results, with_pairs=with_pairs, name_queries=every_column)
+        return
+    for position, result in enumerate(results):
+        if form == "json" and not every_column:
+            write_json(result.to_dict(explain=with_pairs))
+        elif form == "json":
+            write_json_line(result.to_dict(explain=with_pairs))
+        elif form == "jsonl":
+            _write_lines(result, every_column, with_pairs)
+        else:
+            _write_table(result, position, every_column, n_pairs if with_pairs else 0)
+
+
+def _write_lines(result: SearchResult, name_query: bool, with_pairs: bool) -> None:
+    named: dict[str, Any] = {"query_column": result.query["column"]} if name_query else {}
+    for found in result.to_dict(explain=with_pairs)["results"]:
+        write_json_line({**named, **found})
+
+
+def _write_table(result: SearchResult, position: int, name_query: bool, n_pairs: float) -> None:
+    if name_query:
+        click.echo(f"{'' if position == 0 else chr(10)}{result.query['column']}")
+    if len(result):
+        click.echo("\n".join(result_lines(result, n_pairs)))
+    else:
+        talk(found_nothing(result))

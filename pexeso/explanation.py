@@ -1,0 +1,190 @@
+"""Why a query column and one lake column match or not: the pairs, and what stands nearest to each value without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import torch
+
+from pexeso.engine.partition import Partition
+from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
+from pexeso.lake.columns import find_column
+from pexeso.options import SearchOptions
+from pexeso.prepared import PreparedQuery
+from pexeso.results import Match, Pair
+from pexeso.searching import Hit, PartitionScan, posting_texts
+from pexeso.store.reader import Store
+
+QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
+"""What the search for nearest values compares at a time: 32 MiB of distances."""
+
+NO_VALUE, UNKNOWN, TOO_FAR = "empty", "unknown", "too far"
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A text of the query column that has no match in the lake column.
+
+    Attributes
+    ----------
+    query : str
+    reason : {"too far", "unknown", "empty"}
+        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it by normalisation.
+    value : str or None
+        The nearest lake value, where the reason is ``"too far"``.
+    distance : float or None
+        How far that is, in [0, 1].
+    """
+
+    query: str
+    reason: str
+    value: str | None = None
+    distance: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plain JSON form."""
+        return {"query": self.query, "reason": self.reason, "value": self.value, "distance": self.distance}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a query column and one column of the lake compare.
+
+    Attributes
+    ----------
+    query : dict
+        The query, as in `SearchResult`.
+    options : SearchOptions
+    match : Match
+        Joinability and pairs; a joinability of 0 where nothing matches.
+    unmatched : tuple of Unmatched
+        In the query's order, each text once.
+    """
+
+    query: dict[str, Any]
+    options: SearchOptions
+    match: Match
+    unmatched: tuple[Unmatched, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plain JSON form that the command line prints."""
+        return {
+            "query": self.query,
+            "options": self.options.to_dict(),
+            **self.match.to_dict(),
+            "pairs": [[pair.query, pair.value, pair.distance] for pair in self.match.pairs()],
+            "unmatched": [each.to_dict() for each in self.unmatched],
+        }
+
+
+def locate_column(store: Store, table: str, column: str) -> Hit:
+    """Find a column of the lake in an index.
+
+    Parameters
+    ----------
+    store : Store
+    table : str
+        As results name it: its path relative to the lake.
+    column : str
+        Its name, or ``#position``.
+
+    Returns
+    -------
+    Hit
+        With a count of 0.
+
+    Raises
+    ------
+    InputError
+        The table is not in the lake, could not be read, or the column was left out; the message says why.
+    ColumnNotFoundError
+        The table has no such column; the message lists those there are.
+    """
+    rows = pq.read_table(
+        store.catalog_path("columns.parquet"),
+        columns=["name", "position", "reason", "column_id"],
+        filters=[("table", "==", table)],
+    ).sort_by("position")
+    if not rows.num_rows:
+        raise InputError(_no_table(store, table))
+    row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
+    if row["column_id"] is None:
+        raise ColumnNotFoundError(f"The column {column!r} of '{table}' is not in the index: {row['reason']}.")
+    for number in range(store.n_partitions):
+        places = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
+        if len(places):
+            return Hit(row["column_id"], 0, number, int(places[0]))
+    raise IndexCorruptError(
+        f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition holds it: build the index again."
+    )
+
+
+def _no_table(store: Store, table: str) -> str:
+    reasons = pq.read_table(store.catalog_path("tables.parquet"), columns=["reason"], filters=[("table", "==", table)])[
+        "reason"
+    ].to_pylist()
+    if reasons and reasons[0] is not None:
+        return f"The table '{table}' is not in the index: {reasons[0]}."
+    return f"The lake has no table '{table}'. Tables are named by their path relative to '{store.manifest.facts['lake']}', as search prints them."
+
+
+def count_matched(query: PreparedQuery, pairs: Sequence[Pair]) -> int:
+    """Count the rows of the query column whose text is in one of the pairs."""
+    texts = pa.array({pair.query for pair in pairs}, pa.string())
+    return pc.sum(pc.is_in(query.column.values, value_set=texts, skip_nulls=True)).as_py() or 0
+
+
+def find_unmatched(scan: PartitionScan, query: PreparedQuery, hit: Hit, pairs: Sequence[Pair]) -> tuple[Unmatched, ...]:
+    """List the texts of the query column without a pair, with the lake value nearest to each."""
+    paired = {pair.query for pair in pairs}
+    texts, value_of_text = query.texts
+    known = (query.vectors != 0).any(1).numpy()
+    left = [(text, value) for text, value in zip(texts, value_of_text.tolist(), strict=True) if text not in paired]
+    wanted = sorted({value for _, value in left if known[value]})
+    nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
+    found = [
+        Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
+        for text, value in left
+    ]
+    return (*found, *(Unmatched(text, NO_VALUE) for text in _without_value(query)))
+
+
+def _without_value(query: PreparedQuery) -> list[str]:
+    """Give the distinct texts, such as ``--``, of which normalisation leaves nothing."""
+    return pc.drop_null(query.column.values.filter(query.value_of_row.is_null())).unique().to_pylist()
+
+
+def _nearest(scan: PartitionScan, vectors: torch.Tensor, hit: Hit) -> list[tuple[str, float]] | list[tuple[None, None]]:
+    """Give, for each query vector, the nearest value of a column and its distance."""
+    partition = scan.open(hit.partition)
+    start, end = partition.column_values.offsets[hit.place : hit.place + 2].tolist()
+    if start == end:
+        return [(None, None)] * len(vectors)
+    vectors = vectors.to(partition.device)
+    rows = partition.column_values.members[start:end].long()
+    place = _nearest_rows(partition, vectors, rows)
+    # The matrix product chose; the distance shown is the defining one.
+    distance = partition.metric.distances(vectors, partition.vectors[rows[place]])
+    fraction = partition.metric.fraction(distance, partition.dimensions)
+    texts, _ = posting_texts(scan, hit.partition, (place + start).cpu())
+    return list(zip(texts, fraction.tolist(), strict=True))
+
+
+def _nearest_rows(partition: Partition, vectors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Give the place in `rows` of the stored vector nearest to each query vector, the first of several."""
+    best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=vectors.device)
+    place = torch.zeros(len(vectors), dtype=torch.int64, device=vectors.device)
+    for ours in torch.split(torch.arange(len(vectors), device=vectors.device), QUERY_VALUES_AT_ONCE):
+        for theirs in torch.split(torch.arange(len(rows), device=vectors.device), LAKE_VALUES_AT_ONCE):
+            lake = partition.vectors[rows[theirs]].double()
+            least, which = partition.metric.quick_distances(vectors[ours].double(), lake).min(1)
+            nearer = least < best[ours]
+            best[ours] = torch.where(nearer, least, best[ours])
+            place[ours] = torch.where(nearer, theirs[which], place[ours])
+    return place
