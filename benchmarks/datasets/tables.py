@@ -28,7 +28,15 @@ SHARED = ROOT.parent / "shared" / "data"
 WEB_LAKES = ("wikitables", "fivethirtyeight", "pudding")
 MODELS = ("fasttext", "hashing")
 
-_KEPT = ["table", "position", "name", "value", "count"]
+_POSTINGS = pa.schema(
+    [
+        ("table", pa.string()),
+        ("name", pa.string()),
+        ("position", pa.int32()),
+        ("value", pa.string()),
+        ("count", pa.int64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -154,31 +162,47 @@ class TablesData:
 
 
 def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
-    """Read the values of every kept column of a lake; table names get the lake's name in front."""
-    pieces = []
+    """Read the values of every kept column of a lake (`_POSTINGS`); table names get the lake's name in front."""
+    pieces = [_POSTINGS.empty_table()]
     for file in find_tables(folder)[0]:
-        for batch in table_records(file, rules, normaliser):
-            values = pa.table(batch).filter(pc.field("record") == "value").select(_KEPT)
-            pieces.append(values)
-    postings = pa.concat_tables(pieces)
-    tables = pc.binary_join_element_wise(pa.scalar(name), postings["table"], "/")
-    return postings.set_column(0, "table", tables).cast(pa.schema([("table", pa.string()), *_fields(postings)]))
-
-
-def _fields(postings: pa.Table) -> list[tuple[str, pa.DataType]]:
-    wanted = {"position": pa.int64(), "name": pa.string(), "value": pa.string(), "count": pa.int64()}
-    return [(name, wanted[name]) for name in postings.column_names[1:]]
+        records = pa.Table.from_batches(table_records(file, rules, normaliser))
+        kind = records["record"]
+        names = dict(
+            records.filter(pc.equal(kind, "column")).select(["position", "name"]).to_pandas().itertuples(index=False)
+        )
+        values = records.filter(pc.equal(kind, "value"))
+        pieces.append(
+            pa.table(
+                [
+                    pa.repeat(f"{name}/{file.table}", len(values)),
+                    pa.array([names[position] for position in values["position"].to_pylist()], pa.string()),
+                    *values.select(_POSTINGS.names[2:]).columns,
+                ],
+                schema=_POSTINGS,
+            )
+        )
+    return pa.concat_tables(pieces)
 
 
 def _number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
     """Give each posting the number of its column, in the order of (table, name, position) as in an index, and the columns' names."""
-    keys = postings.select(["table", "name", "position"]).group_by(["table", "name", "position"]).aggregate([])
-    keys = keys.sort_by([("table", "ascending"), ("name", "ascending"), ("position", "ascending")])
-    keys = keys.append_column("number", pa.array(np.arange(len(keys))))
-    postings = postings.select(["table", "name", "position"]).append_column("row", pa.array(np.arange(len(postings))))
-    joined = postings.join(keys, ["table", "name", "position"]).sort_by("row")
-    names = [f"{row['table']}:{row['name']}" for row in keys.to_pylist()]
-    return joined["number"].to_numpy(), names
+    keys = ["table", "name", "position"]
+    columns = postings.select(keys).group_by(keys).aggregate([]).sort_by([(key, "ascending") for key in keys])
+    # A column's postings stand together: its number belongs to each of a run.
+    place = {(row["table"], row["position"]): number for number, row in enumerate(columns.to_pylist())}
+    starts, sizes = _runs(postings)
+    first = postings.select(["table", "position"]).take(pa.array(starts)).to_pylist()
+    numbers = np.array([place[row["table"], row["position"]] for row in first])
+    return np.repeat(numbers, sizes), [f"{row['table']}:{row['name']}" for row in columns.to_pylist()]
+
+
+def _runs(postings: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Give the first row and the length of every run of postings of one column."""
+    table = pc.dictionary_encode(postings["table"].combine_chunks()).indices.to_numpy()
+    position = postings["position"].to_numpy()
+    new = np.flatnonzero((np.diff(table) != 0) | (np.diff(position) != 0)) + 1
+    starts = np.concatenate([[0], new])
+    return starts, np.diff(np.append(starts, len(postings)))
 
 
 def _lake(
