@@ -12,7 +12,7 @@ from pexeso.engine.blocking import block, query_grid
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.maps import slack
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
-from pexeso.engine.partition import Partition
+from pexeso.engine.partition import Partition, check_vectors
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.verification import PAIRS_AT_ONCE, Query, Threshold, Verifier, match_pairs, pair_distances
 
@@ -61,10 +61,17 @@ def count_needed(min_joinability: float, total: int) -> int:
 
 
 def prepare_query(partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int) -> Query:
-    """Map the distinct query vectors, float32 (n, d), into the partition's space; zero vectors drop out."""
-    real = (vectors != 0).any(1)
-    vectors = vectors[real].to(partition.device)
-    return Query(vectors, partition.map.map(vectors), weights[real].to(partition.device), total)
+    """Map the distinct query vectors, float32 (n, d), into the partition's space; zero vectors drop out.
+
+    Raises
+    ------
+    InputError
+        When a vector is not finite or neither zero nor of unit length: in the boxes of the query's grid
+        one such row would spoil the answer for others.
+    """
+    real = check_vectors(vectors.numpy(force=True))
+    taken = vectors[real.to(vectors.device)].to(partition.device)
+    return Query(taken, partition.map.map(taken), weights[real.to(weights.device)].to(partition.device), total)
 
 
 def search_partition(

@@ -17,6 +17,7 @@ from pexeso.engine.metrics import Metric
 from pexeso.engine.partition import GridOptions
 from pexeso.engine.search import Goal, column_pairs, count_needed, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
+from pexeso.errors import InputError
 
 JOINABILITIES = ("0.000000001", "0.2", "0.6", "1")
 
@@ -137,7 +138,7 @@ def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape):
     """There Lemma 1 and Lemma 2 have no room: the mapped coordinate is the distance itself, rounded to float32."""
     rng = np.random.default_rng(3)
     dims = 12
-    vectors = sphere(rng, 40, dims, shape)
+    vectors = sphere(rng, 24, dims, shape)
     columns = [[value] for value in range(len(vectors))]
     partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=8))
     query = partition.pivots[:1]
@@ -214,6 +215,20 @@ def test_a_query_of_zero_vectors_matches_nothing():
         assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
     for exact_too in (False, True):
         assert len(column_pairs(partition, query, torch.tensor([0]), 2.0, SearchStats(), exact=exact_too)[0]) == 0
+
+
+@pytest.mark.parametrize("entry", [float("nan"), float("inf"), 3.0])
+def test_a_query_vector_that_is_not_of_unit_length_is_refused(entry):
+    """It would share a cell, and so a box, with query values that have matches."""
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], GridOptions())
+    query = torch.eye(4)[:3]
+    query[1, 0] = entry
+    with pytest.raises(InputError, match=r"^Vectors must be of unit length or zero\. Got length \S+ at row 1 "):
+        search_partition(partition, query, torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats())
+    with pytest.raises(InputError, match="at row 1 "):
+        column_pairs(partition, query, torch.tensor([0]), 0.1, SearchStats())
+    with pytest.raises(InputError, match=r"Got float64 of shape \(3, 4\) instead\.$"):
+        search_partition(partition, query.double(), torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats())
 
 
 def test_top_k_where_fewer_than_k_columns_match_gives_those_that_do():
