@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -17,6 +18,7 @@ from pexeso.lake.table import Table, check_width, clean_name, empty_to_null, joi
 _SAMPLE_CHARACTERS = 64 << 10
 _CELLS_A_CHUNK = 1 << 18
 _ROWS_A_PLAIN_CHUNK = 4096
+_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
 _LAST_LINE = "\x00pexeso end of table\x00"
 """Fed to the parser after the last line: it comes back as a row of its own unless a quotation mark is still open.
@@ -50,12 +52,12 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
     TableReadError
         The data are empty or binary, or have too many columns.
     """
-    encoding = None if _looks_binary(data) else detect_encoding(data)
+    encoding = detect_encoding(data)
     if encoding is None:
         raise TableReadError(f"{shown} is binary, not delimited text.")
     notes = [encoding.note] if encoding.note else []
     sample = _decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
-    if "\x00" in sample:
+    if _looks_binary(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
     dialect = detect_dialect(sample, extension, complete=len(sample) < _SAMPLE_CHARACTERS)
     # A setting of the whole process, so it is only ever raised; the limit on cells is applied to what was parsed.
@@ -72,11 +74,9 @@ def _decoded(data: bytes, encoding: str) -> IO[str]:
     return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors="replace", newline="")
 
 
-def _looks_binary(data: bytes) -> bool:
-    """Tell whether a tenth or more of the first bytes are control characters that no text has."""
-    sample = data[:_SAMPLE_CHARACTERS]
-    n_control = len(sample) - len(sample.translate(None, bytes([*range(1, 9), *range(14, 27), 28, 29, 30, 31, 127])))
-    return n_control > _MAX_CONTROL_FRACTION * len(sample)
+def _looks_binary(sample: str) -> bool:
+    """Tell whether a text holds NUL, or a tenth or more of it are control characters that no text has."""
+    return "\x00" in sample or len(_CONTROL.findall(sample)) > _MAX_CONTROL_FRACTION * len(sample)
 
 
 class _ParsedRows:

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 DELIMITERS = (",", "\t", ";", "|")
-"""Delimiters that the cheap test tries; clevercsv may also find ``:``, ``~`` and ``^``."""
+"""Delimiters that the cheap test tries; clevercsv may also find ``^`` and ``~``. Not colons: times and addresses are full of them."""
 
 DELIMITER_OF_EXTENSION = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 """The delimiter that a file's extension speaks of: taken wherever the text is regular under it."""
 
 _SAMPLE_CHARACTERS = 8 << 10
-_ODD_DELIMITERS = (*DELIMITERS, ":", "~", "^")
+_RARE_DELIMITERS = ("^", "~")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
     r"""Tell how the cells of a delimited text are separated and quoted.
 
     A sample in which every row has the same number of cells under exactly one of the standard delimiters is taken at
-    its word; so is one that is regular under the delimiter its extension speaks of, and one without any delimiter. All
+    its word; so is one that is regular under the delimiter its extension speaks of, and one without delimiters. All
     other samples go to clevercsv, which tries every dialect and scores the tables they give (van den Burg, Nazábal,
     Sutton, "Wrangling messy CSV files by detecting row and type patterns", 2019).
 
@@ -57,9 +57,19 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
     regular = [d for d in DELIMITERS if len(widths[d]) == 1 and next(iter(widths[d])) > 1]
     if len(regular) == 1 or expected in regular:
         return Dialect(expected if expected in regular else regular[0])
-    if all(set(counts) <= {1} for counts in widths.values()):
+    if all(set(counts) <= {1} for counts in widths.values()) and not _has_rare_delimiter(sample, complete):
         return Dialect(expected)
     return _detect_odd(sample[:_SAMPLE_CHARACTERS]) or Dialect(_most_regular(widths, expected))
+
+
+def _has_rare_delimiter(sample: str, complete: bool) -> bool:
+    """Tell whether most rows are cut alike by a delimiter that only clevercsv looks for."""
+    for delimiter in _RARE_DELIMITERS:
+        if delimiter in sample:
+            widths = _row_widths(sample, delimiter, complete)
+            if widths and widths.most_common(1)[0][0] > 1:
+                return True
+    return False
 
 
 def _row_widths(sample: str, delimiter: str, complete: bool) -> Counter[int]:
@@ -74,7 +84,7 @@ def _detect_odd(sample: str) -> Dialect | None:
     from clevercsv.detect import Detector  # takes half a second to import, and few files need it
 
     try:
-        found = Detector().detect(sample, delimiters=list(_ODD_DELIMITERS))
+        found = Detector().detect(sample, delimiters=[*DELIMITERS, *_RARE_DELIMITERS])
     except Exception:  # what an odd sample makes it raise is its own affair: the fallback serves
         return None
     if found is None or not found.delimiter:

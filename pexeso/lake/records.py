@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
         pa.field("encoding", pa.string()),
         pa.field("delimiter", pa.string()),
         pa.field("n_columns", pa.int32()),
-        pa.field("fingerprint", pa.string()),  # of the bytes on disk; null where they could not be read
+        pa.field("fingerprint", pa.string()),  # of the bytes on disk; null where these could not be read or unpacked
         pa.field("notes", pa.list_(pa.string())),  # what was repaired
         # of a table and of a column
         pa.field("n_rows", pa.int64()),

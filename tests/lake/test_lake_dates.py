@@ -1,0 +1,101 @@
+import calendar
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.lake.dates import MONTHS, canonical_dates
+
+FORMATS = [
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d.%m.%Y",
+    "%d. %m. %Y",
+    "%d %B %Y",
+    "%d-%b-%Y",
+    "%B %d, %Y",
+    "%b. %d %Y",
+    "%A, %B %d, %Y",
+    "%a %d %b %Y",
+    "%dth of %B, %Y",
+]
+
+
+def read(*values):
+    return canonical_dates(pa.array(values, pa.string())).to_pylist()
+
+
+@settings(max_examples=60)
+@given(day=st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)), style=st.sampled_from(FORMATS))
+def test_every_date_in_every_format_has_one_form(day, style):
+    # Formatted by hand where the C library would not pad years before 1000 or would follow the locale.
+    names = {
+        "%A": calendar.day_name[day.weekday()],
+        "%a": calendar.day_abbr[day.weekday()],
+        "%B": calendar.month_name[day.month],
+        "%b": calendar.month_abbr[day.month],
+        "%Y": f"{day.year:04}",
+        "%m": f"{day.month:02}",
+        "%d": f"{day.day:02}",
+    }
+    text = style
+    for code, written in names.items():
+        text = text.replace(code, written)
+    assert read(text.lower()) == [f"{day.day} {MONTHS[day.month - 1]} {day.year}"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2020-3-5", "5 march 2020"),
+        ("mar 5th 1953", "5 march 1953"),
+        ("05-mar-53", "5 march 1953"),
+        ("5 sept 29", "5 september 2029"),
+        ("3/5/30", "5 march 1930"),
+        ("05.03.53", "5 march 1953"),
+        ("2020-03-05t00:00:00.000z", "5 march 2020"),
+        ("2020-03-05 14:30", "5 march 2020 14 30"),
+        ("2020-03-05t14:30:05.250+01:00", "5 march 2020 14 30 05 25 +0100"),
+        ("march 5, 2020 2:30 pm", "5 march 2020 14 30"),
+        ("5 march 2020, 12:05 a.m.", "5 march 2020 00 05"),
+        ("29 february 2020", "29 february 2020"),
+        ("1492-10-12", "12 october 1492"),
+    ],
+)
+def test_dates(value, expected):
+    assert read(value) == [expected]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("2019-02-29", "31.04.2020", "13/13/2020", "0/1/2020", "2020-00-01", "10-5-12", "1.2.13", "3-1-0", "20200305"),
+        *("march 1953", "5 march", "may 2020", "1953", "12:30", "192.168.1.1", "", "mar", "5 marching 1953", "9" * 100),
+    ],
+)
+def test_what_is_no_date(value):
+    assert read(value) == [None]
+
+
+def test_the_order_of_day_and_month_is_decided_over_the_column():
+    assert read("3/5/1953", "13/5/1953") == ["3 may 1953", "13 may 1953"]
+    assert read("3/5/1953", "5/13/1953") == ["5 march 1953", "13 may 1953"]
+    assert read("3/5/1953") == ["5 march 1953"]
+    # Both orders occur: the month comes first, and what cannot be read so is read the other way.
+    assert read("3/5/1953", "13/5/1953", "5/13/1953") == ["5 march 1953", "13 may 1953", "13 may 1953"]
+    assert read("3-5-1953", "13/5/1953") == ["3 may 1953", "13 may 1953"]
+
+
+def test_columns_do_not_decide_for_each_other():
+    values = pa.array(["3/5/1953", "13/5/1953", "3/5/1953", None, "x"])
+    found = canonical_dates(values, np.array([0, 0, 1, 1, 7]))
+    assert found.to_pylist() == ["3 may 1953", "13 may 1953", "5 march 1953", None, None]
+
+
+def test_no_values_give_no_dates():
+    assert read() == []
+    assert len(canonical_dates(pa.array([None, None], pa.string()))) == 2

@@ -1,0 +1,132 @@
+import json
+import os
+
+import pytest
+
+from pexeso.errors import LakeError
+from pexeso.lake.files import find_tables, table_format
+
+
+def touch(root, *names):
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("a,b\n1,2\n")
+
+
+def tables_of(root):
+    return [file.table for file in find_tables(root)[0]]
+
+
+def reasons_of(root):
+    return {file.path: file.reason for file in find_tables(root)[1]}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.csv", "delimited"),
+        ("A.TSV", "delimited"),
+        ("a.tab", "delimited"),
+        ("a.psv.GZ", "delimited"),
+        ("a.parquet", "parquet"),
+        ("a.jsonl", "jsonlines"),
+        ("a.ndjson.gz", "jsonlines"),
+        ("a.parquet.gz", None),
+        ("a.txt", None),
+        ("csv", None),
+        ("a.gz", None),
+    ],
+)
+def test_the_extension_tells_the_format(name, expected):
+    assert table_format(name) == expected
+
+
+def test_tables_come_in_the_order_of_code_points_of_relative_paths(tmp_path):
+    touch(tmp_path, "b.csv", "a/z.csv", "a.csv", "B.csv", "é.csv", "a/b/c.tsv")
+    assert tables_of(tmp_path) == ["B.csv", "a.csv", "a/b/c.tsv", "a/z.csv", "b.csv", "é.csv"]
+    found = find_tables(tmp_path)[0][0]
+    assert found.path == tmp_path / "B.csv"
+    assert found.n_bytes == 8
+
+
+def test_one_file_is_a_lake_of_one_table_whatever_its_extension(tmp_path):
+    touch(tmp_path, "notes.txt")
+    tables, skipped = find_tables(tmp_path / "notes.txt")
+    assert [(file.table, file.format) for file in tables] == [("notes.txt", "delimited")]
+    assert skipped == []
+
+
+def test_what_is_no_table_is_listed_with_its_reason(tmp_path):
+    touch(tmp_path, "README.md", ".hidden.csv", ".git/a.csv", "old.pexeso/a.csv", "built/a.csv")
+    manifest = {"format_version": 1, "fingerprints": {}, "partitions": [], "checksum": ""}
+    (tmp_path / "built" / "manifest.json").write_text(json.dumps(manifest))
+    assert tables_of(tmp_path) == []
+    reasons = reasons_of(tmp_path)
+    assert reasons["README.md"].startswith("not a table by its extension; tables end in .csv,")
+    assert reasons[".hidden.csv"] == reasons[".git"] == "hidden: its name starts with a dot"
+    assert reasons["old.pexeso"] == reasons["built"] == "a pexeso index"
+
+
+def test_a_manifest_of_something_else_does_not_hide_a_folder(tmp_path):
+    touch(tmp_path, "app/a.csv")
+    for text in ('{"name": "app"}', "[]", "{", "[" * 100_000):
+        (tmp_path / "app" / "manifest.json").write_text(text)
+        assert tables_of(tmp_path) == ["app/a.csv"]
+
+
+def test_links_that_leave_the_lake_are_not_followed(tmp_path):
+    touch(tmp_path, "outside/secret.csv", "lake/a.csv", "lake/in/b.csv")
+    lake = tmp_path / "lake"
+    (lake / "out.csv").symlink_to(tmp_path / "outside" / "secret.csv")
+    (lake / "up").symlink_to(tmp_path)
+    (lake / "broken.csv").symlink_to(tmp_path / "nowhere.csv")
+    (lake / "loop.csv").symlink_to(lake / "loop.csv")
+    (lake / "again").symlink_to(lake / "in")
+    (lake / "copy.csv").symlink_to(lake / "a.csv")
+    assert tables_of(lake) == ["a.csv", "copy.csv", "in/b.csv"]
+    reasons = reasons_of(lake)
+    assert reasons["out.csv"] == reasons["up"] == "a symbolic link that leaves the lake"
+    assert reasons["broken.csv"] == reasons["loop.csv"] == "a symbolic link whose target does not exist"
+    assert "read in its own place" in reasons["again"]
+
+
+def test_names_that_are_not_text_and_files_that_are_not_regular_are_skipped(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with open(os.fsencode(tmp_path) + b"/caf\xe9.csv", "w"):
+        pass
+    assert reasons_of(tmp_path) == {
+        "pipe.csv": "not a regular file",
+        "caf\ufffd.csv": "its name is not valid UTF-8; rename it",
+    }
+
+
+def test_a_missing_folder_and_an_index_are_refused(tmp_path):
+    with pytest.raises(LakeError, match=r"nowhere is neither a folder nor a file; give the folder that holds"):
+        find_tables(tmp_path / "nowhere")
+    (tmp_path / "x.pexeso").mkdir()
+    with pytest.raises(LakeError, match=r"x\.pexeso is a pexeso index, not a folder of tables"):
+        find_tables(tmp_path / "x.pexeso")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_listed_is_skipped(tmp_path):
+    touch(tmp_path, "a.csv", "closed/b.csv")
+    (tmp_path / "closed").chmod(0)
+    try:
+        assert tables_of(tmp_path) == ["a.csv"]
+        assert reasons_of(tmp_path) == {"closed": "the folder cannot be listed: Permission denied"}
+    finally:
+        (tmp_path / "closed").chmod(0o700)
+
+
+def test_a_very_deep_folder_does_not_exhaust_the_stack(tmp_path):
+    folder = "/".join(["d"] * 300)
+    touch(tmp_path, f"{folder}/a.csv")
+    assert tables_of(tmp_path) == [f"{folder}/a.csv"]
+
+
+@pytest.mark.lakes
+@pytest.mark.parametrize(("name", "n_tables"), [("wikitables", 2108), ("fivethirtyeight", 563), ("pudding", 65)])
+def test_real_lakes_have_the_tables_they_are_said_to_have(lake_folder, name, n_tables):
+    assert len(find_tables(lake_folder(name))[0]) == n_tables

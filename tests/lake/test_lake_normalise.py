@@ -1,0 +1,203 @@
+import json
+import pickle
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.errors import InputError
+from pexeso.lake import characters
+from pexeso.lake.normalise import VERSION, Normaliser
+
+
+def normal(*values, **options):
+    found = Normaliser(**options).normalise(pa.array(values, pa.string()))
+    assert found.type == pa.string()
+    return found.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("  New\tYork \n", "new york"),
+        ("São Paulo", "sao paulo"),
+        ("Łódź", "lodz"),
+        ("Straße", "strasse"),
+        ("Ǿ Ά", "o \u03b1"),
+        ("\uff46\uff55\uff4c\uff4c\uff0d\uff57ide", "full wide"),
+        ("Москва Йод", "москва йод"),
+        ("हिन्दी", "हिन्दी"),
+        ("한국어 東京都", "한국어 東京都"),
+        ("soft\u00adhyphen", "softhyphen"),
+        ("Metro-Goldwyn-Mayer", "metro goldwyn mayer"),
+        ("O'Brien\u2019s rock'n'roll", "obriens rocknroll"),
+        ("U.S.A.", "usa"),
+        ("J.R.R. Tolkien", "jrr tolkien"),
+        ("www.example.com", "www example com"),
+        ("AT&T", "at and t"),
+        ("C++ / C# / F#", "c++ c# f#"),
+        ("#1 + 2", "1 2"),
+        ("1,234,567.50", "1234567.50"),
+        ("1,23", "1 23"),
+        ("-5", "-5"),
+        ("- 5", "-5"),
+        ("a -5", "a 5"),
+        ("★★", "★★"),
+        ("+", "+"),
+        ("Google™", "googletm"),
+        ("--", None),
+        ("...,;", None),
+        ("", None),
+        (" \u200b ", None),
+    ],
+)
+def test_characters(value, expected):
+    assert normal(value) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Main St", "main street"),
+        ("Main St., Springfield", "main street springfield"),
+        ("St. Petersburg", "saint petersburg"),
+        ("Springfield, St. Clair", "springfield saint clair"),
+        ("12 St James St", "12 saint james street"),
+        ("Main St NW", "main street nw"),
+        ("120 N. Main St. SW", "120 north main street southwest"),
+        ("120 Main St, Apt. 5", "120 main street apartment 5"),
+        ("St", "st"),
+        ("N Sync", "n sync"),
+        ("Vitamin E", "vitamin e"),
+        ("Mt. Everest", "mount everest"),
+        ("Ft Worth", "fort worth"),
+        ("6 ft tall", "6 ft tall"),
+        ("Dr. Smith", "doctor smith"),
+        ("Mulholland Dr.", "mulholland drive"),
+        ("5th Ave & Sunset Blvd", "5th avenue and sunset boulevard"),
+        ("Mar 1953", "march 1953"),
+        ("Mar del Plata", "mar del plata"),
+        ("Jan Ullrich", "jan ullrich"),
+        ("5 Dec", "5 december"),
+        ("Mar 5, 1953", "5 march 1953"),
+    ],
+)
+def test_abbreviations(value, expected):
+    assert normal(value) == [expected]
+
+
+def test_dates_are_read_over_the_column_and_repeats_are_kept():
+    assert normal("3/5/1953", None, "13/5/1953", "3/5/1953") == ["3 may 1953", None, "13 may 1953", "3 may 1953"]
+    assert normal("2020-03-05") != normal("2020-05-03")
+
+
+def test_options_switch_steps_off():
+    assert normal("Émile", fold_accents=False) == ["émile"]
+    assert normal("Émile ST. Louis", fold_case=False) == ["Emile saint Louis"]
+    assert normal(" a.b,  c! ", drop_punctuation=False) == ["a.b, c!"]
+    assert normal("2020-03-05", read_dates=False) == ["2020 03 05"]
+    assert normal("Main St, Mar 5", dictionaries=("dates",)) == ["main st march 5"]
+    assert normal("Main St", dictionaries=()) == ["main st"]
+
+
+def test_a_dictionary_of_ones_own_goes_first():
+    assert normal("NYC", "St Ives", extra={"nyc": "new york", "st": "x"}) == ["new york", "x ives"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dictionaries": ("names",)}, r"dictionaries must be out of dates, addresses\. Got \('names',\)\."),
+        ({"dictionaries": "dates"}, "dictionaries must be out of dates, addresses"),
+        ({"extra": {"New York": "x"}}, r"must be single lower-case words without commas\. Got 'New York'\."),
+        ({"extra": {"a": ""}}, r"extra must give a text for each word\. Got 'a': ''\."),
+        ({"extra": [1]}, r"extra must be a dictionary of words\. Got list\."),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Normaliser(**options)
+
+
+def test_a_description_makes_an_equal_normaliser():
+    made = Normaliser(fold_case=False, dictionaries=("dates",), extra={"b": "x", "a": "é"})
+    again = Normaliser.from_json(made.to_json())
+    assert again == made
+    assert hash(again) == hash(made)
+    assert again.fingerprint == made.fingerprint
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert made.version == VERSION
+
+
+def test_every_option_changes_the_fingerprint():
+    variants = [{}, {"fold_case": False}, {"fold_accents": False}, {"drop_punctuation": False}, {"read_dates": False}]
+    variants += [{"dictionaries": ()}, {"dictionaries": ("dates",)}, {"extra": {"a": "b"}}, {"extra": {"a": "c"}}]
+    assert len({Normaliser(**options).fingerprint for options in variants}) == len(variants)
+
+
+def test_the_fingerprint_of_this_version_does_not_change():
+    """Where it does, values have another form: raise `VERSION`, then write the new fingerprint here."""
+    assert (VERSION, Normaliser().fingerprint) == (1, "b53cfb410d29b7a02c06d3456c17faf1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 99}, f"The normaliser has version 99, and this pexeso has version {VERSION}"),
+        ({"colour": 1}, "must have the keys version, dictionaries,"),
+    ],
+)
+def test_a_description_of_something_else_is_refused(change, message):
+    options = json.loads(Normaliser().to_json()) | change
+    with pytest.raises(InputError, match=message):
+        Normaliser.from_json(json.dumps(options))
+
+
+def test_a_description_that_is_no_json_is_refused():
+    with pytest.raises(InputError, match=r"^The description of the normaliser is not JSON: "):
+        Normaliser.from_json("{")
+
+
+TEXTS = st.lists(
+    st.none() | st.text(max_size=15) | st.text("aSt.,é'& 15/-+#\u0301\n", max_size=15), min_size=1, max_size=8
+)
+
+
+@settings(max_examples=40)
+@given(TEXTS)
+def test_any_text_gives_words_with_single_spaces_or_nothing(values):
+    values = [value.encode("utf-8", "replace").decode() if value else value for value in values]
+    for found, value in zip(normal(*values), values, strict=True):
+        assert found is None or (found and found == found.strip() and "  " not in found)
+        assert value is not None or found is None
+
+
+@settings(max_examples=40)
+@given(TEXTS)
+def test_blocks_and_neighbours_do_not_change_a_value(values):
+    values = [value.encode("utf-8", "replace").decode() if value else value for value in values]
+    options = {"read_dates": False}  # dates look at the whole column on purpose
+    alone = [normal(value, **options)[0] for value in values]
+    assert normal(*values, **options) == alone
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(characters, "_BLOCK_BYTES", 5)
+        assert normal(*values, **options) == alone
+
+
+@settings(max_examples=40)
+@given(st.lists(TEXTS, max_size=4))
+def test_columns_together_are_as_each_by_itself(columns):
+    arrays = [pa.array([v.encode("utf-8", "replace").decode() if v else v for v in c], pa.string()) for c in columns]
+    normaliser = Normaliser()
+    together = normaliser.normalise_columns(arrays)
+    assert [c.to_pylist() for c in together] == [normaliser.normalise(c).to_pylist() for c in arrays]
+
+
+def test_other_arrays_of_strings_are_taken():
+    normaliser = Normaliser()
+    assert normaliser.normalise(pa.array(["A"], pa.large_string())).to_pylist() == ["a"]
+    assert normaliser.normalise(pa.chunked_array([["A"], ["B"]])).to_pylist() == ["a", "b"]
+    assert normaliser.normalise(pa.array([None, None])).to_pylist() == [None, None]
+    assert normaliser.normalise(pa.array([], pa.string())).to_pylist() == []
+    assert normaliser.normalise(pa.array(["x", "A b", "C"])[1:]).to_pylist() == ["a b", "c"]
