@@ -91,6 +91,28 @@ def test_matching_of_cells_alone_accepts_no_cell_with_a_value_that_does_not_matc
     assert sorted(matching + candidates) == sorted(every)
 
 
+@settings(max_examples=60)
+@given(cases(min_values=1), st.booleans())
+def test_cells_are_pruned_or_accepted_wherever_their_boxes_suffice(case, by_cell):
+    """A filter may be careful within the tolerance of coordinates, and nowhere else."""
+    if not can_block(case):
+        return
+    query, _ = real_query(case)
+    leaves, limit = case.partition.grid.leaves, threshold_of(case, query)
+    own_lower, own_upper = query.mapped.clone(), query.mapped.clone()
+    filtering, matching = Lemma.VECTOR_CELL_FILTERING, Lemma.VECTOR_CELL_MATCHING
+    if by_cell:
+        grid = query_grid(case.partition, query.mapped)
+        own_lower[grid.order] = grid.grid.leaves.lower.repeat_interleave(grid.grid.leaves.count, 0)
+        own_upper[grid.order] = grid.grid.leaves.upper.repeat_interleave(grid.grid.leaves.count, 0)
+        filtering, matching = Lemma.CELL_CELL_FILTERING, Lemma.CELL_CELL_MATCHING
+    gap = torch.maximum(leaves.lower - own_upper[:, None], own_lower[:, None] - leaves.upper).amax(2)
+    far = (gap > case.tau + 2 * limit.slack).nonzero().tolist()
+    near = ((own_upper[:, None] + leaves.upper).amin(2) < case.tau - 2 * limit.slack).nonzero().tolist()
+    assert not {tuple(pair) for pair in far} & set(pairs_of(blocks_of(case, filtering)[0])[1])
+    assert {tuple(pair) for pair in near} <= set(pairs_of(blocks_of(case, matching)[0])[0])
+
+
 @settings(max_examples=50)
 @given(cases(min_values=1))
 def test_quick_browsing_alone_gives_every_pair_once(case):
