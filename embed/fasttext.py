@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from embed.corpus import CorpusCounts, count_corpus
 from embed.subword import SubwordEmbedder, mean_word_vector
-from embed.weights import rarity
+from embed.weights import check_weighting, rarity
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 THREADS = 12
@@ -33,6 +33,19 @@ MIN_BUCKETS, MAX_BUCKETS = 1 << 15, 1 << 21
 @dataclass(frozen=True)
 class TrainingOptions:
     """How a model is trained on a corpus.
+
+    The defaults were chosen on the web tables of WikiTableQuestions (102,542 distinct values in 7,218 columns, 367,000
+    words), by the share of 3,000 misspelt values (one random edit of a word of five letters or more) within 0.12, 0.3 and 0.5 of the
+    original, and by how many of the 4.5 million pairs of 3,000 different values lie as near; all words weighing alike:
+
+    ==================  =======================  ======================
+    options             misspelt values          different pairs
+    ==================  =======================  ======================
+    the defaults        2.3 %, 31 %, 68 %        0, 54, 3,702
+    50 dimensions       3.2 %, 32 %, 68 %        0, 282, 16,942
+    5 passes            6.3 %, 42 %, 75 %        10, 1,243, 27,554
+    not centred         7.6 %, 51 %, 85 %        0, 337, 26,435
+    ==================  =======================  ======================
 
     Attributes
     ----------
@@ -62,7 +75,7 @@ class TrainingOptions:
     learning_rate: float = 0.1
     max_epochs: int = 10
     min_epochs: int = 1
-    token_budget: int = 5_000_000
+    token_budget: int = 20_000_000
     max_words: int = 500_000
     negatives: int = 5
     centre: bool = True
@@ -190,12 +203,6 @@ def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rari
             f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin file instead."
         )
     return _take_over(model, centre, weighting, {"trained": False})
-
-
-def check_weighting(weighting: str) -> None:
-    """Raise InputError unless the weighting is one of those there are."""
-    if weighting not in ("rarity", "equal"):
-        raise InputError(f"The weighting of words must be 'rarity' or 'equal'; got {weighting!r}.")
 
 
 def _take_over(model: Any, centre: bool, weighting: str, notes: dict[str, Any]) -> SubwordEmbedder:

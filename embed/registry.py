@@ -9,9 +9,6 @@ from embed import stored
 from embed.protocol import Embedder
 from pexeso.errors import EmbedderError, InputError
 
-DEFAULT_DIMENSIONS = 100
-"""Of the models that are made here; a model that is read has dimensions of its own."""
-
 MODEL_FORMS = (
     '"fasttext" (trained on the lake), "hashing" (no training), a path to a fastText .bin file, a path to word vectors '
     '(.txt or .vec, also .gz), "sentence:NAME_OR_PATH", or a folder saved by an embedder'
@@ -35,9 +32,9 @@ def create_embedder(
     model : str
         One of the forms in `MODEL_FORMS`.
     corpus : path, optional
-        Text to train on; needed for ``"fasttext"``, and for it alone.
+        Text to train on, needed for ``"fasttext"``; ``"hashing"`` weighs words by it when it is given.
     dimensions : int, optional
-        Length of the vectors of ``"fasttext"`` (`DEFAULT_DIMENSIONS` if not given) and ``"hashing"``. For a model that is read it must be
+        Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 if not given. For a model that is read it must be
         the model's own or None.
     seed : int
         Seed of ``"hashing"``.
@@ -63,7 +60,8 @@ def create_embedder(
     if model == "hashing":
         from embed import hashing
 
-        return hashing.create(DEFAULT_DIMENSIONS if dimensions is None else dimensions, seed=seed)
+        chosen = {} if dimensions is None else {"dimensions": dimensions}
+        return hashing.create(**chosen, seed=seed, corpus=corpus)
     if model == "fasttext":
         return _train(corpus, dimensions)
     embedder = _read(model)
@@ -117,8 +115,8 @@ def _train(corpus: str | Path | None, dimensions: int | None) -> Embedder:
         raise InputError("The model 'fasttext' is trained; give the text to train on as corpus.")
     from embed import fasttext
 
-    options = fasttext.TrainingOptions(dimensions=DEFAULT_DIMENSIONS if dimensions is None else dimensions)
-    return fasttext.train(corpus, options)
+    chosen = {} if dimensions is None else {"dimensions": dimensions}
+    return fasttext.train(corpus, fasttext.TrainingOptions(**chosen))
 
 
 def _read(model: str) -> Embedder:
