@@ -302,7 +302,7 @@ def build_index(
     progress : callable, optional
         Called with the name of each stage as it starts; see `pexeso.pipeline.STAGES`.
     **options
-        See `pexeso.options.BuildOptions`: `model` ("fasttext"), `dimensions` (100), `metric`, `n_pivots`, `n_levels`, `n_partitions`, `rules`, ...
+        See `pexeso.options.BuildOptions`: `model` ("fasttext"), `dimensions`, `metric`, `n_pivots`, `n_levels`, `n_partitions`, `rules`, ...
 
     Returns
     -------

@@ -34,8 +34,8 @@ class BuildOptions:
     model : str
         ``"fasttext"`` (trained on the lake), ``"hashing"`` (no training, repeatable), the path of a fastText ``.bin`` or of a GloVe text file, or
         ``"sentence:NAME"`` for a sentence-transformers model.
-    dimensions : int
-        Of the vectors, for the models made here: 2 to 4,096.
+    dimensions : int or None
+        Of the vectors, 2 to 4,096; None: what the model has, 100 for those made here.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     n_pivots, n_levels : int
         The paper's |P| and m; their product is at most 62.
@@ -56,7 +56,7 @@ class BuildOptions:
     """
 
     model: str = "fasttext"
-    dimensions: int = 100
+    dimensions: int | None = None
     metric: str = "euclidean"
     n_pivots: int = 5
     n_levels: int = 6
@@ -73,12 +73,13 @@ class BuildOptions:
         _require_choice("metric", self.metric, METRICS)
         _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
         _require_choice("clustering", self.clustering, CLUSTERINGS)
-        _require_whole("dimensions", self.dimensions, 2, 4096)
         _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
         _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
         _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
         _require_whole("max_table_bytes", self.max_table_bytes, 1)
         _require_whole("seed", self.seed, 0, (1 << 31) - 1)
+        if self.dimensions is not None:
+            _require_whole("dimensions", self.dimensions, 2, 4096)
         if self.n_partitions is not None:
             _require_whole("n_partitions", self.n_partitions, 1)
         if self.n_pivots * self.n_levels > MAX_CODE_BITS:

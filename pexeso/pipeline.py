@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 
 from embed.corpus import MAX_TOKENS, CorpusOptions, write_corpus
 from embed.protocol import Embedder
-from embed.registry import DEFAULT_DIMENSIONS, create_embedder, needs_corpus
+from embed.registry import create_embedder
 from embed.spark import embed_values
 from partition.spark import plan_partitions
 from pexeso import __version__, tasks
@@ -40,6 +40,9 @@ STAGES = ("list", "read", "catalog", "train", "embed", "partition", "index", "co
 """The steps of a build in order, as given to `progress`."""
 
 READ_BYTES_PER_TASK = 32 << 20
+MADE_FROM_CORPUS = ("fasttext", "hashing")
+"""Models made here: one is trained on the lake's values, the other weighs words by how rare they are in the lake."""
+
 VALUES_PER_CORPUS = MAX_TOKENS // 2
 Progress = Callable[[str], None]
 
@@ -160,13 +163,11 @@ class _Build:
     def make_embedder(self) -> Embedder:
         """Train the model or read it, and save it into the index."""
         options = self.options
-        made_here = needs_corpus(options.model) or options.model == "hashing"
         corpus = None
-        if needs_corpus(options.model):
+        if options.model in MADE_FROM_CORPUS:
             corpus = Path(self._folder("corpus.txt"))
             self._write_corpus(corpus)
-        dimensions = options.dimensions if made_here or options.dimensions != DEFAULT_DIMENSIONS else None
-        embedder = create_embedder(options.model, corpus=corpus, dimensions=dimensions, seed=options.seed)
+        embedder = create_embedder(options.model, corpus=corpus, dimensions=options.dimensions, seed=options.seed)
         embedder.save(self.writer.embedder_folder)
         return embedder
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import pexeso.errors
-from pexeso.engine.partition import GridOptions, build_partition
 from pexeso.errors import PexesoError
 from pexeso.lake import catalog
 from pexeso.lake.choose import ColumnRules
@@ -27,6 +27,9 @@ from pexeso.store.files import write_document
 from pexeso.store.folders import filling
 from pexeso.store.manifest import FileEntry
 from pexeso.store.texts import write_texts
+
+if TYPE_CHECKING:
+    from pexeso.engine.partition import GridOptions
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -85,6 +88,8 @@ def write_partition(
 
     Memory is about four times the partition's vectors.
     """
+    from pexeso.engine.partition import build_partition  # brings torch, which the tasks that read tables do without
+
     values, vectors = _vectors(scratch, number)
     columns = _read(scratch, "placed_columns", number, ["column_id", "table", "label"]).sort_by("column_id")
     postings = _read(scratch, "placed_postings", number, ["column_id", "value", "text"])

@@ -57,3 +57,36 @@ def lake_folder(shared_lakes: Path, tmp_path_factory: pytest.TempPathFactory) ->
         return unpacked[name]
 
     return unpack
+
+
+SMALL_LAKE = {
+    "cities.csv": "city,country,people\nOslo,Norway,717710\nRome,Italy,2746984\nMadrid,Spain,3332035\nVienna,Austria,2014614\n"
+    "Lisbon,Portugal,567131\nDublin,Ireland,592713\nHelsinki,Finland,674500\nAthens,Greece,643452\n",
+    "nested/capitals.tsv": "Capital\tSeat since\nOSLO\t1814\nROME\t1871\nMADRID\t1561\nVIENNA\t1919\nBERN\t1848\nPRAGUE\t1993\n",
+    "nested/companies.csv": "name;place;;\nNordlys Energi;Oslo;a;x\nFratelli Conti;Rome;b;y\nCasa del Sol;Madrid;c;z\n"
+    "Donau Metall;Vienna;d;u\nTejo Vidros;Lisbon;e;v\n",
+    "numbers.csv": "id,amount\n1,10\n2,20\n3,30\n4,40\n5,50\n",
+    "short.csv": "city\nOslo\nRome\n",
+    "broken.parquet": "PAR1 and nothing more",
+    "notes.txt": "not a table",
+}
+
+
+@pytest.fixture(scope="session")
+def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a lake of a few tiny tables, one of them broken; return its folder."""
+    lake = tmp_path_factory.mktemp("small") / "lake"
+    for name, text in SMALL_LAKE.items():
+        path = lake / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return lake
+
+
+@pytest.fixture(scope="session")
+def small_index(small_lake: Path, spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Index the small lake, once for all tests, with the model that needs no training; return the index folder."""
+    from pexeso.index import build_index
+
+    path = tmp_path_factory.mktemp("small_index") / "lake.pexeso"
+    return build_index(small_lake, path, model="hashing", dimensions=64).path

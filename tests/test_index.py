@@ -1,0 +1,286 @@
+"""The index that a user holds: search, results, pairs, joins, and what it refuses."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pexeso
+from pexeso.errors import (
+    DeviceError,
+    EmbedderError,
+    IndexCorruptError,
+    IndexNotFoundError,
+    IndexVersionError,
+    InputError,
+    QueryError,
+)
+from pexeso.index import build_index, open_index
+from pexeso.queries import read_query
+from pexeso.store.manifest import Manifest
+
+PLACES = ["Oslo", "rome", " MADRID ", "Oslo", None, "Xyzzyx"]
+
+
+@pytest.fixture(scope="module")
+def index(small_index):
+    return open_index(small_index)
+
+
+@pytest.fixture
+def copy(small_index, tmp_path):
+    """A copy of the index that a test may damage."""
+    return shutil.copytree(small_index, tmp_path / "copy.pexeso")
+
+
+def rewrite_manifest(path, **changes):
+    manifest = path / "manifest.json"
+    document = vars(Manifest.from_bytes(manifest.read_bytes())) | changes
+    manifest.write_bytes(Manifest(**document).to_bytes())
+
+
+def found(result):
+    return [(match.table, match.column, match.matched, match.total) for match in result]
+
+
+def test_columns_are_found_best_first_and_ties_by_table_then_column(index):
+    result = index.search(PLACES, min_joinability=0.1)
+    assert found(result) == [
+        ("cities.csv", "city", 4, 6),
+        ("nested/capitals.tsv", "Capital", 4, 6),
+        ("nested/companies.csv", "place", 4, 6),
+    ]
+    assert result[0].joinability == 4 / 6
+
+
+def test_repeated_rows_count_each_and_missing_rows_stay_in_the_total_unless_told(index):
+    assert found(index.search(["Oslo"] * 3 + ["Xyzzyx"], min_joinability=0.75))[0][2:] == (3, 4)
+    assert found(index.search(["Oslo", None, "", " - "], min_joinability=0.25))[0][2:] == (1, 4)
+    assert found(index.search(["Oslo", None, "", " - "], min_joinability=1, ignore_missing=True))[0][2:] == (1, 1)
+    assert index.search(["Oslo", None, "", " - "]).query["empty"] == 3
+
+
+def test_the_threshold_is_inclusive(index):
+    # Thresholds are taken to nine decimals: 4 of 6 is not 0.666666667.
+    assert len(index.search(PLACES, min_joinability=0.666666666)) == 3
+    assert len(index.search(PLACES, min_joinability=0.666666667)) == 0
+    assert len(index.search(["Oslo", "Rome", "Madrid", "x1", "x2"], min_joinability=0.6)) == 3
+    assert len(index.search(["Oslo", "Rome", "Madrid", "x1", "x2"], min_joinability=0.6000001)) == 0
+
+
+def test_k_takes_the_best_and_keeps_the_order_of_ties(index):
+    everything = found(index.search(PLACES, k=100))
+    for k in (1, 2, 3):
+        assert found(index.search(PLACES, k=k)) == everything[:k]
+    assert found(index.search(PLACES, k=2, min_joinability=0.9)) == []
+
+
+def test_brute_force_gives_the_same_answer_and_pairs(index):
+    for options in (
+        {"min_joinability": 0.1},
+        {"k": 2},
+        {"max_distance": 0.3, "min_joinability": 0.5},
+        {"max_distance": 1.0},
+    ):
+        fast, exact = index.search(PLACES, **options), index.search(PLACES, exact=True, **options)
+        assert found(fast) == found(exact)
+        assert [match.pairs() for match in fast] == [match.pairs() for match in exact]
+
+
+def test_decided_counts_are_lower_bounds_of_the_same_columns(index):
+    exact = {match[:2]: match[2] for match in found(index.search(PLACES, min_joinability=0.3))}
+    decided = {match[:2]: match[2] for match in found(index.search(PLACES, min_joinability=0.3, counts="decide"))}
+    assert decided.keys() == exact.keys()
+    assert all(2 <= decided[column] <= exact[column] for column in exact)
+
+
+def test_pairs_show_the_texts_of_both_tables(index):
+    pairs = index.search(PLACES, k=3)[1].pairs()
+    assert [(pair.query, pair.value, pair.distance) for pair in pairs] == [
+        ("Oslo", "OSLO", 0.0),
+        ("rome", "ROME", 0.0),
+        (" MADRID ", "MADRID", 0.0),
+    ]
+
+
+def test_two_spellings_of_one_value_each_have_their_pair(index):
+    pairs = index.search(["oslo", "OSLO"], k=1)[0].pairs()
+    assert [(pair.query, pair.value) for pair in pairs] == [("oslo", "Oslo"), ("OSLO", "Oslo")]
+
+
+def test_a_file_of_the_lake_is_found_like_any_other_unless_excluded(index, small_lake):
+    query = read_query(small_lake / "cities.csv", "city")
+    assert found(index.search(query, min_joinability=1)) == [("cities.csv", "city", 8, 8)]
+    assert "cities.csv" not in {match.table for match in index.search(query, k=10, exclude_self=True)}
+    assert found(index.search(query, k=1, exclude_self=True)) == [("nested/companies.csv", "place", 5, 8)]
+
+
+def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
+    path = tmp_path / "cities.csv"
+    path.write_text("city\nOslo\n", encoding="utf-8")
+    assert found(index.search(read_query(path), k=1, exclude_self=True))[0][0] == "cities.csv"
+
+
+def test_a_column_without_a_name_is_found_by_its_position(index):
+    assert found(index.search(["a", "b", "c", "d", "e"], min_joinability=1)) == [("nested/companies.csv", "#2", 5, 5)]
+
+
+def test_an_empty_query_finds_nothing(index):
+    assert found(index.search([])) == []
+    assert found(index.search([None, ""], k=3)) == []
+
+
+def test_a_batch_answers_in_order_as_single_searches_do(index):
+    queries = [PLACES, [], ["Norway", "Italy"], pd.Series(["a", "b"], name="letters")]
+    batch = index.search_batch(queries, k=2)
+    assert [found(result) for result in batch] == [found(index.search(query, k=2)) for query in queries]
+    assert batch[3].query["column"] == "letters"
+
+
+def test_the_plain_form_is_json_and_has_its_keys(index):
+    document = json.loads(json.dumps(index.search(PLACES, k=1).to_dict(explain=True)))
+    assert list(document) == ["query", "options", "results", "stats"]
+    assert list(document["results"][0]) == ["table", "column", "joinability", "matched", "total", "pairs"]
+    assert document["results"][0]["pairs"][0] == ["Oslo", "Oslo", 0.0]
+    assert document["query"] == {
+        "file": None, "column": None, "rows": 6, "distinct": 4, "empty": 1, "unknown": 0,
+    }  # fmt: skip
+    assert {"open", "embed", "map", "block", "verify", "explain"} <= set(document["stats"]["seconds"])
+    assert document["options"]["k"] == 1
+
+
+def test_results_become_a_data_frame(index):
+    frame = index.search(PLACES, k=2).to_pandas()
+    assert frame.columns.tolist() == ["table", "column", "joinability", "matched", "total"]
+    assert frame["matched"].tolist() == [4, 4]
+    assert index.search(["Xyzzyx"]).to_pandas().columns.tolist() == frame.columns.tolist()
+
+
+def test_switching_filters_off_changes_no_answer(index):
+    full = index.search(PLACES, max_distance=0.2, min_joinability=0.3)
+    bare = index.search(PLACES, max_distance=0.2, min_joinability=0.3, lemmas=())
+    assert found(full) == found(bare)
+    assert full.stats["distances"] < bare.stats["distances"]
+
+
+def test_one_partition_and_many_give_the_same_answer(small_lake, small_index, spark, tmp_path):
+    index = open_index(small_index)
+    many = build_index(small_lake, tmp_path / "many.pexeso", model=str(index.store.embedder_folder), n_partitions=3)
+    assert many.store.n_partitions == 3
+    for options in ({"min_joinability": 0.1}, {"k": 2}, {"k": 1, "exclude_table": "cities.csv"}):
+        for query in (PLACES, ["Norway", "Italy"]):
+            one, three = index.search(query, **options), many.search(query, **options)
+            assert found(one) == found(three)
+            assert [match.pairs() for match in one] == [match.pairs() for match in three]
+
+
+def test_info_counts_what_is_in_and_what_was_left_out(index):
+    info = index.info()
+    assert (info.files, info.tables, info.columns, info.columns_indexed) == (7, 5, 12, 7)
+    assert info.values == 33
+    assert info.partitions[0]["columns"] == 7
+    assert any("broken.parquet" in reason for reason in info.files_left_out)
+    assert sum(info.columns_left_out.values()) == info.columns - info.columns_indexed
+    assert (
+        info.bytes
+        == sum(path.stat().st_size for path in index.path.rglob("*") if path.is_file())
+        - (index.path / "manifest.json").stat().st_size
+    )
+
+
+def test_check_finds_a_changed_byte(copy):
+    assert open_index(copy).check() == []
+    vectors = copy / "partitions" / "00000" / "vectors.npy"
+    data = bytearray(vectors.read_bytes())
+    data[-1] ^= 1
+    vectors.write_bytes(data)
+    problems = open_index(copy).check()
+    assert [problem.is_failure for problem in problems] == [True]
+    assert "vectors.npy" in problems[0].sentence
+
+
+def test_no_index_is_refused(tmp_path):
+    with pytest.raises(IndexNotFoundError, match="There is no index at"):
+        open_index(tmp_path / "nothing")
+
+
+def test_a_file_cut_short_is_refused_at_once(copy):
+    values = copy / "partitions" / "00000" / "vectors.npy"
+    values.write_bytes(values.read_bytes()[:-10])
+    with pytest.raises(IndexCorruptError, match=r"vectors\.npy.*bytes"):
+        open_index(copy)
+
+
+def test_another_format_version_is_refused(copy):
+    manifest = copy / "manifest.json"
+    rewrite_manifest(copy, format_version=99)
+    assert b"99" in manifest.read_bytes()
+    with pytest.raises(IndexVersionError, match="99"):
+        open_index(copy)
+
+
+def test_an_index_of_another_embedder_is_refused(copy):
+    fingerprints = open_index(copy).store.manifest.fingerprints
+    rewrite_manifest(copy, fingerprints=fingerprints | {"embedder": "0" * 64})
+    with pytest.raises(EmbedderError, match="is not the one that the index was built with"):
+        open_index(copy).search(["Oslo"])
+
+
+def test_an_index_of_another_normaliser_is_refused(copy):
+    fingerprints = open_index(copy).store.manifest.fingerprints
+    rewrite_manifest(copy, fingerprints=fingerprints | {"normaliser": "0" * 32})
+    with pytest.raises(IndexVersionError, match="other rules for normalising"):
+        open_index(copy)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu:1", "cuda:x", ""])
+def test_a_device_that_is_no_device_is_refused(small_index, device):
+    with pytest.raises(InputError, match="The device must be one of auto, cpu, cuda"):
+        open_index(small_index, device=device)
+
+
+def test_a_device_that_is_not_there_is_refused(small_index):
+    with pytest.raises(DeviceError, match="There is no device cuda:99"):
+        open_index(small_index, device="cuda:99")
+
+
+@pytest.mark.parametrize("options", [{"max_distance": 2}, {"min_joinability": 0}, {"k": 0}, {"tau": 1}])
+def test_options_out_of_range_are_refused(index, options):
+    with pytest.raises(InputError):
+        index.search(PLACES, **options)
+
+
+def test_one_text_is_no_query_column(index):
+    with pytest.raises(QueryError, match="not one text"):
+        index.search("Oslo")
+
+
+def test_a_found_column_is_joined_to_the_users_table(index):
+    table = pd.DataFrame({"visits": [3, 1, 2, 5], "city": ["Oslo", "rome", "Xyzzyx", None]})
+    joined = index.search(table["city"], min_joinability=0.5)[0].join(table)
+    assert joined.columns.tolist() == [
+        "visits", "city", "match_value", "match_distance", "cities.csv:city", "country", "people",
+    ]  # fmt: skip
+    assert joined["country"].tolist()[:2] == ["Norway", "Italy"]
+    assert joined["country"].isna().tolist() == [False, False, True, True]
+    assert joined["visits"].tolist() == [3, 1, 2, 5]
+    assert joined["match_distance"].tolist()[:2] == [0.0, 0.0]
+
+
+def test_a_join_needs_the_name_of_the_column(index):
+    match = index.search(["Oslo"], k=1)[0]
+    with pytest.raises(InputError, match="Name the query column"):
+        match.join(pd.DataFrame({"a": ["Oslo"]}))
+    assert match.join(pd.DataFrame({"a": ["Oslo"]}), on=0)["country"].tolist() == ["Norway"]
+
+
+def test_public_names_lead_here(index):
+    assert pexeso.open_index is open_index
+    assert isinstance(index, pexeso.Index)
+    assert "partitions" in repr(index)
+
+
+def test_an_array_of_numpy_strings_is_a_query(index):
+    assert found(index.search(np.array(["Oslo", "Rome"]), k=1)) == [("cities.csv", "city", 2, 2)]
