@@ -15,6 +15,7 @@ from pexeso.errors import PexesoError, QueryError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.reader import read_table
 from pexeso.lake.sniff import profile_column
+from pexeso.lake.table import strings
 
 
 @dataclass(frozen=True)
@@ -134,15 +135,15 @@ def _as_texts(values: Any) -> pa.StringArray:
         return pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
         pass
+    except (OverflowError, UnicodeEncodeError):
+        pass  # whole numbers of more than 64 bits; halves of letters, which JSON can write and UTF-8 cannot
     if not isinstance(values, Iterable):
         raise QueryError(f"A query column must be a list of values. Got {type(values).__name__} instead.")
     # Mixed types, which Arrow has no type for.
     import pandas as pd
 
     series = pd.Series(list(values), dtype=object)
-    return pa.array(
-        [None if missing else str(value) for value, missing in zip(series, series.isna(), strict=True)], pa.string()
-    )
+    return strings([None if missing else str(value) for value, missing in zip(series, series.isna(), strict=True)])
 
 
 @dataclass(frozen=True)
