@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from embed.corpus import MAX_TOKENS, count_corpus, write_corpus
 from embed.fasttext import TrainingOptions, train
 from embed.protocol import Embedder
-from embed.registry import DEFAULT_DIMENSIONS, create_embedder, needs_corpus
+from embed.registry import create_embedder
 from partition.balance import partition_bytes
 from pexeso.engine.partition import GridOptions, build_partition
 from pexeso.errors import EmbedderError, LakeError
@@ -332,16 +332,15 @@ def _model(
     sample: _Sample, more_words: float, more_pairs: float, options: BuildOptions, folder: Path
 ) -> tuple[Embedder, float, float]:
     """Make the model; give the seconds that the lake's own will take to train, and how many times larger it will be."""
-    if not needs_corpus(options.model):
-        wanted = None if options.model != "hashing" and options.dimensions == DEFAULT_DIMENSIONS else options.dimensions
-        return create_embedder(options.model, dimensions=wanted, seed=options.seed), 0.0, 1.0
+    if options.model != "fasttext":
+        return create_embedder(options.model, dimensions=options.dimensions, seed=options.seed), 0.0, 1.0
     corpus = folder / "corpus.txt"
     groups = np.repeat(np.arange(len(sample.values)), [len(values) for values in sample.values])
     pairs = pa.table({"group": groups, "value": pa.chunked_array(sample.values, pa.string())})
     write_corpus([pairs], corpus)
     counts = count_corpus(corpus)
-    real = TrainingOptions(dimensions=options.dimensions)
-    timed = TrainingOptions(dimensions=options.dimensions, token_budget=TIMED_TOKENS)
+    real = TrainingOptions() if options.dimensions is None else TrainingOptions(dimensions=options.dimensions)
+    timed = replace(real, token_budget=TIMED_TOKENS)
     started = time.perf_counter()
     try:
         embedder = train(corpus, timed)

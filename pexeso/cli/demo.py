@@ -26,7 +26,7 @@ Your turn:
 @click.command()
 @click.option("--keep", metavar="FOLDER", help="Keep the index here; without it, it is made in a temporary folder.")
 def demo(keep: str | None) -> None:
-    """Index the demo lake and show two searches with their matching values.
+    """Index the demo lake and search it twice, showing what matches.
 
     \b
     Example:
@@ -53,7 +53,7 @@ def demo(keep: str | None) -> None:
             "\nAnother lists autographs, the names turned round and misspelt here and there. "
             f"A join by equal text would find {n_equal} of its {n_rows} names. By meaning:"
         )
-        run("search", index, f"{autographs}:signed_by", "-n", "2", "--max-distance", "0.2", "--explain", "--pairs", "8")
+        run("search", index, f"{autographs}:signed_by", "-n", "2", "--explain", "--pairs", "8")
     show(f"\n{_NEXT}")
     if keep is None:
         show("\nThe index of this demo is gone again; pexeso demo --keep FOLDER keeps it.")

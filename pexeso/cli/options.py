@@ -66,7 +66,8 @@ class Asked:
     def to_search(self) -> dict[str, Any]:
         """Give the arguments of `Index.search`: only what was asked for, since some defaults hang on others."""
         names = ("max_distance", "min_joinability", "k", "counts", "exact", "ignore_missing", "exclude_self")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) not in (None, False)}
+        asked = {name: getattr(self, name) for name in names}
+        given = {name: value for name, value in asked.items() if value is not None and value is not False}
         if self.min_cosine is not None:
             given["max_distance"] = max_distance_of_cosine(self.min_cosine)
         return given
@@ -180,9 +181,7 @@ _MODEL_OPTIONS = (
     click.option(
         "--dimensions",
         type=int,
-        default=_DEFAULTS.dimensions,
-        show_default=True,
-        help="Of the vectors, for fasttext and hashing.",
+        help="Of the vectors.  [default: the model's own, 100 for fasttext and hashing]",
     ),
     click.option("--metric", type=click.Choice(METRICS), default=_DEFAULTS.metric, show_default=True, help="Distance."),
 )

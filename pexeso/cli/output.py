@@ -108,7 +108,7 @@ def plain(text: str, most: int = MAX_CELL) -> str:
     Examples
     --------
     >>> plain("two\nlines"), plain("x" * 100, most=20)
-    ('two\\nlines', 'xxxxxx… (100 chars)')
+    ('two\\nlines', 'xxxxxxx… (100 chars)')
     """
     note = f"… ({len(text):,} chars)"
     if len(text) > most:

@@ -1,0 +1,49 @@
+"""Write docs/reference/cli.md from the help texts of the commands: ``python docs/reference/write_cli.py``.
+
+A test compares the page with what this program gives, so that the page cannot fall behind.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pexeso.cli.main import cli
+
+PAGE = Path(__file__).with_name("cli.md")
+WIDTH = 100
+
+_HEAD = """\
+# The command line
+
+`pexeso COMMAND`, or `python -m pexeso COMMAND`. This page is written from the help texts by `docs/reference/write_cli.py`.
+
+Data goes to stdout, everything else to stderr: progress bars (on a terminal only), notes, timings, errors. With `PEXESO_DEBUG=1`
+an error comes with its traceback.
+
+| Exit code | Meaning |
+|---|---|
+| 0 | done |
+| 1 | it could not be done: a file, an index, the machine; some lines of a batch; a failed check |
+| 2 | the command was not understood: an option, a value out of its range, a column that is not there |
+| 130 | stopped by Ctrl-C |
+"""
+
+
+def page() -> str:
+    """Give the text of the page."""
+    with click.Context(cli, info_name="pexeso", terminal_width=WIDTH, **cli.context_settings) as group:
+        sections = [_HEAD, _section("pexeso", group)]
+        for name, command in cli.commands.items():
+            context = click.Context(command, info_name=name, parent=group, **command.context_settings)
+            sections.append(_section(f"pexeso {name}", context))
+    return "\n".join(sections)
+
+
+def _section(title: str, context: click.Context) -> str:
+    return f"## {title}\n\n```\n{context.get_help()}\n```\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,252 @@
+"""`pexeso batch` and `pexeso.batch`: every line answered once, in order, whatever interrupts the run."""
+
+import json
+
+import pytest
+
+import pexeso.batch
+from pexeso.batch import run_batch
+from pexeso.errors import OutputError
+from pexeso.index import Index, open_index
+from pexeso.queries import batch_lines
+
+GOOD = [
+    {"id": "a", "values": ["Oslo", "Rome"]},
+    {"id": "b", "values": ["Nowhere"]},
+    {"values": ["Bern", "Prague"]},
+    {"id": 4, "values": []},
+    {"id": "e", "values": ["Oslo"]},
+]
+
+
+@pytest.fixture
+def queries(tmp_path):
+    path = tmp_path / "queries.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in GOOD), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def two_at_a_time(monkeypatch):
+    monkeypatch.setattr(pexeso.batch, "MAX_CHUNK_QUERIES", 2)
+
+
+def without_times(text):
+    """Parse answers, leaving out what differs from run to run."""
+    answers = [json.loads(line) for line in text.splitlines()]
+    for answer in answers:
+        answer.pop("stats", None)
+    return answers
+
+
+def interrupt_after(monkeypatch, n_chunks):
+    """Press Ctrl-C when so many chunks have been answered."""
+    search_batch, calls = Index.search_batch, []
+
+    def interrupted(self, queries, **options):
+        calls.append(1)
+        if len(calls) > n_chunks:
+            raise KeyboardInterrupt
+        return search_batch(self, queries, **options)
+
+    monkeypatch.setattr(Index, "search_batch", interrupted)
+
+
+def test_answers_come_in_order_with_their_ids(run, small_index, queries):
+    result = run("batch", small_index, queries, "--min-joinability", 1, "--explain")
+    assert result.exit_code == 0
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == ["a", "b", 3, 4, "e"]
+    assert [[found["table"] for found in answer["results"]] for answer in answers] == [
+        ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
+        [],
+        ["nested/capitals.tsv"],
+        [],
+        ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
+    ]
+    assert answers[2]["results"][0]["pairs"] == [["Bern", "BERN", 0.0], ["Prague", "PRAGUE", 0.0]]
+    assert list(answers[0]) == ["id", "query", "options", "results", "stats"]
+    assert result.stderr == "5 lines answered\n"
+
+
+def test_a_batch_answers_as_single_searches_do(run, small_index, queries, tmp_path):
+    answers = without_times(run("batch", small_index, queries, "-n", 2).stdout)
+    index = open_index(small_index)
+    for line, answer in zip(GOOD, answers, strict=True):
+        alone = index.search(line["values"], k=2).to_dict()
+        assert answer["results"] == alone["results"]
+
+
+def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path, places):
+    path = tmp_path / "queries.jsonl"
+    lines = [
+        json.dumps({"id": "a", "file": str(places), "column": "place"}),
+        "not json",
+        "",
+        json.dumps({"id": "c", "file": str(places), "column": "town"}),
+        json.dumps({"id": "d"}),
+        json.dumps({"id": "e", "values": ["Oslo"]}),
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    result = run("batch", small_index, path, "-n", 1)
+    assert result.exit_code == 1
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == ["a", 2, "c", "d", "e"]
+    assert answers[1]["error"].startswith("line 2: it is no JSON: ")
+    assert answers[2]["error"] == "line 4: There is no column 'town'. The columns are 'place', 'visits'."
+    assert answers[3]["error"] == "line 5: it has neither 'values' nor 'file'."
+    assert answers[0]["results"][0]["table"] == answers[4]["results"][0]["table"] == "cities.csv"
+    said = result.stderr.splitlines()
+    assert said[0] == "5 lines answered"
+    assert said[2] == f"  {answers[2]['error']}"
+    assert said[-1] == "Error: 3 of 5 lines could not be used."
+
+
+def test_queries_from_stdin(run, small_index, queries):
+    typed = run("batch", small_index, "-", "-n", 1, input=queries.read_text(encoding="utf-8"))
+    assert without_times(typed.stdout) == without_times(run("batch", small_index, queries, "-n", 1).stdout)
+
+
+def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_path):
+    output = tmp_path / "answers.jsonl"
+    output.write_text("precious\n", encoding="utf-8")
+    said = fail(1, "batch", small_index, queries, "-o", output)
+    assert said == (
+        f"Error: '{output}' is there already. Go on with it by --resume, write it anew by --restart, or choose another name.\n"
+    )
+    said = fail(1, "batch", small_index, queries, "-o", output, "--resume")
+    assert said.startswith(f"Error: '{output}' is no file of answers: its line 1 is none.")
+    assert output.read_text(encoding="utf-8") == "precious\n"
+    assert run("batch", small_index, queries, "-o", output, "--restart").exit_code == 0
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 5
+
+
+def test_the_queries_are_never_the_answers(fail, small_index, queries):
+    before = queries.read_text(encoding="utf-8")
+    said = fail(1, "batch", small_index, queries, "-o", queries, "--restart")
+    assert "is the file of queries: choose another name for the answers." in said
+    assert queries.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("n_chunks", [0, 1, 2])
+def test_an_interrupted_run_says_how_to_go_on_and_does(
+    run, small_index, queries, tmp_path, two_at_a_time, monkeypatch, n_chunks
+):
+    whole, output = tmp_path / "whole.jsonl", tmp_path / "some answers.jsonl"
+    assert run("batch", small_index, queries, "-o", whole).exit_code == 0
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, n_chunks)
+        stopped = run("batch", small_index, queries, "-o", output, "--restart")
+    assert stopped.exit_code == 130
+    assert stopped.stderr == (
+        f"\nInterrupted; the answers so far are in '{output}'. "
+        f"Go on: pexeso batch {small_index} {queries} -o '{output}' --resume\n"
+    )
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 2 * n_chunks
+    resumed = run("batch", small_index, queries, "-o", output, "--resume")
+    assert resumed.exit_code == 0
+    assert without_times(output.read_text(encoding="utf-8")) == without_times(whole.read_text(encoding="utf-8"))
+
+
+def test_going_on_after_every_byte_gives_the_same_answers(small_index, queries, tmp_path):
+    output = tmp_path / "answers.jsonl"
+    index, lines = open_index(small_index), list(batch_lines(queries))
+    run_batch(index, lines, output, k=1)
+    whole = output.read_bytes()
+    ends = [place for place, byte in enumerate(whole, 1) if byte == ord("\n")]
+    for cut in sorted(
+        {0, 1, *ends, *(end - 1 for end in ends), *(end + 7 for end in ends[:-1]), *range(0, len(whole), 97)}
+    ):
+        output.write_bytes(whole[:cut])
+        done = run_batch(index, lines, output, resume=True, k=1)
+        complete = sum(end <= cut for end in ends)
+        assert (done.answered, done.earlier) == (5, complete), cut
+        assert output.read_bytes().startswith(whole[: ends[complete - 1] if complete else 0]), cut
+        assert without_times(output.read_text(encoding="utf-8")) == without_times(whole.decode()), cut
+
+
+def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
+    queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
+    queries.write_text('{"id": "a"}\n{"id": "b", "values": ["Oslo"]}\n', encoding="utf-8")
+    output.write_text('{"id": "a", "error": "line 1: it has neither"}\n', encoding="utf-8")
+    result = run("batch", small_index, queries, "-o", output, "--resume")
+    assert result.exit_code == 1
+    assert f"2 lines answered, 1 of them in an earlier run, in '{output}'" in result.stderr
+
+
+def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp_path):
+    output = tmp_path / "answers.jsonl"
+    output.write_text('{"id": "z", "error": "line 1: x"}\n', encoding="utf-8")
+    with pytest.raises(OutputError, match="belongs to other queries: answer 1 is to 'z', and query 1 is 'a'"):
+        run_batch(open_index(small_index), batch_lines(queries), output, resume=True)
+    output.write_text('{"id": "a", "error": "x"}\n' * 2, encoding="utf-8")
+    with pytest.raises(OutputError, match="holds more answers than there are queries"):
+        run_batch(open_index(small_index), list(batch_lines(queries))[:1], output, resume=True)
+
+
+@pytest.mark.parametrize("other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}])
+def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
+    output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
+    run_batch(index, lines[:2], output)
+    before = output.read_bytes()
+    with pytest.raises(OutputError, match="were made with other options"):
+        run_batch(index, lines, output, resume=True, **other)
+    assert output.read_bytes() == before
+
+
+def test_two_runs_do_not_write_one_file(small_index, queries, tmp_path):
+    output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
+
+    def intrude(progress):
+        with pytest.raises(OutputError, match="Another run is writing"):
+            run_batch(index, lines, output, resume=True)
+
+    assert run_batch(index, lines, output, progress=intrude).answered == 5
+
+
+def test_odd_ids_come_back_as_they_are(run, small_index, tmp_path):
+    queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
+    ids = [None, 1.5, ["x", 1], {"n": "ü"}, "\ud800", "a\u2028b", True]
+    lines = [json.dumps({"id": each, "values": ["Oslo"]}) for each in ids]
+    queries.write_text("\n".join(lines), encoding="utf-8")
+    assert run("batch", small_index, queries, "-o", output).exit_code == 0
+    assert [json.loads(line)["id"] for line in output.read_bytes().split(b"\n")[:-1]] == ids
+    assert run("batch", small_index, queries, "-o", output, "--resume").exit_code == 0
+    assert len(output.read_bytes().split(b"\n")) == len(ids) + 1
+
+
+def test_values_that_are_no_text(run, small_index, tmp_path):
+    queries = tmp_path / "queries.jsonl"
+    lines = [json.dumps({"id": 1, "values": ["Oslo", 7, None, 2.5, True]}), json.dumps({"id": 2, "values": ["\ud800"]})]
+    lines += [json.dumps({"id": 3, "values": [{"a": 1}, ["b"]]}), json.dumps({"id": 4, "values": "Oslo"})]
+    queries.write_text("\n".join(lines), encoding="utf-8")
+    result = run("batch", small_index, queries, "-n", 1)
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert answers[0]["results"][0]["matched"] == 1
+    assert answers[3]["error"] == "line 4: 'values' must be a list."
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--resume", "--restart", "-o", "a.jsonl"], "Give --resume or --restart, not both."),
+        (["--resume"], "--resume and --restart need a file of answers: -o ANSWERS.jsonl."),
+    ],
+)
+def test_options_that_do_not_go_together(fail, small_index, queries, arguments, words):
+    assert words in fail(2, "batch", small_index, queries, *arguments)
+
+
+def test_a_batch_file_that_is_not_there(fail, small_index, tmp_path):
+    missing, output = tmp_path / "none.jsonl", tmp_path / "answers.jsonl"
+    said = fail(2, "batch", small_index, missing, "-o", output)
+    assert said == (
+        f"Error: The batch file '{missing}' cannot be read: No such file or directory. It must hold one JSON object a line.\n"
+    )
+    assert not output.exists()
+
+
+def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
+    said = fail(1, "batch", small_index, queries, "-o", tmp_path / "no" / "such" / "answers.jsonl")
+    assert said.endswith("cannot be written: No such file or directory.\n")

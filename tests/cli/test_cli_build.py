@@ -1,0 +1,151 @@
+"""`pexeso index`: options reach the build, what it says, and how it ends."""
+
+import shlex
+
+import pytest
+
+import pexeso.index
+import pexeso.pipeline
+from pexeso.cli.build import summary
+from pexeso.errors import OutputError
+
+
+@pytest.fixture
+def builds(monkeypatch, small_index):
+    """Catch what the command asks the library to build, and give the small index instead."""
+    asked = []
+
+    def build_index(lake, path, **options):
+        asked.append((lake, path, options))
+        return pexeso.index.open_index(small_index)
+
+    monkeypatch.setattr(pexeso.index, "build_index", build_index)
+    return asked
+
+
+def test_every_option_reaches_the_build(run, builds):
+    given = (
+        "--model hashing --dimensions 8 --metric angular --n-pivots 3 --n-levels 4 --n-partitions 2 --clustering random"
+    )
+    given += " --kinds text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
+    given += " --max-missing-fraction 0.75 --max-table-bytes 5MB --seed 7 --overwrite --master local[1]"
+    given += " --conf spark.driver.memory=3g --conf a=b=c"
+    result = run("index", "some lake", "out", *given.split())
+    assert result.exit_code == 0, result.output
+    ((lake, path, options),) = builds
+    assert (lake, path) == ("some lake", "out")
+    assert options.pop("rules").to_dict() == {
+        "kinds": ["text", "number"],
+        "min_rows": 2,
+        "min_distinct": 3,
+        "max_number_fraction": 0.25,
+        "max_median_tokens": 6.0,
+        "max_missing_fraction": 0.75,
+    }
+    assert options.pop("normaliser") is not None
+    assert options == {
+        "model": "hashing",
+        "dimensions": 8,
+        "metric": "angular",
+        "n_pivots": 3,
+        "n_levels": 4,
+        "pivot_choice": "pca",
+        "n_partitions": 2,
+        "partition_bytes": 1 << 30,
+        "clustering": "random",
+        "max_table_bytes": 5_000_000,
+        "seed": 7,
+        "overwrite": True,
+        "master": "local[1]",
+        "conf": {"spark.driver.memory": "3g", "a": "b=c"},
+        "progress": None,
+    }
+
+
+def test_the_defaults_are_those_of_the_library(run, builds):
+    from pexeso.options import BuildOptions
+
+    assert run("index", "lake", "out", "--partition-bytes", "2MiB").exit_code == 0
+    ((_, _, options),) = builds
+    names = BuildOptions.__dataclass_fields__
+    assert BuildOptions(**{name: options[name] for name in names}) == BuildOptions(partition_bytes=2 << 20)
+
+
+def test_the_summary_goes_to_stderr(run, builds, small_index):
+    result = run("index", "lake", "out")
+    assert result.stdout == ""
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"Indexed 5 tables, 7 columns and 33 distinct values into '{small_index}' (")
+    assert first.endswith(" s.")
+    assert second == f"Left out: 2 files and 5 columns; 'pexeso info {small_index}' says why."
+
+
+def test_a_lake_of_which_nothing_was_left_out(small_index):
+    from dataclasses import replace
+
+    info = pexeso.index.open_index(small_index).info()
+    whole = replace(
+        info, files_left_out={}, columns_left_out={}, tables=1, columns_indexed=1, values=1, bytes=2_500_000
+    )
+    assert (
+        summary(whole, 1.25) == f"Indexed 1 table, 1 column and 1 distinct value into '{info.path}' (2.5 MB) in 1.2 s."
+    )
+
+
+def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pexeso.index, "build_index", interrupted)
+    result = run("index", "my lake", "out", "--conf", "a=b c")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    again = "pexeso index 'my lake' out --conf 'a=b c'"
+    assert (
+        result.stderr == f"\nInterrupted: 'out' was not written, what it held before is as it was. Run again: {again}\n"
+    )
+    assert shlex.split(again)[1:] == ["index", "my lake", "out", "--conf", "a=b c"]
+
+
+def test_a_lake_that_is_not_there(fail, tmp_path):
+    said = fail(1, "index", tmp_path / "none", tmp_path / "out")
+    assert (
+        said == f"Error: {tmp_path / 'none'} is neither a folder nor a file; give the folder that holds the tables.\n"
+    )
+
+
+def test_a_folder_with_files_of_others_is_left_alone(fail, small_lake, tmp_path, monkeypatch):
+    def no_spark(*arguments, **options):
+        raise OutputError("Spark was started")
+
+    monkeypatch.setattr(pexeso.pipeline, "spark_session", no_spark)
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    for options in ([], ["--overwrite"]):
+        said = fail(1, "index", small_lake, tmp_path, *options)
+        assert "thesis.txt" in said
+        assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "years of work"
+        assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_index):
+    before = (small_index / "manifest.json").read_bytes()
+    assert "overwrite" in fail(1, "index", small_lake, small_index)
+    assert (small_index / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--dimensions", "1"], "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead."),
+        (["--n-pivots", "9", "--n-levels", "9"], "n_pivots * n_levels must be at most 62. Got 9 * 9"),
+        (["--kinds", "text,colour"], "kinds must be one or more of text, date, number."),
+        (["--min-rows", "0"], "min_rows must be a whole number, 1 or more. Got 0."),
+        (["--partition-bytes", "many"], "A size must be a number with a unit, such as 8GiB, 500MB or 1048576."),
+        (["--n-partitions", "2", "--partition-bytes", "2GiB"], "Give --n-partitions or --partition-bytes, not both."),
+        (["--conf", "spark.driver.memory"], "--conf must be KEY=VALUE, such as spark.driver.memory=8g."),
+        (["--metric", "cosine"], "'cosine' is not one of 'euclidean', 'angular', 'manhattan', 'chebyshev'."),
+    ],
+)
+def test_options_out_of_range(fail, small_lake, tmp_path, arguments, words):
+    assert words in fail(2, "index", small_lake, tmp_path / "out", *arguments)
+    assert not (tmp_path / "out").exists()

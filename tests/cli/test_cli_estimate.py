@@ -1,0 +1,37 @@
+"""`pexeso estimate`: figures with their basis."""
+
+import json
+
+
+def test_a_small_lake_is_counted(run, small_lake):
+    result = run("estimate", small_lake, "--model", "hashing", "--dimensions", 64)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"lake     {small_lake}: 6 files, ")
+    assert lines[1:4] == [
+        "tables   5",
+        "columns  12, of which 7 will be indexed",
+        "values   33 distinct, in 42 (column, value) pairs",
+    ]
+    assert lines[-1] == "Counted in all 6 files; bytes, memory and time are rough."
+    assert result.stderr == ""
+
+
+def test_a_larger_lake_is_sampled(run, tmp_path):
+    for number in range(60):
+        rows = "".join(f"word{number}x{row}\n" for row in range(6))
+        (tmp_path / f"t{number:02d}.csv").write_text(f"word\n{rows}", encoding="utf-8")
+    lines = run("estimate", tmp_path, "--model", "hashing").stdout.splitlines()
+    assert lines[1] == "tables   about 60"
+    assert lines[-1].startswith("From 50 of 60 files (83 % of the bytes): a rough figure.")
+
+
+def test_json(run, small_lake):
+    document = json.loads(run("estimate", small_lake, "--model", "hashing", "--json").stdout)
+    assert document["exact"] is True
+    assert document["values"] == 33
+    assert set(document["seconds"]) == {"read", "train", "embed", "index", "spark"}
+
+
+def test_nothing_to_estimate(fail, tmp_path):
+    assert "There is no table in" in fail(1, "estimate", tmp_path)

@@ -1,0 +1,152 @@
+"""`pexeso join`: the user's table with the rows of a found one, written whole or not at all."""
+
+import os
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.cli.files import written_whole
+from pexeso.errors import OutputError
+
+JOINED = """\
+place,visits,match_value,match_distance,city,country,people
+Oslo,3,Oslo,0.0,Oslo,Norway,717710
+rome,1,Rome,0.0,Rome,Italy,2746984
+ MADRID ,2,Madrid,0.0,Madrid,Spain,3332035
+Xyzzyx,1,,,,,
+,4,,,,,
+"""
+
+
+def test_csv_on_stdout(run, small_index, places):
+    result = run("join", small_index, f"{places}:place", "cities.csv:city")
+    assert (result.exit_code, result.stdout) == (0, JOINED)
+    assert result.stderr == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
+
+
+def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
+    result = run("join", small_index, f"{places}:place")
+    assert result.stdout == JOINED
+
+
+def test_the_best_is_never_the_table_itself(run, small_index, small_lake):
+    result = run("join", small_index, f"{small_lake / 'cities.csv'}:city")
+    assert "Joined with nested/companies.csv:place" in result.stderr
+
+
+def test_a_csv_file(run, small_index, places, tmp_path):
+    output = tmp_path / "joined.csv"
+    result = run("join", small_index, f"{places}:place", "cities.csv:city", "-o", output)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert output.read_text(encoding="utf-8") == JOINED
+    assert sorted(os.listdir(tmp_path)) == ["joined.csv", "places.csv"]
+    assert result.stderr.endswith(f"5 rows, in '{output}'\n")
+
+
+def test_a_parquet_file_keeps_text_as_text(run, small_index, places, tmp_path):
+    output = tmp_path / "joined.parquet"
+    assert run("join", small_index, f"{places}:place", "cities.csv:city", "-o", output).exit_code == 0
+    table = pq.read_table(output)
+    assert table["visits"].to_pylist() == ["3", "1", "2", "1", "4"]
+    assert table["country"].to_pylist() == ["Norway", "Italy", "Spain", None, None]
+    assert table["match_distance"].to_pylist() == [0.0, 0.0, 0.0, None, None]
+
+
+def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("place\nBern\nA\nB\nC\nD\nE\n", encoding="utf-8")
+    result = run("join", small_index, f"{path}:place", "nested/capitals.tsv:Capital")
+    assert result.stdout.splitlines()[1] == "Bern,BERN,0.0,BERN,1848"
+    assert "16.7 % of the rows match (1 of 6)" in result.stderr
+
+
+def test_all_values_that_match(run, small_index, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("place\nOslo\n", encoding="utf-8")
+    spec = f"{path}:place"
+    nearest = run("join", small_index, spec, "cities.csv:city", "--max-distance", 1).stdout.splitlines()
+    every = run(
+        "join", small_index, spec, "cities.csv:city", "--max-distance", 1, "--values", "all"
+    ).stdout.splitlines()
+    assert len(nearest) == 2
+    assert len(every) == 9
+    assert every[1] == nearest[1]
+
+
+def test_names_that_repeat_are_replaced_by_positions(run, small_index, tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("place,n,n\nOslo,1,2\n", encoding="utf-8")
+    result = run("join", small_index, f"{path}:place", "cities.csv:city")
+    assert result.stdout.splitlines()[0].startswith("place,#1,#2,match_value")
+
+
+def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index, places, tmp_path):
+    output = tmp_path / "joined.csv"
+    output.write_text("precious", encoding="utf-8")
+    said = fail(1, "join", small_index, f"{places}:place", "cities.csv:city", "-o", output)
+    assert said == f"Error: '{output}' is there already. Replace it by --overwrite, or choose another name.\n"
+    assert output.read_text(encoding="utf-8") == "precious"
+    assert run("join", small_index, f"{places}:place", "cities.csv:city", "-o", output, "--overwrite").exit_code == 0
+    assert output.read_text(encoding="utf-8") == JOINED
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "words"),
+    [
+        (2, ["cities.csv:city", "-o", "joined.xlsx"], "OUT must end in .csv or .parquet. Got 'joined.xlsx' instead."),
+        (1, ["cities.csv:city", "-o", "no/such/folder/joined.csv"], "cannot be written: No such file or directory."),
+        (2, ["cities.csv:town"], "There is no column 'town'."),
+    ],
+)
+def test_what_cannot_be_joined(fail, small_index, places, code, arguments, words):
+    assert words in fail(code, "join", small_index, f"{places}:place", *arguments)
+
+
+def test_no_column_to_join_with(fail, small_index, tmp_path):
+    path = tmp_path / "strange.csv"
+    path.write_text("word\nqqqqqqqq\nwwwwwwww\n", encoding="utf-8")
+    said = fail(2, "join", small_index, f"{path}:word", "--max-distance", 0)
+    assert (
+        said == "Error: No column of the lake has a value within distance 0 of 'word'. Try a larger --max-distance.\n"
+    )
+
+
+def test_an_interrupted_write_leaves_nothing_and_replaces_nothing(tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("before", encoding="utf-8")
+
+    def stopped():
+        with written_whole(target, overwrite=True) as temporary:
+            temporary.write_text("half", encoding="utf-8")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert os.listdir(tmp_path) == ["out.csv"]
+    assert target.read_text(encoding="utf-8") == "before"
+
+
+def test_a_full_disk_is_one_sentence(tmp_path):
+    with (
+        pytest.raises(OutputError, match=r"out\.csv' cannot be written: No space left on device"),
+        written_whole(tmp_path / "out.csv", overwrite=False),
+    ):
+        raise OSError(28, "No space left on device")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    with (
+        pytest.raises(OutputError, match=r"is a folder: give the name of a file\."),
+        written_whole(tmp_path, overwrite=True),
+    ):
+        pass
+
+
+def test_a_new_file_has_the_rights_that_new_files_have(tmp_path):
+    plain = tmp_path / "plain"
+    plain.touch()
+    with written_whole(tmp_path / "out.csv", overwrite=False) as temporary:
+        pd.DataFrame({"a": [1]}).to_csv(temporary, index=False)
+    assert (tmp_path / "out.csv").stat().st_mode == plain.stat().st_mode

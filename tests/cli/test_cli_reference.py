@@ -1,0 +1,63 @@
+"""The help texts teach, and the page made of them is up to date."""
+
+import importlib.util
+from pathlib import Path
+
+import click
+import pytest
+
+from pexeso.cli.main import cli
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NAMES = ["demo", "index", "search", "batch", "join", "explain", "estimate", "info", "check", "doctor"]
+
+
+@pytest.fixture(scope="module")
+def writer():
+    spec = importlib.util.spec_from_file_location("write_cli", ROOT / "docs" / "reference" / "write_cli.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_commands_are_those_promised(run):
+    assert list(cli.commands) == NAMES
+    said = run("-h").stdout
+    listed = said.partition("Commands:\n")[2]
+    assert [line.split()[0] for line in listed.splitlines()] == NAMES
+    assert "..." not in listed, "a first line is too long to be listed"
+
+
+def test_the_page_is_up_to_date(writer):
+    assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), "run: python docs/reference/write_cli.py"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_says_what_it_does_then_shows_it(run, name):
+    said = run(name, "-h").stdout
+    assert said == run(name, "--help").stdout
+    usage, first, example, line = [line.strip() for line in said.splitlines() if line.strip()][:4]
+    assert usage.startswith(f"Usage: pexeso {name}")
+    assert first.endswith(".")
+    assert example == "Example:"
+    assert line.startswith(f"pexeso {name}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_has_help(name):
+    options = [option for option in cli.commands[name].params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("name", ["index", "search", "batch", "join", "explain", "estimate", "info", "check"])
+def test_a_command_names_its_twin_in_python(run, name):
+    assert "In Python: pexeso." in run(name, "-h").stdout
+
+
+def test_an_unknown_command_is_a_misuse(fail):
+    assert "No such command 'serach'" in fail(2, "serach")
+
+
+def test_without_a_command_there_is_help(run):
+    result = run()
+    assert "Usage: pexeso [OPTIONS] COMMAND [ARGS]..." in result.output

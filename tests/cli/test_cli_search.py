@@ -1,0 +1,229 @@
+"""`pexeso search` and `pexeso explain`: what they print, to the letter."""
+
+import csv
+import io
+import json
+
+import pytest
+
+TABLE = """\
+joinability  matched  table                 column
+     60.0 %      3/5  cities.csv            city
+     60.0 %      3/5  nested/capitals.tsv   Capital
+     60.0 %      3/5  nested/companies.csv  place
+"""
+
+EXPLAINED = """\
+joinability  matched  table       column
+     60.0 %      3/5  cities.csv  city
+    Oslo  =  Oslo  0.000
+    rome  ~  Rome  0.000
+    and 1 more pair (--pairs all)
+"""
+
+WHY = """\
+60.0 % of the rows match (3 of 5) within distance 0.06.
+
+3 matching pairs:
+    Oslo      ~  OSLO    0.000
+    rome      ~  ROME    0.000
+     MADRID   ~  MADRID  0.000
+"""
+
+
+def test_a_table_for_people(run, small_index, places):
+    result = run("search", small_index, f"{places}:place")
+    assert (result.exit_code, result.stdout) == (0, TABLE)
+    notes, stats = result.stderr.splitlines()
+    assert notes == "Of the 5 rows of 'place' these match nothing: 1 empty (--ignore-missing leaves them out)."
+    assert stats.startswith("3 columns in ")
+    assert [part.split()[0] for part in stats.partition("(")[2].split(", ")] == [
+        "open",
+        "embed",
+        "map",
+        "block",
+        "verify",
+    ]
+
+
+def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", 2)
+    assert result.stdout == EXPLAINED
+
+
+def test_all_pairs(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", "all")
+    assert result.stdout.splitlines()[-1] == "     MADRID   ~  Madrid  0.000"
+    assert "more pair" not in result.stdout
+
+
+def test_json_is_the_promised_document(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 2, "--json")
+    document = json.loads(result.stdout)
+    assert list(document) == ["query", "options", "results", "stats"]
+    assert document["query"] == {
+        "file": str(places),
+        "column": "place",
+        "rows": 5,
+        "distinct": 4,
+        "empty": 1,
+        "unknown": 0,
+    }
+    assert document["options"]["max_distance"] == 0.06
+    assert document["options"]["min_joinability"] is None
+    assert document["options"]["k"] == 2
+    assert document["results"] == [
+        {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5},
+        {"table": "nested/capitals.tsv", "column": "Capital", "joinability": 0.6, "matched": 3, "total": 5},
+    ]
+    assert set(document["stats"]["seconds"]) == {"open", "embed", "map", "block", "verify"}
+
+
+def test_json_with_pairs_has_them_all(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", 1, "--json")
+    assert json.loads(result.stdout)["results"][0]["pairs"] == [
+        ["Oslo", "Oslo", 0.0],
+        ["rome", "Rome", 0.0],
+        [" MADRID ", "Madrid", 0.0],
+    ]
+
+
+def test_json_lines_are_one_result_a_line(run, small_index, places):
+    lines = run("search", small_index, f"{places}:place", "--jsonl").stdout.splitlines()
+    assert [json.loads(line)["table"] for line in lines] == [
+        "cities.csv",
+        "nested/capitals.tsv",
+        "nested/companies.csv",
+    ]
+
+
+def test_csv(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 1, "--csv")
+    assert result.stdout == "table,column,joinability,matched,total\ncities.csv,city,0.6,3,5\n"
+
+
+def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["query_value"], row["lake_value"], row["distance"]) for row in rows] == [
+        ("Oslo", "Oslo", "0.0"),
+        ("rome", "Rome", "0.0"),
+        (" MADRID ", "Madrid", "0.0"),
+    ]
+
+
+def test_without_a_column_the_widest_text_column_is_taken_and_named(run, small_index, places):
+    result = run("search", small_index, places, "-n", 1)
+    assert "No column was named: searching with 'place'." in result.stderr
+    assert "cities.csv" in result.stdout
+
+
+def test_a_column_by_its_position(run, small_index, places):
+    assert run("search", small_index, f"{places}:#0").stdout == TABLE
+
+
+def test_rows_that_cannot_match_can_be_left_out(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--ignore-missing", "--min-joinability", 0.75, "--csv")
+    assert "cities.csv,city,0.75,3,4" in result.stdout
+    assert "1 empty (they are not counted)" in result.stderr
+
+
+def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-n", 5, "--min-joinability", 0.61)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "No column matches at least 61.0 % of the 5 rows within distance 0.06." in result.stderr
+
+
+def test_a_cosine_is_a_distance(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--min-cosine", 0.98, "--json")
+    assert json.loads(result.stdout)["options"]["max_distance"] == pytest.approx(0.1)
+
+
+def test_exact_search_gives_the_same(run, small_index, places):
+    assert run("search", small_index, f"{places}:place", "--exact").stdout == TABLE
+
+
+def test_counts_that_are_lower_bounds_say_so(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--counts", "decide", "--min-joinability", 0.2)
+    rows = result.stdout.splitlines()[1:]
+    assert rows
+    assert all(row.lstrip().startswith(">= ") for row in rows)
+
+
+def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
+    spec = f"{small_lake / 'cities.csv'}:city"
+    assert "cities.csv" in run("search", small_index, spec, "--csv").stdout
+    alone = run("search", small_index, spec, "--exclude-self", "-n", 9, "--csv")
+    assert {line.partition(",")[0] for line in alone.stdout.splitlines()[1:]} == {
+        "nested/capitals.tsv",
+        "nested/companies.csv",
+    }
+
+
+def test_every_column_of_a_file(run, small_index, small_lake):
+    spec = small_lake / "cities.csv"
+    table = run("search", small_index, spec, "--every-column", "-n", 1)
+    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == ["city", "country"]
+    lines = run("search", small_index, spec, "--every-column", "-n", 1, "--json").stdout.splitlines()
+    assert [json.loads(line)["query"]["column"] for line in lines] == ["city", "country"]
+    rows = run("search", small_index, spec, "--every-column", "-n", 1, "--csv").stdout.splitlines()
+    assert rows[1].startswith("city,cities.csv,city,1.0,8,8")
+    lines = run("search", small_index, spec, "--every-column", "-n", 1, "--jsonl").stdout.splitlines()
+    assert [json.loads(line)["query_column"] for line in lines] == ["city", "country"]
+
+
+def test_every_column_wants_a_file_alone(fail, small_index, places):
+    said = fail(2, "search", small_index, f"{places}:place", "--every-column")
+    assert "--every-column takes a file alone. Got the column 'place' too." in said
+
+
+def test_nothing_on_a_terminal_can_be_forged_by_a_value(run, small_index, tmp_path):
+    path = tmp_path / "evil.csv"
+    path.write_text('place\n"\x1b[31mOslo"\n', encoding="utf-8")
+    result = run("search", small_index, f"{path}:place", "-n", 1, "--max-distance", 1, "--explain")
+    assert "\x1b" not in result.stdout
+    assert "\\x1b[31mOslo" in result.stdout
+
+
+def test_why_two_columns_match(run, small_index, places):
+    result = run("explain", small_index, f"{places}:place", "nested/capitals.tsv:Capital")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(WHY)
+    *_, title, nearest = result.stdout.splitlines()
+    assert title == "1 value without a match:"
+    assert nearest.startswith("    Xyzzyx  nearest  ")
+
+
+def test_why_two_columns_do_not_match(run, small_index, places):
+    result = run("explain", small_index, f"{places}:place", "nested/companies.csv:name", "--json")
+    document = json.loads(result.stdout)
+    assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
+    assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 5)
+    assert document["pairs"] == []
+    assert [each["query"] for each in document["unmatched"]] == ["Oslo", "rome", " MADRID ", "Xyzzyx"]
+    assert all(each["reason"] == "too far" and each["distance"] > 0.06 for each in document["unmatched"])
+
+
+def test_an_explanation_as_csv(run, small_index, places):
+    result = run("explain", small_index, f"{places}:place", "cities.csv:city", "--csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["query_value"], row["matches"]) for row in rows] == [
+        ("Oslo", "True"),
+        ("rome", "True"),
+        (" MADRID ", "True"),
+        ("Xyzzyx", "False"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("cities.csv:town", "There is no column 'town'. The columns are 'city', 'country', 'people'."),
+        ("cities.csv:people", "The column 'people' of 'cities.csv' is not in the index: numbers: 100 %"),
+        ("broken.parquet:x", "The table 'broken.parquet' is not in the index: "),
+        ("towns.csv:x", "The lake has no table 'towns.csv'. Tables are named by their path relative to"),
+        ("cities.csv", "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got 'cities.csv'"),
+    ],
+)
+def test_a_lake_column_that_cannot_be_explained(fail, small_index, places, spec, words):
+    assert words in fail(2, "explain", small_index, f"{places}:place", spec)
