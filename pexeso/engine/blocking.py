@@ -87,28 +87,28 @@ def block(
     stats : SearchStats
         Counters are added to it.
     max_frontier : int
-        Cell pairs looked at together; bounds memory to about ``max_frontier * P * 32`` bytes a level.
+        Cell pairs looked at together (a single pair may have more children); bounds memory to about
+        ``max_frontier * P * 32`` bytes a level, besides the result.
     """
     walk = _Walk(partition, query, tau, slack, lemmas, stats)
     matching, candidates = [], []
     if Lemma.QUICK_BROWSING in lemmas:
         candidates.append(walk.same_leaves())
-    todo = [(0, *_all_pairs(query.grid.levels[0], partition.grid.levels[0]))]
+    levels = len(partition.grid.levels)
+    todo = [(0, pairs) for pairs in _all_pairs(query.grid.levels[0], partition.grid.levels[0], max_frontier)]
     while todo:
-        depth, query_cells, cells = todo.pop()
-        if len(cells) > max_frontier:
-            todo += [
-                (depth, query_cells[begin : begin + max_frontier], cells[begin : begin + max_frontier])
-                for begin in range(0, len(cells), max_frontier)
-            ]
-            continue
-        accepted, query_cells, cells = walk.filter_cells(depth, query_cells, cells)
+        depth, pairs = todo.pop()
+        if depth > 0:
+            pairs = walk.children(depth - 1, *pairs)
+        accepted, pairs = walk.filter_cells(depth, *pairs)
         matching += accepted
-        if depth + 1 < len(partition.grid.levels):
-            todo.append((depth + 1, *walk.children(depth, query_cells, cells)))
-        else:
-            accepted, candidate = walk.filter_leaves(query_cells, cells)
-            matching.append(accepted)
+        # Cut by what the pairs will become, before they do.
+        if depth + 1 < levels:
+            todo += [(depth + 1, piece) for piece in _pieces(pairs, walk.n_children(depth, *pairs), max_frontier)]
+            continue
+        for piece in _pieces(pairs, query.grid.leaves.count[pairs[0]], max_frontier):
+            whole, candidate = walk.filter_leaves(*piece)
+            matching.append(whole)
             candidates.append(candidate)
     return Blocks(*_concatenate(matching, partition.device), *_concatenate(candidates, partition.device))
 
@@ -127,9 +127,7 @@ class _Walk:
     lemmas: frozenset[Lemma]
     stats: SearchStats
 
-    def filter_cells(
-        self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor
-    ) -> tuple[list[Pairs], torch.Tensor, torch.Tensor]:
+    def filter_cells(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> tuple[list[Pairs], Pairs]:
         """Apply L6, then L4, to pairs of one level; L6's pairs come back as (query value, leaf) pairs."""
         query_level, level = self.query.grid.levels[depth], self.partition.grid.levels[depth]
         self.stats.cell_pairs += len(cells)
@@ -145,7 +143,11 @@ class _Walk:
             near = (level.lower[cells] <= query_level.upper[query_cells] + reach).all(1)
             near &= (level.upper[cells] >= query_level.lower[query_cells] - reach).all(1)
             query_cells, cells = query_cells[near], cells[near]
-        return accepted, query_cells, cells
+        return accepted, (query_cells, cells)
+
+    def n_children(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> torch.Tensor:
+        """Give the number of pairs that each pair has on the next level."""
+        return self.query.grid.levels[depth].count[query_cells] * self.partition.grid.levels[depth].count[cells]
 
     def children(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> Pairs:
         """Pair every child of the query cell with every child of the cell."""
@@ -192,10 +194,21 @@ class _Walk:
         return self.query.order[member], cells[owner]
 
 
-def _all_pairs(query_level: Level, level: Level) -> Pairs:
-    n, m = len(query_level), len(level)
-    device = level.codes.device
-    return torch.arange(n, device=device).repeat_interleave(m), torch.arange(m, device=device).repeat(n)
+def _all_pairs(query_level: Level, level: Level, limit: int) -> list[Pairs]:
+    """Pair every cell of the query with every cell, about `limit` pairs at a time."""
+    every = torch.arange(len(level), device=level.codes.device)
+    parts = torch.split(torch.arange(len(query_level), device=level.codes.device), max(1, limit // max(1, len(level))))
+    return [(part.repeat_interleave(len(level)), every.repeat(len(part))) for part in parts]
+
+
+def _pieces(pairs: Pairs, sizes: torch.Tensor, limit: int) -> list[Pairs]:
+    """Cut pairs into runs whose sizes sum to at most `limit` and one pair's size."""
+    total = torch.cumsum(sizes, 0)
+    if len(total) == 0 or int(total[-1]) <= limit:
+        return [pairs]
+    _, run = torch.unique_consecutive(torch.div(total - sizes, limit, rounding_mode="floor"), return_counts=True)
+    lengths = run.tolist()
+    return list(zip(torch.split(pairs[0], lengths), torch.split(pairs[1], lengths), strict=True))
 
 
 def _products(query_level: Level, query_cells: torch.Tensor, level: Level, cells: torch.Tensor) -> Pairs:

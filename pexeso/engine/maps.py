@@ -14,6 +14,9 @@ from pexeso.engine.metrics import Metric
 from pexeso.errors import InputError
 
 PIVOT_CHOICES = ("pca", "random")
+MAX_DIMENSIONS = 16_384
+"""More would need a larger `slack`."""
+
 _SAMPLE = 20_000
 _ROWS_AT_ONCE = 65_536
 
@@ -54,13 +57,14 @@ class PivotMap:
 def slack(*mapped: torch.Tensor) -> float:
     """Give the tolerance that makes comparisons of float32 mapped coordinates safe.
 
-    A coordinate c carries two errors: float32 rounding, at most ``2**-24 c``, and that of the float64 matrix product under the square root. For
-    unit vectors of d <= 4096 dimensions the squared distance is off by at most ``4 d 2**-53 <= 2**-39``, so the distance by at most
-    ``2**-19.5``, worst near 0. Comparisons involve two coordinates and tau: ``2 (2**-19.5 + 2**-24 c) <= 2**-18 max(1, c)``. Filters prune only
-    beyond ``tau + slack`` and accept only below ``tau - slack``; what lies between is decided by the defining distance.
+    A coordinate c carries two errors: float32 rounding, at most ``2**-24 c``, and that of the float64 matrix product
+    under the square root. For unit vectors of d dimensions the squared distance is off by at most about
+    ``6 d 2**-53``, so the distance by at most ``2**-18.2`` for d <= 16,384, worst near 0. Comparisons involve two
+    coordinates and tau: ``2 (2**-18.2 + 2**-24 c) < 2**-17 max(1, c)``. Filters prune only beyond ``tau + slack`` and
+    accept only below ``tau - slack``; what lies between is decided by the defining distance.
     """
     largest = max((float(coordinates.max()) for coordinates in mapped if coordinates.numel()), default=1.0)
-    return 2.0**-18 * max(1.0, largest)
+    return 2.0**-17 * max(1.0, largest)
 
 
 def check_pivot_choice(choice: str) -> None:
@@ -87,7 +91,7 @@ def choose_pivots(vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", 
     Returns
     -------
     float32 (P, d)
-        Distinct vectors; P < n_pivots only where there are not as many distinct vectors.
+        Distinct vectors; P < n_pivots only where the sample has not as many distinct vectors.
     """
     check_pivot_choice(choice)
     generator = torch.Generator().manual_seed(seed)
@@ -113,11 +117,9 @@ def _extremes(sample: torch.Tensor) -> torch.Tensor:
 def _first_distinct(sample: torch.Tensor, ranked: torch.Tensor, n_wanted: int) -> torch.Tensor:
     """Take the first `n_wanted` rows in rank order that differ from each other."""
     chosen = sample[ranked[:1]]
-    for begin in range(1, len(ranked), 256):
-        rows = sample[ranked[begin : begin + 256]]
-        for row in rows:
-            if len(chosen) >= n_wanted:
-                return chosen
-            if not bool((chosen == row).all(1).any()):
-                chosen = torch.cat([chosen, row[None]])
+    for row in sample[ranked[1:]]:
+        if len(chosen) >= n_wanted:
+            break
+        if not bool((chosen == row).all(1).any()):
+            chosen = torch.cat([chosen, row[None]])
     return chosen[:n_wanted]

@@ -14,7 +14,7 @@ from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
 
 MARGIN = 2.0**-16
-"""Float64 products give distances of unit vectors to within ``2**-19.5`` (see `pexeso.engine.maps.slack`): what they put
+"""Float64 products give distances of unit vectors to within ``2**-18.2`` (see `pexeso.engine.maps.slack`): what they put
 beyond tau by this much is no match. The defining distance decides everything else."""
 
 _PAIRS_AT_ONCE = 1 << 22

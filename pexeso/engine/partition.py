@@ -12,7 +12,7 @@ import torch
 
 from pexeso.engine.arrays import as_tensor
 from pexeso.engine.grid import Grid, Level, build_grid, check_code_bits, leaf_codes
-from pexeso.engine.maps import PivotMap, check_pivot_choice, choose_pivots
+from pexeso.engine.maps import MAX_DIMENSIONS, PivotMap, check_pivot_choice, choose_pivots
 from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr, csr_from_pairs, transpose
 from pexeso.errors import InputError
@@ -212,6 +212,8 @@ def check_vectors(vectors: np.ndarray) -> torch.Tensor:
         raise InputError(
             f"Vectors must be a float32 array of two axes. Got {vectors.dtype} of shape {vectors.shape} instead."
         )
+    if vectors.shape[1] > MAX_DIMENSIONS:
+        raise InputError(f"Vectors must have at most {MAX_DIMENSIONS:,} dimensions. Got {vectors.shape[1]:,} instead.")
     # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have length 0.
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     wrong = ~(np.abs(norms - 1.0) <= 1e-3) & (norms != 0)

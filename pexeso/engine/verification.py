@@ -117,6 +117,8 @@ class Verifier:
         self._weight_ahead -= int(query.weights.sum())
         for members, possible_ahead in self._rounds(query, blocks):
             self._give_up(possible_ahead + self._weight_ahead)
+            if not bool(self.alive.any()):
+                return
             self._verify_round(query, blocks, members)
         if self._weight_ahead:
             self._give_up(torch.full_like(self.matched, self._weight_ahead))

@@ -86,8 +86,8 @@ def test_mapping_in_pieces_gives_the_same_coordinates(monkeypatch):
 
 def test_slack_grows_with_the_largest_coordinate_of_any_of_its_arguments():
     small, large, empty = torch.tensor([[0.5]]), torch.tensor([[3.0, 8.0]]), torch.zeros(0, 2)
-    assert slack(small) == slack() == slack(empty) == 2.0**-18
-    assert slack(small, large) == slack(large, small) == slack(large, empty) == 2.0**-15
+    assert slack(small) == slack() == slack(empty) == 2.0**-17
+    assert slack(small, large) == slack(large, small) == slack(large, empty) == 2.0**-14
 
 
 @settings(max_examples=60)

@@ -105,3 +105,9 @@ def test_options_are_checked_where_they_are_made():
             GridOptions(**{name: 0})
     with pytest.raises(InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"):
         GridOptions(pivot_choice="best")
+
+
+def test_more_dimensions_than_the_tolerance_covers_are_refused():
+    vectors = np.zeros((1, 16_385), dtype=np.float32)
+    with pytest.raises(InputError, match="at most 16,384 dimensions"):
+        build_partition(vectors, np.array([0, 1]), np.array([0]), GridOptions())
