@@ -120,7 +120,8 @@ def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings
         "queries": len(queries),
         "agree": not differences,
         "algorithms": metrics,
-        "ratios_to_pexeso": ratios({name: values["median_seconds"] for name, values in metrics.items()}, BASE),
+        "ratios_to_pexeso": _ratios(metrics, "median_seconds"),
+        "processor_ratios_to_pexeso": _ratios(metrics, "median_processor_seconds"),
         "by_size": _by_size(queries, measured),
         "checked": {"against_each_other": len(queries) if len(exact) > 1 else 0, "against_float64": len(truths)},
         "differences": [str(each) for each in differences],
@@ -175,6 +176,10 @@ def _as_run(entrant: _Entrant, measured: Measured, right: Sequence[dict[int, int
         entrant.build_peak.n_bytes,
         entrant.query_peak.n_bytes,
     )
+
+
+def _ratios(metrics: dict[str, dict[str, object]], name: str) -> dict[str, float]:
+    return ratios({algorithm: float(values[name]) for algorithm, values in metrics.items()}, BASE)
 
 
 def _by_size(queries: Sequence[BenchmarkQuery], measured: dict[str, Measured]) -> list[dict[str, object]]:

@@ -92,6 +92,12 @@ METRICS: dict[str, Metric] = {
         _INFINITE,
         lambda run: float(query_seconds(run.measured).mean()),
     ),
+    "median_processor_seconds": Metric(
+        "median over queries of a query's median processor time over repeats, all threads together",
+        "s",
+        _INFINITE,
+        lambda run: float(np.median(np.median(run.measured.processor_seconds, axis=1))),
+    ),
     "repeat_spread": Metric(
         "median over queries of (slowest - fastest repeat) / median: how noisy the machine was",
         "",

@@ -13,7 +13,16 @@ from benchmarks.metrics import METRICS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
-_COLUMNS = ("median_seconds", "p10_seconds", "p90_seconds", "distances", "bytes_read", "index_bytes", "build_seconds")
+_COLUMNS = (
+    "median_seconds",
+    "p10_seconds",
+    "p90_seconds",
+    "median_processor_seconds",
+    "distances",
+    "bytes_read",
+    "index_bytes",
+    "build_seconds",
+)
 
 
 def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str], settings: Settings) -> Path:
@@ -90,7 +99,7 @@ def _verdict(result: Mapping[str, Any]) -> str:
 
 
 def _row(first: str, cells: Sequence[str]) -> str:
-    return f"{first:<16}" + "".join(f" {cell:>18}" for cell in cells)
+    return f"{first:<14}" + "".join(f" {cell:>17}" for cell in cells)
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -20,11 +20,15 @@ class Measured:
     Attributes
     ----------
     seconds : float64 (queries, repeats)
+        Wall time.
+    processor_seconds : float64 (queries, repeats)
+        Processor time of all threads: what the wall time would be on an idle machine, for one thread on the CPU.
     work : list of dict
         Each query's counters, of its last repeat; seconds by phase are medians over repeats.
     """
 
     seconds: np.ndarray
+    processor_seconds: np.ndarray
     work: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -40,7 +44,8 @@ def measure_in_turn(
     what the one before left in the caches, meet all of them alike. `check` is called after the clock has stopped.
     """
     names = list(algorithms)
-    seconds = {name: np.zeros((len(queries), repeats)) for name in names}
+    # (wall or processor, queries, repeats)
+    seconds = {name: np.zeros((2, len(queries), repeats)) for name in names}
     work: dict[str, list[list[dict[str, float]]]] = {name: [[] for _ in queries] for name in names}
     for repeat in range(repeats):
         start = repeat % len(names)
@@ -48,19 +53,19 @@ def measure_in_turn(
             for name in names[start:] + names[:start]:
                 algorithm = algorithms[name]
                 elapsed, answer = timed(algorithm, query)
-                seconds[name][number, repeat] = elapsed
+                seconds[name][:, number, repeat] = elapsed
                 work[name][number].append(algorithm.work)
                 check(name, number, answer)
-    return {name: Measured(seconds[name], [_merge(repeated) for repeated in work[name]]) for name in names}
+    return {name: Measured(*seconds[name], [_merge(repeated) for repeated in work[name]]) for name in names}
 
 
-def timed(algorithm: Algorithm, query: BenchmarkQuery) -> tuple[float, Answer]:
-    """Answer a query; give the seconds it took, and the answer. The answer is on the host when the clock is read."""
+def timed(algorithm: Algorithm, query: BenchmarkQuery) -> tuple[tuple[float, float], Answer]:
+    """Answer a query; give the wall and processor seconds it took, and the answer, which is on the host when the clocks are read."""
     _synchronise(algorithm.device)
-    started = time.perf_counter()
+    wall, processor = time.perf_counter(), time.process_time()
     answer = algorithm.query(query)
     _synchronise(algorithm.device)
-    return time.perf_counter() - started, answer
+    return (time.perf_counter() - wall, time.process_time() - processor), answer
 
 
 def _synchronise(device: torch.device) -> None:

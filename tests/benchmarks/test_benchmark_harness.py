@@ -32,6 +32,7 @@ def test_all_algorithms_agree_on_the_random_lake(small_lake):
     for name, ratio in result["ratios_to_pexeso"].items():
         medians = [result["algorithms"][each]["median_seconds"] for each in (name, "pexeso")]
         assert ratio == pytest.approx(medians[0] / medians[1])
+    assert set(result["processor_ratios_to_pexeso"]) == set(result["ratios_to_pexeso"])
     values = result["algorithms"]["pexeso"]
     assert set(values["phases"]) == {"map", "block", "verify"}
     assert 0 < values["distances"] < result["algorithms"]["brute_gemm"]["distances"]
@@ -116,6 +117,7 @@ def test_algorithms_take_turns_and_none_is_always_first():
     assert checked == calls
     assert measured["A"].seconds.shape == (2, 2)
     assert (measured["A"].seconds > 0).all()
+    assert measured["A"].processor_seconds.shape == (2, 2)
     assert measured["A"].work[0] == {"distances": 2, "seconds_map": (1 + 9) / 2}
 
 
@@ -181,6 +183,15 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match="faiss_flat needs faiss"):
         load_candidates(["faiss_flat"], CPU)
+
+
+@pytest.mark.parametrize("name", ["pexeso", "faiss_flat", "brute_gemm"])
+def test_query_arguments_that_are_not_known_are_refused(name):
+    if name == "faiss_flat":
+        pytest.importorskip("faiss")
+    (candidate,) = load_candidates([name], CPU)
+    with pytest.raises(InputError, match="Got colour instead"):
+        candidate.adapter(CPU).set_query_arguments({"colour": 1})
 
 
 def test_an_unknown_data_set_is_refused():

@@ -14,7 +14,7 @@ from pexeso.errors import InputError
 
 
 def run(answers, right, seconds=((1.0, 3.0, 2.0), (5.0, 4.0, 9.0), (7.0, 7.0, 7.0)), work=()):
-    return Run(Measured(np.array(seconds), list(work)), answers, right, 1.5, 100, None, 20)
+    return Run(Measured(np.array(seconds), np.array(seconds) / 2, list(work)), answers, right, 1.5, 100, None, 20)
 
 
 def query(n_values=2, name="q"):
@@ -27,6 +27,7 @@ def test_times_are_quantiles_over_queries_of_medians_over_repeats():
     assert values["mean_seconds"] == pytest.approx(14 / 3)
     assert values["p10_seconds"] == pytest.approx(2.6)
     assert values["p90_seconds"] == pytest.approx(6.6)
+    assert values["median_processor_seconds"] == 2.5
     assert values["repeat_spread"] == 1.0  # of 2/2, 5/5, 0
     assert (values["build_seconds"], values["index_bytes"]) == (1.5, 100)
     assert (values["peak_build_bytes"], values["peak_query_bytes"]) == (None, 20)
