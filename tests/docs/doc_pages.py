@@ -1,0 +1,189 @@
+"""Reads the pages of the documentation: their blocks, commands, links and headings; compares what was shown with what came out."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+ANY_LINES = "..."
+"""On a line of its own: any number of lines, none included."""
+
+DISTANCE_TOLERANCE = 0.1
+"""The training of a model is not repeatable to the bit, and differs between machines: distances other than 0 move a little."""
+
+_FENCE = re.compile(r"^(```+)\s*([^`]*)$")
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+_CODE_SPAN = re.compile(r"`[^`]+`")
+_HEADING = re.compile(r"^(#+)\s+(.*?)\s*$")
+
+# What differs with each run and each machine, and what stands for it.
+_ANY = (
+    (re.compile(r"in [\d.,]+ ms \([^)]*\)"), "in # ms (#)"),
+    (re.compile(r"\bin [\d.,]+ s\b"), "in # s"),
+    (re.compile(r'"seconds": \{[^}]*\}'), '"seconds": {#}'),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"), "#time#"),
+)
+_NEAR = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.\d(?= [kMG]B\b))(?!\.?\d)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: the words behind the fence, the line of the fence counted from 1, and the lines in it."""
+
+    words: tuple[str, ...]
+    line: int
+    lines: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The language, empty where none is given."""
+        return self.words[0] if self.words else ""
+
+    @property
+    def file(self) -> str | None:
+        """The file that the block is to be written to: ``file=NAME`` behind the language."""
+        return next((word.removeprefix("file=") for word in self.words if word.startswith("file=")), None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a console block, its line counted from 1, and the lines shown below it."""
+
+    command: str
+    line: int
+    shown: tuple[str, ...]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The words of the command, without a redirection at its end."""
+        words = shlex.split(self.command)
+        return words[:-2] if self.redirected_to is not None else words
+
+    @property
+    def redirected_to(self) -> str | None:
+        """The file behind a ``>`` at the end."""
+        words = shlex.split(self.command)
+        return words[-1] if len(words) > 2 and words[-2] == ">" else None
+
+    @property
+    def fails(self) -> bool:
+        """Whether an error is shown: then the command must not succeed."""
+        return any(line.startswith("Error: ") for line in self.shown)
+
+
+def blocks(text: str) -> list[Block]:
+    """Give the fenced blocks of a page, in order."""
+    found: list[Block] = []
+    fence: str | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _FENCE.match(line)
+        if fence is None and match:
+            fence, start, words, inside = match.group(1), number, tuple(match.group(2).split()), []
+        elif fence is not None and line.rstrip() == fence:
+            found.append(Block(words, start, tuple(inside)))
+            fence = None
+        elif fence is not None:
+            inside.append(line)
+    if fence is not None:
+        raise ValueError(f"the block that starts in line {start} has no end")
+    return found
+
+
+def steps(block: Block) -> list[Step]:
+    """Split a console block into commands and what is shown below each."""
+    found: list[Step] = []
+    for number, line in enumerate(block.lines, block.line + 1):
+        if line.startswith("$ "):
+            found.append(Step(line[2:].strip(), number, ()))
+        elif not found:
+            raise ValueError(f"line {number}: a console block must start with a command, '$ ...'")
+        else:
+            last = found[-1]
+            found[-1] = Step(last.command, last.line, (*last.shown, line))
+    return found
+
+
+def prose(text: str) -> str:
+    """Give a page without its fenced blocks; lines keep their numbers."""
+    lines = text.splitlines()
+    for block in blocks(text):
+        lines[block.line - 1 : block.line + len(block.lines) + 1] = [""] * (len(block.lines) + 2)
+    return "\n".join(lines)
+
+
+def links(text: str) -> list[str]:
+    """Give the targets of the links and pictures of a page that lie in the project."""
+    targets = _LINK.findall(_CODE_SPAN.sub("", prose(text)))
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
+
+
+def headings(text: str) -> list[str]:
+    """Give the texts of the headings of a page."""
+    matches = (_HEADING.match(line) for line in prose(text).splitlines())
+    return [match.group(2) for match in matches if match]
+
+
+def anchors(text: str) -> set[str]:
+    """Give the names by which links reach the headings of a page."""
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(text))
+    return set(plain)
+
+
+def make_targets(text: str) -> set[str]:
+    """Give the targets of make that a page names, in blocks and in code spans."""
+    in_blocks = (line.removeprefix("$ ") for block in blocks(text) for line in block.lines)
+    in_spans = (span.strip("`") for span in _CODE_SPAN.findall(prose(text)))
+    commands = (text for text in (*in_blocks, *in_spans) if re.match(r"make\s+[a-z]", text))
+    return {word for command in commands for word in _target_words(command)}
+
+
+def _target_words(command: str) -> Iterator[str]:
+    for word in shlex.split(command, comments=True)[1:]:
+        if re.fullmatch(r"[a-z]+", word):
+            yield word
+
+
+def same_output(shown: list[str], real: list[str]) -> bool:
+    """Tell whether what was printed is what a page shows.
+
+    Blank lines at the end do not count; `ANY_LINES` stands for any lines; see `same_line` for one line.
+    """
+    shown, real = _without_end(shown), _without_end(real)
+    # reached[j]: the lines shown so far can be the first j real ones.
+    reached = [True] + [False] * len(real)
+    for line in shown:
+        if line == ANY_LINES:
+            first = reached.index(True) if True in reached else len(reached)
+            reached = [place >= first for place in range(len(reached))]
+        else:
+            reached = [False] + [
+                before and same_line(line, other) for before, other in zip(reached[:-1], real, strict=True)
+            ]
+    return reached[-1]
+
+
+def same_line(shown: str, real: str) -> bool:
+    """Tell whether two lines are the same, whatever the times in them, and with distances and sizes nearly so.
+
+    A distance shown as 0 must be 0.
+    """
+    for pattern, name in _ANY:
+        shown, real = pattern.sub(name, shown), pattern.sub(name, real)
+    if _NEAR.split(shown.rstrip()) != _NEAR.split(real.rstrip()):
+        return False
+    return all(map(_near, _NEAR.findall(shown), _NEAR.findall(real)))
+
+
+def _near(shown: str, real: str) -> bool:
+    if float(shown) == 0:
+        return float(real) == 0
+    return abs(float(shown) - float(real)) <= DISTANCE_TOLERANCE + 1e-9
+
+
+def _without_end(lines: list[str]) -> list[str]:
+    last = max((place for place, line in enumerate(lines, 1) if line.strip()), default=0)
+    return lines[:last]

@@ -1,0 +1,191 @@
+"""Everything that README and docs show is run: commands with their output, Python with its results, targets of make.
+
+Blocks of a page run in order, in one folder that holds the examples:
+
+- ``console``: lines ``$ command``, below each what a terminal would show. Where an ``Error:`` is shown the command must fail.
+- ``python``: lines ``>>> ...`` with their results; all blocks of a page share their names.
+- ``KIND file=NAME``: written to that file.
+"""
+
+import doctest
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from doc_pages import PAGES, ROOT, Block, Step, blocks, make_targets, same_output, steps
+
+PEXESO = Path(sys.executable).parent / "pexeso"
+INDEX_COMMAND = "pexeso index examples/lake lake.pexeso"
+DEMO_COMMANDS = ("make demo", "pexeso demo")
+
+FOLDER = "/data"
+"""What pages call the folder in which their commands run."""
+
+TOOLS = {"cat", "head", "ls"}
+KEPT_VARIABLES = ("HOME", "LANG", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH")
+LIMIT_SECONDS = 600
+
+Outcome = tuple[int, str]
+
+
+def run_command(step: Step, folder: Path) -> Outcome:
+    """Run a command in a folder; give its exit code and what a terminal would show."""
+    program, *arguments = step.arguments
+    if program in ("pexeso", "python"):
+        program = str(PEXESO.with_name(program))
+    elif program not in TOOLS:
+        raise ValueError(f"a page may run pexeso, python, make, {', '.join(sorted(TOOLS))}; got {program!r}")
+    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    environment |= {"COLUMNS": "120", "PYTHONUTF8": "1", "PATH": f"{PEXESO.parent}:{os.environ['PATH']}"}
+    target = None if step.redirected_to is None else (folder / step.redirected_to).open("wb")
+    try:
+        done = subprocess.run(
+            [program, *arguments],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=target or subprocess.PIPE,
+            stderr=subprocess.PIPE if target else subprocess.STDOUT,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    finally:
+        if target:
+            target.close()
+    shown = done.stderr if target else done.stdout
+    return done.returncode, shown.decode("utf-8").replace(str(folder), FOLDER)
+
+
+@pytest.fixture(scope="session")
+def lake_index(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[Path, Outcome]]:
+    """Return a function that builds the index of the demo lake the first time; it gives the index and what was shown."""
+    built: list[tuple[Path, Outcome]] = []
+
+    def build() -> tuple[Path, Outcome]:
+        if not built:
+            folder = tmp_path_factory.mktemp("docs_index")
+            (folder / "examples").symlink_to(ROOT / "examples")
+            outcome = run_command(Step(INDEX_COMMAND, 0, ()), folder)
+            built.append((folder / "lake.pexeso", outcome))
+        return built[0]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Outcome]:
+    """Return a function that runs the demo the first time."""
+    ran: list[Outcome] = []
+
+    def run() -> Outcome:
+        if not ran:
+            ran.append(run_command(Step("pexeso demo", 0, ()), tmp_path_factory.mktemp("docs_demo")))
+        return ran[0]
+
+    return run
+
+
+class PageRun:
+    """One page at work: its folder, the names of its Python blocks, and what was not as shown."""
+
+    def __init__(self, folder: Path, lake_index: Callable[[], tuple[Path, Outcome]], demo: Callable[[], Outcome]):
+        self.folder, self.lake_index, self.demo = folder, lake_index, demo
+        self.names: dict[str, object] = {"__name__": "__main__"}
+        self.problems: list[str] = []
+        (folder / "examples").symlink_to(ROOT / "examples")
+
+    def run(self, block: Block) -> None:
+        """Run one block."""
+        if block.file is not None:
+            path = self.folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{line}\n" for line in block.lines), encoding="utf-8")
+        elif block.kind == "console":
+            for step in steps(block):
+                self._command(step)
+        elif block.kind == "python":
+            self._python(block)
+        else:
+            for line in block.lines:
+                if line.split("#")[0].strip() in DEMO_COMMANDS:
+                    self._compare(Step("make demo", block.line, ("...",)), *self.demo())
+
+    def _command(self, step: Step) -> None:
+        if step.command in DEMO_COMMANDS:
+            self._compare(step, *self.demo())
+        elif step.command.split()[0] == "make":
+            pass  # that the target exists is a test of its own
+        elif step.command == INDEX_COMMAND:
+            index, outcome = self.lake_index()
+            if not (self.folder / index.name).exists():
+                shutil.copytree(index, self.folder / index.name)
+            self._compare(step, *outcome)
+        else:
+            self._compare(step, *run_command(step, self.folder))
+
+    def _compare(self, step: Step, code: int, text: str) -> None:
+        real = text.splitlines()
+        if (code != 0) != step.fails:
+            self._note(step.line, step.command, [f"(exit code {code})", *real])
+        elif not same_output(list(step.shown), real):
+            self._note(step.line, step.command, real)
+
+    def _python(self, block: Block) -> None:
+        examples = doctest.DocTestParser().get_examples("\n".join(block.lines) + "\n")
+        if not examples:
+            self._note(block.line, "python", ["(no >>> in this block)"])
+        test = doctest.DocTest(examples, self.names, "page", None, block.line, None)
+        printed: list[str] = []
+        doctest.DocTestRunner(_Checker(), verbose=False).run(test, out=printed.append, clear_globs=False)
+        self.names.update(test.globs)
+        if printed:
+            self._note(block.line, "python", "".join(printed).replace(str(self.folder), FOLDER).splitlines())
+
+    def _note(self, line: int, what: str, real: list[str]) -> None:
+        self.problems.append("\n".join([f"line {line}: {what}", *(f"    {each}" for each in real)]))
+
+
+class _Checker(doctest.OutputChecker):
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return super().check_output(want, got, optionflags) or same_output(want.splitlines(), got.splitlines())
+
+
+def runs(page: Path) -> bool:
+    found = blocks(page.read_text(encoding="utf-8"))
+    return any(block.kind in ("console", "python") for block in found) or "make demo" in page.read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if runs(page)], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_a_page_shows_what_happens(page, tmp_path, monkeypatch, request, lake_index, demo_once):
+    text = page.read_text(encoding="utf-8")
+    if ">>> pexeso.build_index" in text or "= pexeso.build_index" in text:
+        request.getfixturevalue("spark")  # the session that other tests use too; a build takes the one that is active
+    monkeypatch.chdir(tmp_path)
+    run = PageRun(tmp_path, lake_index, demo_once)
+    for block in blocks(text):
+        run.run(block)
+    assert not run.problems, "not as shown:\n\n" + "\n\n".join(run.problems)
+
+
+def named_targets() -> list[str]:
+    return sorted(set().union(*(make_targets(page.read_text(encoding="utf-8")) for page in PAGES)))
+
+
+@pytest.mark.parametrize("target", named_targets())
+def test_a_target_that_a_page_names_exists(target):
+    if shutil.which("make") is None:
+        pytest.skip("there is no make on this machine")
+    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_page_names_the_two_commands():
+    assert {"demo", "test"} <= make_targets((ROOT / "README.md").read_text(encoding="utf-8"))

@@ -1,0 +1,46 @@
+"""Links lead somewhere, and every page can be reached from the first one of the docs."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from doc_pages import PAGES, ROOT, anchors, links
+
+TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
+
+
+def relative(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def targets(page: Path) -> list[tuple[str, Path, str]]:
+    """Give each link of a page as written, the file it leads to, and the name of the heading."""
+    found = []
+    for link in links(page.read_text(encoding="utf-8")):
+        file, _, anchor = unquote(link).partition("#")
+        found.append((link, (page.parent / file).resolve() if file else page, anchor))
+    return found
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=relative)
+def test_links_lead_somewhere(page):
+    for link, file, anchor in targets(page):
+        assert file.exists(), f"{relative(page)}: {link}"
+        assert file.is_relative_to(ROOT), f"{relative(page)}: {link} leads out of the project"
+        if anchor:
+            assert anchor in anchors(file.read_text(encoding="utf-8")), f"{relative(page)}: {link}"
+
+
+def test_every_page_can_be_reached():
+    start = ROOT / "docs" / "README.md"
+    seen, pending = {start}, [start]
+    while pending:
+        found = {file for _, file, _ in targets(pending.pop()) if file.suffix == ".md"} - seen
+        seen |= found
+        pending += found
+    missing = [relative(page) for page in PAGES if page not in seen]
+    assert missing == []
+
+
+def test_the_first_page_leads_to_the_docs():
+    assert ROOT / "docs" / "README.md" in {file for _, file, _ in targets(ROOT / "README.md")}
