@@ -62,7 +62,7 @@ def batch(index: str, queries: str, output: str, asked: Asked, explain: bool, re
         if output == STANDARD:
             run = _to_stdout(answer_lines(opened, lines, explain=explain, **asked.to_search()))
         else:
-            with _progress(queries) as progress:
+            with query_progress(queries) as progress:
                 run = run_batch(
                     opened,
                     lines,
@@ -107,7 +107,8 @@ def _to_stdout(chunks: Iterable[list[dict[str, object]]]) -> BatchRun:
 
 
 @contextmanager
-def _progress(queries: str) -> Iterator[Callable[[BatchRun], None] | None]:
+def query_progress(queries: str) -> Iterator[Callable[[BatchRun], None] | None]:
+    """Show a bar on stderr, where that is a terminal, for a run over the lines of a batch file."""
     if not is_terminal():
         yield None
         return
