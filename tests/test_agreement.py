@@ -1,0 +1,37 @@
+"""The index gives the answer of brute force on real query columns, in one partition and in many.
+
+The long run is ``python -m benchmarks.agreement INDEX INDEX --queries 200`` over all the shared lakes.
+"""
+
+import pytest
+
+from benchmarks import agreement
+from pexeso.index import build_index
+from tests.conftest import ROOT
+
+
+def indexes(lake, folder):
+    one = build_index(lake, folder / "one.pexeso", model="hashing", n_partitions=1)
+    many = build_index(lake, folder / "many.pexeso", model=str(one.store.embedder_folder), n_partitions=8)
+    assert (one.store.n_partitions, many.store.n_partitions) == (1, 8)
+    return str(one.path), str(many.path)
+
+
+def test_on_the_demo_lake(spark, tmp_path, capsys):
+    assert agreement.main([*indexes(ROOT / "examples" / "lake", tmp_path), "--queries", "16"]) == 0
+    assert capsys.readouterr().out.endswith("16 query columns, 4 settings, 1 and 8 partitions: 0 differences\n")
+
+
+@pytest.mark.lakes
+@pytest.mark.slow
+def test_on_a_real_lake(spark, lake_folder, tmp_path, capsys):
+    assert agreement.main([*indexes(lake_folder("pudding"), tmp_path), "--queries", "6"]) == 0
+    assert capsys.readouterr().out.endswith("6 query columns, 4 settings, 1 and 8 partitions: 0 differences\n")
+
+
+def test_a_difference_is_told(small_index, monkeypatch, capsys):
+    real = agreement.answer
+    answers = iter(range(1000))
+    monkeypatch.setattr(agreement, "answer", lambda result: [*real(result), next(answers)])
+    assert agreement.main([str(small_index), "--queries", "1"]) == 1
+    assert "DIFFERENT:" in capsys.readouterr().out
