@@ -319,7 +319,7 @@ class _Costs:
             started = time.perf_counter()
             vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
             embedded = time.perf_counter()
-        grid = GridOptions(options.metric, options.n_pivots, options.n_levels, options.pivot_choice, options.seed)
+        grid = GridOptions(**options.grid())
         build_partition(vectors, np.array([0, len(values)]), np.arange(len(values)), grid)
         built = time.perf_counter()
         each = 1 / len(values)

@@ -38,7 +38,10 @@ class IndexInfo:
     model : str
     dimensions : int
     metric : str
-    n_pivots, n_levels : int
+    map : str
+        The contractive map: ``"projection"`` or ``"pivots"``.
+    n_axes, n_pivots, n_levels : int
+        Of the one map or the other.
     partitions : list of dict
         ``columns``, ``values``, ``postings``, ``cells``, ``bytes`` of each.
     bytes : int
@@ -60,6 +63,8 @@ class IndexInfo:
     model: str
     dimensions: int
     metric: str
+    map: str
+    n_axes: int
     n_pivots: int
     n_levels: int
     partitions: list[dict[str, int]]
@@ -92,6 +97,8 @@ def index_info(store: Store) -> IndexInfo:
         model=manifest.options["model"],
         dimensions=manifest.facts["dimensions"],
         metric=grid["metric"],
+        map=grid["map"],
+        n_axes=grid["n_axes"],
         n_pivots=grid["n_pivots"],
         n_levels=grid["n_levels"],
         partitions=[{**entry.facts, "bytes": entry.n_bytes} for entry in manifest.partitions],

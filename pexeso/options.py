@@ -13,6 +13,8 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise import Normaliser
 
 METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
+MAPS = ("projection", "pivots")
+PROJECTED_METRICS = ("euclidean", "angular")
 CLUSTERINGS = ("jensen-shannon", "symmetric-kl", "mean-vector", "random")
 COUNTS = ("exact", "decide")
 DEVICES = ("auto", "cpu", "cuda")
@@ -37,8 +39,13 @@ class BuildOptions:
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 100 for those made here.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
+    map : {"auto", "projection", "pivots"}
+        The contractive map that filters rest on: the leading principal axes and the rest, or the paper's pivots. ``"auto"`` takes the projection where the
+        metric allows it (Euclidean and angular).
+    n_axes : int
+        Axes of the projection, 1 to 127.
     n_pivots, n_levels : int
-        The paper's |P| and m; their product is at most 62.
+        The paper's |P| and m, for the pivots; their product is at most 62.
     pivot_choice : {"pca", "random"}
     n_partitions : int or None
         How many; None: as many as `partition_bytes` asks for.
@@ -58,6 +65,8 @@ class BuildOptions:
     model: str = "fasttext"
     dimensions: int | None = None
     metric: str = "euclidean"
+    map: str = "auto"
+    n_axes: int = 16
     n_pivots: int = 5
     n_levels: int = 6
     pivot_choice: str = "pca"
@@ -73,6 +82,12 @@ class BuildOptions:
         _require_choice("metric", self.metric, METRICS)
         _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
         _require_choice("clustering", self.clustering, CLUSTERINGS)
+        _require_choice("map", self.map, ("auto", *MAPS))
+        if self.map == "projection" and self.metric not in PROJECTED_METRICS:
+            raise InputError(
+                f"The map projection is for the metrics {' and '.join(PROJECTED_METRICS)}. Got {self.metric!r}; use the map pivots or auto."
+            )
+        _require_whole("n_axes", self.n_axes, 1, 127)
         _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
         _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
         _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
@@ -87,6 +102,18 @@ class BuildOptions:
                 f"n_pivots * n_levels must be at most {MAX_CODE_BITS}. Got {self.n_pivots} * {self.n_levels}; "
                 f"with {self.n_pivots} pivots n_levels can be at most {MAX_CODE_BITS // self.n_pivots}."
             )
+
+    @property
+    def chosen_map(self) -> str:
+        """The map that ``"auto"`` stands for."""
+        if self.map != "auto":
+            return self.map
+        return "projection" if self.metric in PROJECTED_METRICS else "pivots"
+
+    def grid(self) -> dict[str, Any]:
+        """Give the fields of `pexeso.engine.partition.GridOptions`."""
+        names = ("metric", "n_pivots", "n_levels", "pivot_choice", "seed", "n_axes")
+        return {"map": self.chosen_map, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True)

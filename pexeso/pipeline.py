@@ -234,8 +234,7 @@ class _Build:
     @property
     def grid_options(self) -> GridOptions:
         """The engine's share of the options."""
-        options = self.options
-        return GridOptions(options.metric, options.n_pivots, options.n_levels, options.pivot_choice, options.seed)
+        return GridOptions(**self.options.grid())
 
     def commit(self, embedder: Embedder, partitions: list[FolderEntry]) -> Manifest:
         """Make it the index."""

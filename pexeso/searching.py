@@ -153,7 +153,7 @@ def find_pairs(
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         places = torch.tensor([hits[position].place for position in here])
         column, value, posting, distance = column_pairs(
-            scan.open(number), query.vectors, places, options.max_distance, stats, exact=options.exact
+            scan.open(number), query.vectors, places, options.max_distance, stats
         )
         lake_texts, lake_values = posting_texts(scan, number, posting)
         rows = zip(column.tolist(), value.tolist(), lake_texts, distance.tolist(), lake_values, strict=True)

@@ -109,7 +109,7 @@ def write_partition(
         "values_without_vector": len(values) - len(order),
         "postings": len(arrays["posting_texts"]),
         "cells": int(arrays["level_sizes"][-1]),
-        "pivots": len(arrays["pivots"]),
+        "coordinates": arrays["mapped"].shape[1],
     }
     with filling(folder) as place:  # Spark may run a task again: the folder is there whole or not at all
         files = [

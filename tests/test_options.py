@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pexeso.engine import maps, partition
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.metrics import METRIC_NAMES
 from pexeso.errors import InputError
 from pexeso.options import (
     LEMMAS,
+    MAPS,
     METRICS,
+    PROJECTED_METRICS,
     BuildOptions,
     SearchOptions,
     max_distance_of_cosine,
@@ -63,6 +66,8 @@ def test_an_unknown_search_option_is_named():
         ({"n_partitions": 0}, "n_partitions must be a whole number of at least 1"),
         ({"n_pivots": 9, "n_levels": 7}, "with 9 pivots n_levels can be at most 6"),
         ({"partition_bytes": 10}, "partition_bytes must be a whole number of at least 1,048,576"),
+        ({"map": "projection", "metric": "manhattan"}, "The map projection is for the metrics euclidean and angular"),
+        ({"n_axes": 0}, "n_axes must be a whole number of at least 1"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
     ],
 )
@@ -74,6 +79,7 @@ def test_build_options_out_of_range_are_refused(options, sentence):
 def test_names_that_two_rooms_keep_are_the_same():
     # The options are checked before the engine is imported, so they hold these names themselves.
     assert METRICS == METRIC_NAMES
+    assert (MAPS, PROJECTED_METRICS) == (maps.MAPS, partition.PROJECTED_METRICS)
     assert tuple(lemma.value for lemma in Lemma) == LEMMAS
 
 

@@ -61,7 +61,7 @@ def info_lines(found: IndexInfo) -> list[str]:
         ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
         ("values", f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}"),
         ("model", f"{found.model}, {found.dimensions} dimensions"),
-        ("metric", f"{found.metric}, {found.n_pivots} pivots, {found.n_levels} levels"),
+        ("metric", f"{found.metric}, {_map(found)}"),
         ("partitions", f"{len(found.partitions):,}"),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
@@ -176,3 +176,9 @@ def doctor(folder: str, form: str | None) -> None:
     if missing:
         raise Failure(f"pexeso needs {', '.join(missing)} and cannot work without.")
     talk("Everything that pexeso needs is there.")
+
+
+def _map(found: IndexInfo) -> str:
+    if found.map == "projection":
+        return f"projected on {found.n_axes} axes"
+    return f"{found.n_pivots} pivots, {found.n_levels} levels"

@@ -16,6 +16,7 @@ from pexeso.options import (
     COUNTS,
     DEFAULT_MAX_DISTANCE,
     DEFAULT_MIN_JOINABILITY,
+    MAPS,
     METRICS,
     BuildOptions,
     max_distance_of_cosine,
@@ -186,8 +187,24 @@ _MODEL_OPTIONS = (
     click.option("--metric", type=click.Choice(METRICS), default=_DEFAULTS.metric, show_default=True, help="Distance."),
 )
 _GRID_OPTIONS = (
-    click.option("--n-pivots", type=int, default=_DEFAULTS.n_pivots, show_default=True, help="Pivots of the grid."),
-    click.option("--n-levels", type=int, default=_DEFAULTS.n_levels, show_default=True, help="Levels of the grid."),
+    click.option(
+        "--map",
+        type=click.Choice(("auto", *MAPS)),
+        default=_DEFAULTS.map,
+        show_default=True,
+        help="What filters rest on: projected axes, or pivots as published; auto takes axes where the metric allows.",
+    ),
+    click.option("--n-axes", type=int, default=_DEFAULTS.n_axes, show_default=True, help="Axes of the projection."),
+    click.option(
+        "--n-pivots", type=int, default=_DEFAULTS.n_pivots, show_default=True, help="Pivots, with --map pivots."
+    ),
+    click.option(
+        "--n-levels",
+        type=int,
+        default=_DEFAULTS.n_levels,
+        show_default=True,
+        help="Levels of the grid, with --map pivots.",
+    ),
 )
 _PARTITION_OPTIONS = (
     click.option("--n-partitions", type=int, help="How many partitions; without it as many as --partition-bytes asks."),

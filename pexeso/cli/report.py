@@ -104,6 +104,8 @@ def _facts(match: Match) -> tuple[Any, ...]:
 def found_nothing(result: SearchResult) -> str:
     """Say what was looked for in vain, and what could be tried."""
     options, rows = result.options, result.query["rows"]
+    if not rows:
+        return "The query column has no rows: there is nothing to look for."
     if options.min_joinability is None:
         return (
             f"No column has any value within distance {options.max_distance:g} of the {count(rows, 'row')}. "

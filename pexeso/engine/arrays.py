@@ -73,6 +73,9 @@ def expand_ranges_in_chunks(
     """Do as `expand_ranges`, at most `chunk` members at a time; a long range is cut."""
     offsets = offsets_of(sizes)
     total = int(offsets[-1])
+    if 0 < total <= chunk:
+        yield expand_ranges(starts, sizes)
+        return
     for begin in range(0, total, chunk):
         position = torch.arange(begin, min(begin + chunk, total), device=sizes.device)
         owner = torch.searchsorted(offsets, position, right=True) - 1

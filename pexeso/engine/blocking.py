@@ -113,6 +113,52 @@ def block(
     return Blocks(*_concatenate(matching, partition.device), *_concatenate(candidates, partition.device))
 
 
+def block_by_boxes(
+    partition: Partition,
+    mapped: torch.Tensor,
+    threshold_reach: float,
+    lemmas: frozenset[Lemma],
+    stats: SearchStats,
+    max_frontier: int = MAX_FRONTIER,
+) -> Blocks:
+    """Find the surviving pairs under the projection: every query value walks down the boxes by itself.
+
+    L4 acts on the coarser levels and L3 on the leaves, both by the distance to the box over all axes together. Without pivots there is nothing that
+    L5, L6 or quick browsing could accept.
+
+    Parameters
+    ----------
+    partition : Partition
+    mapped : float32 (n, P)
+        The mapped query values.
+    threshold_reach : float
+        ``tau + slack``.
+    lemmas, stats, max_frontier
+        As for `block`.
+    """
+    levels = partition.grid.levels
+    candidates: list[Pairs] = []
+    every = torch.arange(len(mapped), device=partition.device)
+    parts = torch.split(every, max(1, max_frontier // max(1, len(levels[0]))))
+    top = torch.arange(len(levels[0]), device=partition.device)
+    todo = [(0, (part.repeat_interleave(len(top)), top.repeat(len(part)))) for part in parts]
+    while todo:
+        depth, (values, cells) = todo.pop()
+        level, last = levels[depth], depth + 1 == len(levels)
+        stats.cell_pairs += len(cells)
+        stats.value_cell_pairs += len(cells) if last else 0
+        if (Lemma.VECTOR_CELL_FILTERING if last else Lemma.CELL_CELL_FILTERING) in lemmas:
+            near = partition.map.near_box(mapped[values], level.lower[cells], level.upper[cells], threshold_reach)
+            values, cells = values[near], cells[near]
+        if last:
+            candidates.append((values, cells))
+            continue
+        for some_values, some_cells in _pieces((values, cells), level.count[cells], max_frontier):
+            owner, child = expand_ranges(level.first[some_cells], level.count[some_cells])
+            todo.append((depth + 1, (some_values[owner], child)))
+    return Blocks(*_concatenate([], partition.device), *_concatenate(candidates, partition.device))
+
+
 Pairs = tuple[torch.Tensor, torch.Tensor]
 
 

@@ -11,11 +11,22 @@ import numpy as np
 import torch
 
 from pexeso.engine.arrays import as_tensor
-from pexeso.engine.grid import Grid, Level, build_grid, check_code_bits, leaf_codes
-from pexeso.engine.maps import MAX_DIMENSIONS, PivotMap, check_pivot_choice, choose_pivots
+from pexeso.engine.grid import Grid, Level, build_blocks, build_grid, check_code_bits, leaf_codes, order_by_splits
+from pexeso.engine.maps import (
+    MAPS,
+    MAX_DIMENSIONS,
+    PivotMap,
+    ProjectionMap,
+    check_pivot_choice,
+    choose_axes,
+    choose_pivots,
+)
 from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr, csr_from_pairs, transpose
 from pexeso.errors import InputError
+
+PROJECTED_METRICS = ("euclidean", "angular")
+MAX_AXES = 127
 
 _LEVEL_ARRAYS = ("codes", "first", "count", "lower", "upper")
 _CSR_ARRAYS = ("value_columns", "leaf_columns", "column_values")
@@ -35,6 +46,13 @@ class GridOptions:
         The paper's m, at least 1.
     pivot_choice : {"pca", "random"}
     seed : int
+    map : {"pivots", "projection"}
+        The contractive map. ``"projection"`` prunes far more, and is for the Euclidean and angular metrics only; `n_pivots`, `n_levels` and
+        `pivot_choice` have no meaning then.
+    n_axes : int
+        Axes of the projection, 1 to 127.
+    block_size : int
+        Vectors of a block under the projection, at least 1.
     """
 
     metric: str = "euclidean"
@@ -42,11 +60,22 @@ class GridOptions:
     n_levels: int = 6
     pivot_choice: str = "pca"
     seed: int = 0
+    map: str = "pivots"
+    n_axes: int = 16
+    block_size: int = 64
 
     def __post_init__(self) -> None:
         Metric(self.metric)
         check_pivot_choice(self.pivot_choice)
-        for name in ("n_pivots", "n_levels"):
+        if self.map not in MAPS:
+            raise InputError(f"The map must be one of {', '.join(MAPS)}. Got {self.map!r} instead.")
+        if self.map == "projection" and self.metric not in PROJECTED_METRICS:
+            raise InputError(
+                f"The map 'projection' is for the metrics {' and '.join(PROJECTED_METRICS)}. Got {self.metric!r}; use the map 'pivots'."
+            )
+        if self.n_axes > MAX_AXES:
+            raise InputError(f"n_axes must be at most {MAX_AXES}. Got {self.n_axes} instead.")
+        for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
         check_code_bits(self.n_pivots, self.n_levels)
@@ -65,8 +94,9 @@ class Partition:
         In cell order.
     mapped : float32 (N, P)
     pivots : float32 (P, d)
+        None (0, d) under the projection.
     origin, extent : float32 (P,)
-        Of the grid.
+        Smallest corner and edge lengths of the mapped vectors.
     grid : Grid
     value_columns : Csr
         Columns of each of the N values.
@@ -74,6 +104,8 @@ class Partition:
         Distinct columns of each of the L leaf cells.
     column_values : Csr
         Values of each of the C columns.
+    axes : float64 (P - 1, d), optional
+        Of the projection.
     """
 
     options: GridOptions
@@ -86,6 +118,7 @@ class Partition:
     value_columns: Csr
     leaf_columns: Csr
     column_values: Csr
+    axes: torch.Tensor | None = None
 
     @property
     def n_values(self) -> int:
@@ -113,9 +146,9 @@ class Partition:
         return Metric(self.options.metric)
 
     @cached_property
-    def map(self) -> PivotMap:
+    def map(self) -> PivotMap | ProjectionMap:
         """The contractive map."""
-        return PivotMap(self.pivots, self.metric)
+        return PivotMap(self.pivots, self.metric) if self.axes is None else ProjectionMap(self.axes)
 
     @classmethod
     def from_arrays(
@@ -136,6 +169,7 @@ class Partition:
             origin=tensors["origin"],
             extent=tensors["extent"],
             grid=Grid(levels),
+            axes=tensors.get("axes"),
             **{name: Csr(tensors[f"{name}_offsets"], tensors[f"{name}_members"]) for name in _CSR_ARRAYS},
         )
 
@@ -171,19 +205,12 @@ def build_partition(
     O(n (d + P m) + n log n + postings log postings); memory about three times the arrays.
     """
     stored = check_vectors(vectors)
-    metric = Metric(options.metric)
     rows = as_tensor(vectors)[stored]
-    pivots = (
-        choose_pivots(rows, options.n_pivots, choice=options.pivot_choice, seed=options.seed) if len(rows) else rows[:1]
-    )
-    if len(pivots) == 0:
-        pivots = torch.zeros((1, vectors.shape[1]))
-    mapped = PivotMap(pivots, metric).map(rows)
+    anchors = _choose_anchors(rows, options)
+    mapped = _map_of(anchors, options).map(rows)
     origin, extent = _corner_and_edges(mapped)
-    codes, by_code = torch.sort(leaf_codes(mapped, origin, extent, options.n_levels), stable=True)
-    mapped = mapped[by_code]
-    grid = build_grid(codes, mapped, options.n_levels)
-    order = stored[by_code]
+    grid, by_cell = _cells(mapped, origin, extent, options)
+    order = stored[by_cell]
     column_csr = _column_values(column_offsets, column_values, order, len(vectors))
     value_csr = transpose(column_csr, len(order))
     csrs = {
@@ -192,9 +219,9 @@ def build_partition(
         "leaf_columns": _leaf_columns(value_csr, grid.leaves),
     }
     arrays = {
-        "vectors": rows[by_code],
-        "mapped": mapped,
-        "pivots": pivots,
+        "vectors": rows[by_cell],
+        "mapped": mapped[by_cell],
+        **anchors,
         "origin": origin,
         "extent": extent,
         "level_sizes": torch.tensor([len(level) for level in grid.levels]),
@@ -224,6 +251,33 @@ def check_vectors(vectors: np.ndarray) -> torch.Tensor:
             "divide each vector by its length, and leave out those with NaN or infinite entries."
         )
     return torch.from_numpy(np.flatnonzero(norms))
+
+
+def _choose_anchors(rows: torch.Tensor, options: GridOptions) -> dict[str, torch.Tensor]:
+    """Choose what the map is made of: pivots or axes."""
+    nothing = torch.zeros((0, rows.shape[1]))
+    if options.map == "projection":
+        return {"pivots": nothing, "axes": choose_axes(rows, options.n_axes, seed=options.seed)}
+    if len(rows) == 0:
+        return {"pivots": torch.zeros((1, rows.shape[1]))}
+    return {"pivots": choose_pivots(rows, options.n_pivots, choice=options.pivot_choice, seed=options.seed)}
+
+
+def _map_of(anchors: Mapping[str, torch.Tensor], options: GridOptions) -> PivotMap | ProjectionMap:
+    if "axes" in anchors:
+        return ProjectionMap(anchors["axes"])
+    return PivotMap(anchors["pivots"], Metric(options.metric))
+
+
+def _cells(
+    mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, options: GridOptions
+) -> tuple[Grid, torch.Tensor]:
+    """Build the cells; give them and the order of the rows in them."""
+    if options.map == "projection":
+        order = order_by_splits(mapped, options.block_size)
+        return build_blocks(mapped[order], options.block_size), order
+    codes, order = torch.sort(leaf_codes(mapped, origin, extent, options.n_levels), stable=True)
+    return build_grid(codes, mapped[order], options.n_levels), order
 
 
 def _corner_and_edges(mapped: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

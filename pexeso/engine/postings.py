@@ -7,6 +7,7 @@ is a run of rows, so the lists fall apart into two flat arrays: the columns of e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -29,7 +30,7 @@ class Csr:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def sizes(self) -> torch.Tensor:
         """Row sizes, int64 (n,)."""
         return self.offsets[1:] - self.offsets[:-1]

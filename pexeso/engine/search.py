@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 
 from pexeso.engine.arrays import expand_ranges
-from pexeso.engine.blocking import block, query_grid
+from pexeso.engine.blocking import Blocks, block, block_by_boxes, query_grid
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.maps import slack
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.partition import Partition, check_vectors
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.verification import PAIRS_AT_ONCE, Query, Threshold, Verifier, match_pairs, pair_distances
+from pexeso.engine.verification import Query, Threshold, Verifier
 
 BLOCK_PAIRS = 1 << 24
 """Most (query value, leaf) pairs that one round of blocking may give; a longer query is cut."""
@@ -137,13 +137,21 @@ def _verify_all(
     for members in torch.split(torch.arange(len(query), device=partition.device), at_once):
         part = query.take(members)
         started = time.perf_counter()
-        blocks = block(partition, query_grid(partition, part.mapped), limit.tau, limit.slack, lemmas, stats)
+        blocks = _block(partition, part, limit, lemmas, stats)
         stats.matching_pairs += len(blocks.matching_leaf)
         stats.candidate_pairs += len(blocks.candidate_leaf)
         blocked = time.perf_counter()
         verifier.add(part, blocks)
         stats.add_seconds("block", blocked - started)
         stats.add_seconds("verify", time.perf_counter() - blocked)
+
+
+def _block(
+    partition: Partition, query: Query, limit: Threshold, lemmas: frozenset[Lemma], stats: SearchStats
+) -> Blocks:
+    if partition.axes is None:
+        return block(partition, query_grid(partition, query.mapped), limit.tau, limit.slack, lemmas, stats)
+    return block_by_boxes(partition, query.mapped, limit.tau + limit.slack, lemmas, stats)
 
 
 def _rising(goal: Goal):
@@ -183,10 +191,8 @@ def column_pairs(
     columns: torch.Tensor,
     max_distance: float,
     stats: SearchStats,
-    *,
-    exact: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give all matching value pairs of some columns.
+    """Give all matching value pairs of some columns, by brute force over the values of these columns.
 
     Parameters
     ----------
@@ -197,8 +203,6 @@ def column_pairs(
         Column numbers in the partition.
     max_distance : float
     stats : SearchStats
-    exact : bool
-        By brute force.
 
     Returns
     -------
@@ -211,11 +215,16 @@ def column_pairs(
     distance : float64 (p,)
         As a fraction of the largest distance. Ordered by column, query, distance, posting.
     """
+    check_vectors(vectors.cpu().numpy())
     columns = columns.to(partition.device)
     csr = partition.column_values
     owner, posting = expand_ranges(csr.offsets[columns], csr.sizes[columns])
     values, place = torch.unique(csr.members[posting].long(), return_inverse=True)
-    query, found, distance = _pairs_among(partition, vectors.to(partition.device), values, max_distance, stats, exact)
+    tau = partition.metric.threshold(max_distance, partition.dimensions)
+    query, found, distance = oracle_pairs(
+        vectors.to(partition.device), partition.vectors[values], tau, partition.metric
+    )
+    stats.distances += len(vectors) * len(values)
     # Each found (query, value) pair belongs to every chosen column that holds the value.
     by_value = torch.argsort(place, stable=True)
     sizes = torch.bincount(place, minlength=len(values))
@@ -226,36 +235,6 @@ def column_pairs(
     fraction = partition.metric.fraction(distance, partition.dimensions)
     order = _lexical_order(column, query, fraction, posting)
     return column[order].cpu(), query[order].cpu(), posting[order].cpu(), fraction[order].cpu()
-
-
-def _pairs_among(
-    partition: Partition,
-    vectors: torch.Tensor,
-    values: torch.Tensor,
-    max_distance: float,
-    stats: SearchStats,
-    exact: bool,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Find the matching pairs between the query vectors and some stored values, numbered by their place in `values`."""
-    tau = partition.metric.threshold(max_distance, partition.dimensions)
-    if exact:
-        return oracle_pairs(vectors, partition.vectors[values], tau, partition.metric)
-    rows = torch.nonzero((vectors != 0).any(1))[:, 0]
-    query = prepare_query(partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors))
-    limit = Threshold(tau, slack(query.mapped, partition.extent + partition.origin))
-    every = torch.arange(len(values), device=values.device)
-    found = []
-    at_once = max(1, PAIRS_AT_ONCE // max(1, len(values)))
-    for members in torch.split(torch.arange(len(query), device=values.device), at_once):
-        left, right = members.repeat_interleave(len(values)), every.repeat(len(members))
-        ours, theirs = match_pairs(partition, query, left, values[right], limit, ALL_LEMMAS, stats)
-        found.append((rows[ours], ours, theirs))
-    if not found:
-        nothing = torch.zeros(0, dtype=torch.int64, device=values.device)
-        return nothing, nothing, nothing.double()
-    original, ours, theirs = (torch.cat(part) for part in zip(*found, strict=True))
-    distance = pair_distances(partition, query, ours, theirs, stats)
-    return original, torch.searchsorted(values, theirs), distance
 
 
 def _lexical_order(*keys: torch.Tensor) -> torch.Tensor:

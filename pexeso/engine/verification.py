@@ -10,7 +10,7 @@ one of *any* ``|Q| - min_count + 1``: after the first round most columns are dea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -22,8 +22,14 @@ from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 
 PAIRS_AT_ONCE = 1 << 20
+ELEMENTS_AT_ONCE = 1 << 17
+"""Vector elements whose distances are computed together: few enough for a core's cache."""
+
 MATRIX_CELLS = 1 << 26
 LATER_ROUNDS = 3
+
+
+Pairs = tuple[torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -183,8 +189,7 @@ class Verifier:
             wanted = wanted & (self.matched < self._needed(self.matched))
         queries, leaves = blocks.candidate_query, blocks.candidate_leaf
         inside = place[queries] >= 0
-        value_wanted = self._values_of(wanted)
-        for chunk_query, values in self._matches(query, queries[inside], leaves[inside], value_wanted):
+        for chunk_query, values in self._matches(query, queries[inside], leaves[inside], wanted):
             owner, posting = expand_ranges(
                 self.partition.value_columns.offsets[values], self.partition.value_columns.sizes[values]
             )
@@ -193,22 +198,31 @@ class Verifier:
         if self._left_out is not None:
             self.matched[self._left_out] = 0
 
-    def _matches(self, query: Query, queries: torch.Tensor, leaves: torch.Tensor, value_wanted: torch.Tensor | None):
-        """Yield (query value, stored value) pairs that match, from candidate leaves."""
+    def _matches(
+        self, query: Query, queries: torch.Tensor, leaves: torch.Tensor, wanted: torch.Tensor
+    ) -> Iterator[Pairs]:
+        """Yield (query value, stored value) pairs that match, from candidate leaves; only values of wanted columns."""
         cells = self.partition.grid.leaves
+        keep = self._value_filter(wanted, int(cells.count[leaves].sum()))
         for owner, values in expand_ranges_in_chunks(cells.first[leaves], cells.count[leaves], PAIRS_AT_ONCE):
-            chunk_query = queries[owner]
-            if value_wanted is not None:
-                wanted = value_wanted[values]
-                chunk_query, values = chunk_query[wanted], values[wanted]
+            kept = keep(values)
+            chunk_query, values = queries[owner[kept]], values[kept]
             yield match_pairs(self.partition, query, chunk_query, values, self.threshold, self.lemmas, self.stats)
 
-    def _values_of(self, columns: torch.Tensor) -> torch.Tensor | None:
-        """Mark the values of the columns marked; None when every column is."""
-        if bool(columns.all()):
-            return None
+    def _value_filter(self, columns: torch.Tensor, n_pairs: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Give a function that tells which values stand in a column marked; `n_pairs` values will be asked about."""
         postings = self.partition.value_columns
-        return any_in_rows(columns[postings.members.long()], postings.offsets)
+        if n_pairs > len(postings.members):
+            every = any_in_rows(columns[postings.members], postings.offsets)
+            return lambda values: every[values]
+
+        def look_up(values: torch.Tensor) -> torch.Tensor:
+            owner, posting = expand_ranges(postings.offsets[values], postings.sizes[values])
+            kept = torch.zeros(len(values), dtype=torch.bool, device=values.device)
+            kept[owner[columns[postings.members[posting]]]] = True
+            return kept
+
+        return look_up
 
     def _mark_leaves(self, hit: torch.Tensor, place: torch.Tensor, queries: torch.Tensor, leaves: torch.Tensor) -> None:
         """Set the cells of `hit` for every column of every leaf paired with a query value of the round."""
@@ -258,16 +272,13 @@ def match_pairs(
     stats.vectors_touched += len(values)
     stats.bytes_read += partition.mapped.shape[1] * 4 * len(values)
     accepted = torch.zeros(len(values), dtype=torch.bool, device=values.device)
-    if len(values) and (Lemma.PIVOT_FILTERING in lemmas or Lemma.PIVOT_MATCHING in lemmas):
-        ours, theirs = query.mapped[queries], partition.mapped[values]
-        if Lemma.PIVOT_FILTERING in lemmas:
-            near = ((ours - theirs).abs() <= threshold.tau + threshold.slack).all(1)
-            stats.pruned_by_pivots += len(near) - int(near.sum())
-            queries, values, ours, theirs = queries[near], values[near], ours[near], theirs[near]
-        accepted = torch.zeros(len(values), dtype=torch.bool, device=values.device)
-        if Lemma.PIVOT_MATCHING in lemmas:
-            accepted = (ours + theirs <= threshold.tau - threshold.slack).any(1)
-            stats.matched_by_pivots += int(accepted.sum())
+    if Lemma.PIVOT_FILTERING in lemmas:
+        near = partition.map.near(query.mapped[queries], partition.mapped[values], threshold.tau + threshold.slack)
+        stats.pruned_by_pivots += len(near) - int(near.sum())
+        queries, values, accepted = queries[near], values[near], accepted[near]
+    if Lemma.PIVOT_MATCHING in lemmas and partition.axes is None:
+        accepted = (query.mapped[queries] + partition.mapped[values] <= threshold.tau - threshold.slack).any(1)
+        stats.matched_by_pivots += int(accepted.sum())
     open_query, open_value = queries[~accepted], values[~accepted]
     close = pair_distances(partition, query, open_query, open_value, stats) <= threshold.tau
     return torch.cat([queries[accepted], open_query[close]]), torch.cat([values[accepted], open_value[close]])
@@ -279,7 +290,7 @@ def pair_distances(
     """Give the defining distances of pairs, float64 (n,), a bounded number of rows at a time."""
     stats.distances += len(values)
     stats.bytes_read += partition.dimensions * 4 * len(values)
-    rows = max(1, PAIRS_AT_ONCE * 8 // partition.dimensions)
+    rows = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
     pieces = [
         partition.metric.distances(
             query.vectors[queries[begin : begin + rows]], partition.vectors[values[begin : begin + rows]]

@@ -159,7 +159,14 @@ def choose_tau(rng: np.random.Generator, kind: str, metric: str, query: np.ndarr
 
 
 @st.composite
-def options(draw) -> GridOptions:
+def options(draw, maps: tuple[str, ...] = ("pivots",)) -> GridOptions:
+    if draw(st.sampled_from(maps)) == "projection":
+        return GridOptions(
+            metric=draw(st.sampled_from(("euclidean", "angular"))),
+            map="projection",
+            n_axes=draw(st.integers(1, 24)),
+            block_size=draw(st.sampled_from((1, 2, 3, 7, 64))),
+        )
     n_pivots = draw(st.integers(1, 8))
     return GridOptions(
         metric=draw(st.sampled_from(METRIC_NAMES)),
@@ -170,9 +177,9 @@ def options(draw) -> GridOptions:
 
 
 @st.composite
-def cases(draw, min_values: int = 0) -> Case:
+def cases(draw, min_values: int = 0, maps: tuple[str, ...] = ("pivots",)) -> Case:
     """Lakes of all kinds, with a query and a threshold; what is not worth shrinking comes from a seed."""
-    chosen = draw(options())
+    chosen = draw(options(maps))
     dims = draw(st.sampled_from((1, 2, 3, 5, 8, 17, 40)))
     n_values, n_columns, n_query = draw(st.integers(min_values, 60)), draw(st.integers(1, 12)), draw(st.integers(1, 9))
     shape, kind = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(TAUS))

@@ -10,7 +10,7 @@ from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.maps import PivotMap, choose_pivots, slack
+from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots, slack
 from pexeso.engine.metrics import Metric
 from pexeso.errors import InputError
 
@@ -136,3 +136,55 @@ def test_pivots_of_a_sample(monkeypatch):
 def test_an_unknown_choice_is_refused():
     with pytest.raises(InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"):
         choose_pivots(torch.eye(3), 2, choice="best")
+
+
+def project(rng: np.random.Generator, n: int, dims: int, n_axes: int) -> tuple[torch.Tensor, ProjectionMap]:
+    """Rows, some nearly equal, some in the span of the axes, and a projection fitted on them."""
+    rows = np.concatenate([sphere(rng, n, dims), near_duplicates(rng, sphere(rng, 1, dims)[0])])
+    vectors = torch.from_numpy(rows)
+    axes = choose_axes(vectors, n_axes)
+    inside = torch.nn.functional.normalize(axes[:3]).float()
+    return torch.cat([vectors, inside]), ProjectionMap(axes)
+
+
+@pytest.mark.parametrize(("dims", "n_axes"), [(1, 1), (2, 5), (17, 16), (100, 16), (300, 127), (1024, 32)])
+def test_projected_vectors_are_never_farther_apart_than_the_vectors(dims, n_axes):
+    vectors, projection = project(np.random.default_rng(dims), 60, dims, n_axes)
+    mapped = projection.map(vectors)
+    assert mapped.shape[1] == min(n_axes, dims) + 1
+    distance = Metric().distances(vectors[:, None], vectors[None])
+    projected = torch.cdist(mapped.double(), mapped.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    assert bool((projected <= distance + slack(mapped)).all())
+    # What is near by the filter is at least what is near in truth, at the distance itself and everywhere else.
+    for row, reach in ((0, float(distance[0, 1])), (3, 0.0), (len(vectors) - 1, 0.5)):
+        near = projection.near(mapped[row], mapped, reach + slack(mapped))
+        assert bool(near[distance[row] <= reach].all())
+
+
+@pytest.mark.parametrize("dims", [2, 17, 300])
+def test_axes_are_orthonormal_and_the_same_again(dims):
+    vectors = torch.from_numpy(sphere(np.random.default_rng(dims), 50, dims))
+    axes = choose_axes(vectors, 16)
+    torch.testing.assert_close(axes @ axes.T, torch.eye(len(axes), dtype=torch.float64), rtol=0, atol=1e-13)
+    assert torch.equal(axes, choose_axes(vectors, 16))
+
+
+def test_all_axes_leave_no_rest_and_keep_every_distance():
+    vectors, projection = project(np.random.default_rng(3), 40, 8, 8)
+    mapped = projection.map(vectors)
+    assert float(mapped[:, -1].max()) < 1e-6
+    torch.testing.assert_close(
+        torch.cdist(mapped.double(), mapped.double()),
+        Metric().distances(vectors[:, None], vectors[None]),
+        rtol=0,
+        atol=1e-5,
+    )
+
+
+def test_a_box_is_as_near_as_the_nearest_point_it_could_hold():
+    projection = ProjectionMap(torch.eye(2, dtype=torch.float64))
+    lower, upper = torch.tensor([1.0, 1.0, 0.0]), torch.tensor([2.0, 3.0, 0.0])
+    corner = torch.tensor([0.4, 0.2, 0.0])  # 0.6 and 0.8 away on two axes: 1 from the corner
+    assert bool(projection.near_box(corner, lower, upper, 1.001))
+    assert not bool(projection.near_box(corner, lower, upper, 0.999))
+    assert bool(projection.near_box(torch.tensor([1.5, 2.0, 0.0]), lower, upper, 0.0))

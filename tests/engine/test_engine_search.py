@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pexeso.engine import search as search_module
 from pexeso.engine import verification
-from pexeso.engine.blocking import block
+from pexeso.engine.blocking import block, block_by_boxes
 from pexeso.engine.lemmas import Lemma
+from pexeso.engine.maps import MAPS
 from pexeso.engine.metrics import Metric
 from pexeso.engine.partition import GridOptions
 from pexeso.engine.search import Goal, column_pairs, count_needed, exact_partition, search_partition
@@ -34,7 +35,7 @@ def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int,
 
 
 @settings(max_examples=90)
-@given(cases(), st.sampled_from(JOINABILITIES))
+@given(cases(maps=MAPS), st.sampled_from(JOINABILITIES))
 def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
     assert count_needed(float(min_joinability), case.total) == needed
@@ -43,7 +44,7 @@ def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_
 
 
 @settings(max_examples=45)
-@given(cases(), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
+@given(cases(maps=MAPS), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
 def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
     for each in (k, len(case.columns), len(case.columns) + 1):
         expected = case.best(each, needed)
@@ -52,7 +53,7 @@ def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
 
 
 @settings(max_examples=40)
-@given(cases(), st.sampled_from(JOINABILITIES))
+@given(cases(maps=MAPS), st.sampled_from(JOINABILITIES))
 def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
     found, expected = search(case, min_count=needed, decide=True), case.joinable(needed)
@@ -62,7 +63,7 @@ def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, m
 
 
 @settings(max_examples=40)
-@given(cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False))
+@given(cases(maps=MAPS), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(case, min_joinability, k, random):
     needed = smallest_count(min_joinability, case.total)
     flags = [random.random() < 0.4 for _ in case.columns]
@@ -73,7 +74,7 @@ def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(case, mi
 
 
 @settings(max_examples=60)
-@given(cases(), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
+@given(cases(maps=MAPS), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
 def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability):
     needed, lemmas = smallest_count(min_joinability, case.total), frozenset(lemmas)
     expected = case.joinable(needed)
@@ -83,27 +84,26 @@ def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability)
 
 
 @settings(max_examples=18)
-@given(cases(), st.sets(st.sampled_from(list(Lemma)), min_size=5), st.integers(2, 30), st.integers(5, 90))
+@given(cases(maps=MAPS), st.sets(st.sampled_from(list(Lemma)), min_size=5), st.integers(2, 30), st.integers(5, 90))
 def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, some):
     needed, lemmas = smallest_count("0.4", case.total), frozenset(lemmas)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_module, "BLOCK_PAIRS", some)
-        patch.setattr(search_module, "PAIRS_AT_ONCE", few)
+        patch.setattr(verification, "ELEMENTS_AT_ONCE", few)
+        patch.setattr(search_module, "block_by_boxes", functools.partial(block_by_boxes, max_frontier=few))
         patch.setattr(search_module, "block", functools.partial(block, max_frontier=few))
         patch.setattr(verification, "PAIRS_AT_ONCE", few)
         patch.setattr(verification, "MATRIX_CELLS", some)
         assert search(case, min_count=needed, lemmas=lemmas) == case.joinable(needed)
         assert search(case, k=2, lemmas=lemmas) == case.best(2, 1)
         assert search(case, min_count=needed, lemmas=lemmas, decide=True).keys() == case.joinable(needed).keys()
-        check_pairs(case, list(range(len(case.columns))), exact=False)
+        check_pairs(case, list(range(len(case.columns))))
 
 
-def check_pairs(case: Case, columns: list[int], *, exact: bool) -> None:
+def check_pairs(case: Case, columns: list[int]) -> None:
     """Compare the pairs of some columns with those that loops find."""
     partition, vectors, _, _ = case.arguments()
-    found = column_pairs(
-        partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats(), exact=exact
-    )
+    found = column_pairs(partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats())
     column, query, posting, distance = (part.tolist() for part in found)
     keys = list(zip(column, query, distance, posting, strict=True))
     assert keys == sorted(keys)
@@ -125,11 +125,10 @@ def check_pairs(case: Case, columns: list[int], *, exact: bool) -> None:
 
 
 @settings(max_examples=60)
-@given(cases(), st.randoms(use_true_random=False))
+@given(cases(maps=MAPS), st.randoms(use_true_random=False))
 def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random):
     columns = [random.randrange(len(case.columns)) for _ in range(random.randrange(6))]
-    check_pairs(case, columns, exact=False)
-    check_pairs(case, columns, exact=True)
+    check_pairs(case, columns)
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
@@ -195,17 +194,17 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
 
 
 @pytest.mark.parametrize("vectors", [np.zeros((0, 4), np.float32), np.zeros((3, 4), np.float32)])
-def test_a_partition_without_vectors_answers_with_nothing(vectors):
+@pytest.mark.parametrize("chosen", MAPS)
+def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen):
     columns = [[], list(range(len(vectors)))]
-    partition, order = build(vectors, columns, GridOptions())
+    partition, order = build(vectors, columns, GridOptions(map=chosen))
     assert (partition.n_values, partition.n_columns, len(order)) == (0, 2, 0)
     query = torch.eye(4)[:2]
     for goal in (Goal(1.0), Goal(1.0, k=1), Goal(1.0, k=5), Goal(1.0, decide=True)):
         assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
         assert as_dict(exact_partition(partition, query, torch.tensor([1, 1]), goal)) == {}
-    for exact_too in (False, True):
-        pairs = column_pairs(partition, query, torch.tensor([0, 1]), 1.0, SearchStats(), exact=exact_too)
-        assert [len(part) for part in pairs] == [0, 0, 0, 0]
+    pairs = column_pairs(partition, query, torch.tensor([0, 1]), 1.0, SearchStats())
+    assert [len(part) for part in pairs] == [0, 0, 0, 0]
 
 
 def test_a_query_of_zero_vectors_matches_nothing():
@@ -213,8 +212,7 @@ def test_a_query_of_zero_vectors_matches_nothing():
     query = torch.zeros(2, 4)
     for goal in (Goal(2.0), Goal(2.0, k=1)):
         assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
-    for exact_too in (False, True):
-        assert len(column_pairs(partition, query, torch.tensor([0]), 2.0, SearchStats(), exact=exact_too)[0]) == 0
+    assert len(column_pairs(partition, query, torch.tensor([0]), 2.0, SearchStats())[0]) == 0
 
 
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 3.0])
