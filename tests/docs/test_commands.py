@@ -32,8 +32,8 @@ LIMIT_SECONDS = 600
 Outcome = tuple[int, str]
 
 
-def run_command(step: Step, folder: Path) -> Outcome:
-    """Run a command in a folder; give its exit code and what a terminal would show."""
+def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
+    """Run a command in a folder; give its exit code and what a terminal would show, with `FOLDER` for this folder and `same` ones."""
     program, *arguments = step.arguments
     if program in ("pexeso", "python"):
         program = str(PEXESO.with_name(program))
@@ -56,8 +56,10 @@ def run_command(step: Step, folder: Path) -> Outcome:
     finally:
         if target:
             target.close()
-    shown = done.stderr if target else done.stdout
-    return done.returncode, shown.decode("utf-8").replace(str(folder), FOLDER)
+    shown = (done.stderr if target else done.stdout).decode("utf-8")
+    for each in (folder, *same):
+        shown = shown.replace(str(each), FOLDER)
+    return done.returncode, shown
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +98,7 @@ class PageRun:
         self.folder, self.lake_index, self.demo = folder, lake_index, demo
         self.names: dict[str, object] = {"__name__": "__main__"}
         self.problems: list[str] = []
+        self.same: tuple[Path, ...] = ()
         (folder / "examples").symlink_to(ROOT / "examples")
 
     def run(self, block: Block) -> None:
@@ -121,11 +124,12 @@ class PageRun:
             pass  # that the target exists is a test of its own
         elif step.command == INDEX_COMMAND:
             index, outcome = self.lake_index()
+            self.same = (index.parent,)  # an index knows the lake it was made from
             if not (self.folder / index.name).exists():
                 shutil.copytree(index, self.folder / index.name)
             self._compare(step, *outcome)
         else:
-            self._compare(step, *run_command(step, self.folder))
+            self._compare(step, *run_command(step, self.folder, self.same))
 
     def _compare(self, step: Step, code: int, text: str) -> None:
         real = text.splitlines()

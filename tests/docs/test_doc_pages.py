@@ -58,6 +58,7 @@ def test_links_anchors_and_targets():
     [
         ("a b", "a b  ", True),
         ("a b", "a  b", False),
+        ("a  b", "a    b", True),
         ("3 columns in 41 ms (open 2.4, embed 3)", "3 columns in 1,002 ms (open 1)", True),
         ("3 columns in 41 ms (open 2.4)", "4 columns in 41 ms (open 2.4)", False),
         ("done in 1.2 s.", "done in 99.0 s.", True),

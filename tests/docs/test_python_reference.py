@@ -1,0 +1,70 @@
+"""`docs/reference/python.md` names everything public, with the signatures that the code has."""
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+from doc_pages import ROOT, headings
+
+import pexeso
+from pexeso import errors, options
+from pexeso.results import Pair
+
+PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+CLASSES = (pexeso.Index, pexeso.SearchResult, pexeso.Match)
+SHOWN_FIELDS = (pexeso.ColumnRules, pexeso.Normaliser, options.BuildOptions, options.SearchOptions, pexeso.Match, Pair)
+
+
+def signature(name: str, function: object) -> str:
+    """Give a call without annotations, texts in double quotes, without `self`."""
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name != "self"
+    ]
+    return f"{name}{inspect.Signature(parameters)}".replace("'", '"')
+
+
+def methods(one: type) -> dict[str, object]:
+    return {name: value for name, value in vars(one).items() if not name.startswith("_") and inspect.isfunction(value)}
+
+
+FUNCTIONS = [
+    signature("pexeso.build_index", pexeso.build_index),
+    signature("pexeso.open_index", pexeso.open_index),
+    *(signature(f"{one.__name__}.{name}", method) for one in CLASSES for name, method in methods(one).items()),
+]
+
+
+@pytest.mark.parametrize("call", FUNCTIONS)
+def test_every_call_has_an_entry_with_its_signature(call):
+    assert f"`{call}`" in headings(PAGE)
+
+
+def test_no_entry_is_of_something_that_is_not_there():
+    entries = [heading.strip("`") for heading in headings(PAGE) if "(" in heading]
+    assert sorted(entries) == sorted(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", sorted(set(pexeso.__all__)))
+def test_every_public_name_is_there(name):
+    assert re.search(rf"`(pexeso\.)?{re.escape(name)}[`(]", PAGE)
+
+
+@pytest.mark.parametrize("one", SHOWN_FIELDS, ids=lambda one: one.__name__)
+def test_every_field_is_there_with_its_default(one):
+    for field in dataclasses.fields(one):
+        if field.name.startswith("_"):
+            continue
+        assert f"| `{field.name}` |" in PAGE, field.name
+        if isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
+            row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{field.name}` |"))
+            assert f"{field.default:,}" if isinstance(field.default, int) else str(field.default) in row, field.name
+
+
+def test_the_page_draws_the_tree_of_errors():
+    drawn = inspect.cleandoc(errors.__doc__)
+    tree = [line.strip() for line in drawn.splitlines() if re.search(r"\w+Error\b", line) and "─" in line]
+    assert tree
+    assert all(re.search(r"(\w+Error)", line).group(1) in PAGE for line in tree)
