@@ -227,3 +227,11 @@ def test_an_explanation_as_csv(run, small_index, places):
 )
 def test_a_lake_column_that_cannot_be_explained(fail, small_index, places, spec, words):
     assert words in fail(2, "explain", small_index, f"{places}:place", spec)
+
+
+def test_a_table_without_rows(run, small_index, tmp_path):
+    path = tmp_path / "header.csv"
+    path.write_text("place,visits\n")
+    result = run("search", small_index, f"{path}:place")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.splitlines()[0] == "The query column has no rows: there is nothing to look for."
