@@ -40,3 +40,7 @@ def test_every_page_can_be_reached():
         pending += found
     missing = [relative(page) for page in PAGES if page.is_relative_to(start.parent) and page not in seen]
     assert missing == []
+
+
+def test_the_first_page_leads_to_the_docs():
+    assert ROOT / "docs" / "README.md" in {file for _, file, _ in targets(ROOT / "README.md")}
