@@ -22,6 +22,29 @@ def needs_corpus(model: str) -> bool:
     return model == "fasttext"
 
 
+def check_model(model: str) -> None:
+    """Refuse a model string that cannot become an embedder, without reading a model: before long work, not after it.
+
+    Raises
+    ------
+    pexeso.errors.InputError
+        If the string is none of the forms in `MODEL_FORMS`.
+    pexeso.errors.EmbedderError
+        If the file that it names is not there.
+
+    Examples
+    --------
+    >>> check_model("hashing")
+    """
+    if model in ("hashing", "fasttext") or (model.startswith(_SENTENCE) and len(model) > len(_SENTENCE)):
+        return
+    if model.endswith((".bin", *_TEXT_SUFFIXES)):
+        if not Path(model).is_file():
+            raise EmbedderError(f"There is no model file {model}.")
+    elif not (Path(model) / stored.DESCRIPTION).is_file():
+        raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")
+
+
 def create_embedder(
     model: str, *, corpus: str | Path | None = None, dimensions: int | None = None, seed: int = 0
 ) -> Embedder:

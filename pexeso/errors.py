@@ -13,7 +13,7 @@
     ├── SparkError                     Spark or the Java it needs cannot be started
     ├── OutputError                    a result cannot be written: something is there already, no space, no permission
     ├── DeviceError                    the device asked for is not there, or its memory does not suffice
-    └── StoredIndexError                 a folder is not an index that this version can search
+    └── StoredIndexError               a folder is not an index that this version can search
         ├── IndexNotFoundError         there is no index
         ├── IndexVersionError          written by another format version
         └── IndexCorruptError          a file of the index is missing, cut short or changed

@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 
 from embed.corpus import MAX_TOKENS, CorpusOptions, write_corpus
 from embed.protocol import Embedder
-from embed.registry import create_embedder
+from embed.registry import check_model, create_embedder
 from embed.spark import embed_values
 from partition.spark import plan_partitions
 from pexeso import __version__, tasks
@@ -38,6 +38,13 @@ if TYPE_CHECKING:
 
 STAGES = ("list", "read", "catalog", "train", "embed", "partition", "index", "commit")
 """The steps of a build in order, as given to `progress`."""
+
+SMALL_LAKE_BYTES = 256 << 20
+SMALL_LAKE_SETTINGS = {
+    # Java's best compiler and its parallel collector cost more than they save in a build of a minute.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Spark settings for lakes of up to `SMALL_LAKE_BYTES`; the caller's own go before them."""
 
 READ_BYTES_PER_TASK = 32 << 20
 MADE_FROM_CORPUS = ("fasttext", "hashing")
@@ -86,14 +93,15 @@ def build(
     """
     tell = progress or (lambda stage: None)
     tell("list")
+    check_model(options.model)
     files, skipped = find_tables(lake)
     if not files:
         raise LakeError(
-            f"There is no table in '{lake}': none of the {len(skipped)} files there is CSV, TSV, Parquet or JSON lines."
+            f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON lines ({len(skipped)} other files)."
         )
     with (
         IndexWriter(path, overwrite=overwrite) as writer,
-        spark_session(master, conf=conf) as spark,
+        spark_session(master, conf=_settings(files, conf or {})) as spark,
         _worker_errors_made_plain(path),
     ):
         run = _Build(spark, writer, options, Path(lake).absolute())
@@ -298,6 +306,11 @@ def _spark_schema(schema: pa.Schema):
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema)
+
+
+def _settings(files: list[TableFile], conf: Mapping[str, Any]) -> dict[str, Any]:
+    small = sum(file.n_bytes for file in files) <= SMALL_LAKE_BYTES
+    return {**(SMALL_LAKE_SETTINGS if small else {}), **conf}
 
 
 @contextmanager

@@ -23,6 +23,8 @@ def spark():
 
     conf = {
         "spark.driver.memory": "1g",
+        # As for any small lake (pexeso.pipeline): half the processor time of a short session is Java's compiler.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": 2,
         # Functions defined in test modules are sent to workers by name, so workers must find those modules.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),

@@ -65,7 +65,7 @@ def test_every_text_column_becomes_a_query(people):
 
 
 def test_a_missing_file_is_one_sentence(tmp_path):
-    with pytest.raises(TableReadError, match="nowhere.csv"):
+    with pytest.raises(TableReadError, match=r"nowhere\.csv"):
         read_query(f"{tmp_path}/nowhere.csv:name")
 
 

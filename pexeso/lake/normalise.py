@@ -185,7 +185,8 @@ class Normaliser:
 
 
 def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:
-    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not isinstance(values, pa.Array):
+        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values, pa.string())
     return values if values.type == pa.string() else values.cast(pa.string())
 
 
