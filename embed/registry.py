@@ -40,7 +40,8 @@ def check_model(model: str) -> None:
         return
     if model.endswith((".bin", *_TEXT_SUFFIXES)):
         if not Path(model).is_file():
-            raise EmbedderError(f"There is no model file {model}.")
+            kind = "fastText model" if model.endswith(".bin") else "file of word vectors"
+            raise EmbedderError(f"There is no {kind} at {model}.")
     elif not (Path(model) / stored.DESCRIPTION).is_file():
         raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")
 

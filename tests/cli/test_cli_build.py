@@ -24,9 +24,7 @@ def builds(monkeypatch, small_index):
 
 
 def test_every_option_reaches_the_build(run, builds):
-    given = (
-        "--model hashing --dimensions 8 --metric angular --n-pivots 3 --n-levels 4 --n-partitions 2 --clustering random"
-    )
+    given = "--model hashing --dimensions 8 --metric angular --map pivots --n-axes 9 --n-pivots 3 --n-levels 4 --n-partitions 2 --clustering random"
     given += " --kinds text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
     given += " --max-missing-fraction 0.75 --max-table-bytes 5MB --seed 7 --overwrite --master local[1]"
     given += " --conf spark.driver.memory=3g --conf a=b=c"
@@ -52,6 +50,8 @@ def test_every_option_reaches_the_build(run, builds):
         "pivot_choice": "pca",
         "n_partitions": 2,
         "partition_bytes": 1 << 30,
+        "map": "pivots",
+        "n_axes": 9,
         "clustering": "random",
         "max_table_bytes": 5_000_000,
         "seed": 7,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from embed import Embedder, create_embedder, hashing, load_embedder, needs_corpus
-from pexeso.errors import InputError
+from embed.registry import check_model
+from pexeso.errors import EmbedderError, InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,3 +85,22 @@ def test_hashing_survives_saving(tmp_path: Path) -> None:
     embedder.save(tmp_path / "new" / "model")
     opened = load_embedder(tmp_path / "new" / "model", verify=True)
     assert opened.embed(["a b", "ça"]).tobytes() == embedder.embed(["a b", "ça"]).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "sentence"),
+    [
+        ("nowhere.bin", EmbedderError, r"^There is no fastText model at nowhere\.bin\.$"),
+        ("nowhere.vec.gz", EmbedderError, r"^There is no file of word vectors at nowhere\.vec\.gz\.$"),
+        ("fast-text", InputError, "got 'fast-text'"),
+        ("sentence:", InputError, "got 'sentence:'"),
+    ],
+)
+def test_a_model_string_is_checked_before_work(model, error, sentence):
+    with pytest.raises(error, match=sentence):
+        check_model(model)
+
+
+@pytest.mark.parametrize("model", ["fasttext", "hashing", "sentence:all-minilm"])
+def test_a_model_string_that_may_do_passes(model):
+    check_model(model)
