@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.lake import catalog, records
+from pexeso.lake import records
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise import Normaliser
@@ -129,41 +129,6 @@ def test_the_fingerprint_tells_whether_a_file_changed(write, tmp_path):
     assert a == b != c
 
 
-def test_the_catalog_is_ordered_and_numbered_by_the_lake_alone(write, tmp_path):
-    write("lake/b.csv", CITIES)
-    write("lake/a.csv", CITIES.replace("city,country", "z,z"))
-    write("lake/é.csv", b"\x00")
-    found = records_of(tmp_path / "lake")
-    shuffled = found.take(list(reversed(range(len(found)))))
-    for rows in (found, shuffled):
-        tables, columns = catalog.tables_of(rows), catalog.columns_of(rows)
-        assert tables["table"].to_pylist() == ["a.csv", "b.csv", "é.csv"]
-        assert rows_of(columns, "table", "name", "position", "column_id") == [
-            ("a.csv", "fixed", 3, None),
-            ("a.csv", "n", 2, None),
-            ("a.csv", "z", 0, 0),
-            ("a.csv", "z", 1, 1),
-            ("b.csv", "city", 0, 2),
-            ("b.csv", "country", 1, 3),
-            ("b.csv", "fixed", 3, None),
-            ("b.csv", "n", 2, None),
-        ]
-    catalog.write_catalog(tmp_path, tables, columns)
-    assert catalog.read_catalog(tmp_path) == (tables, columns)
-
-
-def test_a_catalog_of_no_tables_can_be_written(tmp_path):
-    nothing = records.SCHEMA.empty_table()
-    catalog.write_catalog(tmp_path, catalog.tables_of(nothing), catalog.columns_of(nothing))
-    assert [len(rows) for rows in catalog.read_catalog(tmp_path)] == [0, 0]
-
-
-def test_a_catalog_of_other_fields_is_refused(tmp_path):
-    nothing = catalog.tables_of(records.SCHEMA.empty_table())
-    with pytest.raises(InputError, match=r"^columns\.parquet must have the fields table, position, "):
-        catalog.write_catalog(tmp_path, nothing, nothing)
-
-
 def test_rows_are_read_whole_or_by_column(write, tmp_path):
     write("lake/in/a.csv", "x,x,y\n Rome,,1\n")
     lake = tmp_path / "lake"
@@ -197,10 +162,10 @@ def test_real_lakes_are_read_whole(lake_folder, name):
     files = find_tables(lake_folder(name))[0][:100]
     batches = [b for file in files for b in records.table_records(file, ColumnRules(), Normaliser())]
     found = pa.Table.from_batches(batches, records.SCHEMA)
-    tables, columns = catalog.tables_of(found), catalog.columns_of(found)
+    tables, columns = of_kind(found, "table"), of_kind(found, "column")
     assert len(tables) == len(files)
     assert tables["reason"].null_count == len(files)
     values = of_kind(found, "value")
-    kept = columns.filter(pc.is_valid(columns["column_id"]))
+    kept = columns.filter(pc.is_null(columns["reason"]))
     assert len(values) == pc.sum(kept["n_distinct"]).as_py()
     assert pc.min(pc.utf8_length(values["value"])).as_py() > 0
