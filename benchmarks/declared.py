@@ -67,6 +67,10 @@ class Algorithm(ABC):
     def query(self, query: BenchmarkQuery) -> Answer:
         """Answer one query column."""
 
+    def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
+        """Answer many query columns of one threshold, as well as the algorithm can; here one after the other."""
+        return [self.query(query) for query in queries]
+
 
 @dataclass(frozen=True)
 class Candidate:
