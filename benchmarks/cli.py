@@ -2,117 +2,237 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import logging
 import os
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from benchmarks.declared import known_algorithms
-from pexeso.errors import PexesoError
+from pexeso.errors import InputError, PexesoError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.harness import Settings
+    from benchmarks.source import Source
 
 WRONG_ANSWERS, WRONG_INPUT = 1, 2
+DEFAULT_QUERIES = 100
+
+# Commands that other modules bring: name -> (module, attribute). They are imported when they are asked for.
+ELSEWHERE = {"profile": ("benchmarks.datasets.profile_command", "profile_command")}
+
+Result = dict[str, Any]
+_log = logging.getLogger("benchmarks")
 
 
-@click.group()
+class _Group(click.Group):
+    """A group that also has the commands of `ELSEWHERE` whose modules are there."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        there = [name for name, (module, _) in ELSEWHERE.items() if importlib.util.find_spec(module) is not None]
+        return sorted({*super().list_commands(ctx), *there})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in ELSEWHERE and cmd_name in self.list_commands(ctx):
+            module, attribute = ELSEWHERE[cmd_name]
+            return getattr(importlib.import_module(module), attribute)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Group)
 def main() -> None:
     """Measure pexeso against what could be used instead; every answer is checked."""
 
 
+_OPTIONS = (
+    click.option("--data", default="web", show_default=True, help="Data set: web, demo, random, swdc, open or lwdc."),
+    click.option("--scale", default=1.0, show_default=True, help="Of a synthetic data set, in (0, 1]."),
+    click.option(
+        "--queries", type=int, help=f"Query columns, drawn from the lake's own.  [default: {DEFAULT_QUERIES}]"
+    ),
+    click.option("--batch", type=int, help="So many query columns in one call, instead of --queries one at a time."),
+    click.option("--max-distance", default=0.06, show_default=True, help="Of two values that match, in [0, 1]."),
+    click.option("--min-joinability", default=0.6, show_default=True, help="Of a column that is found, in (0, 1]."),
+    click.option("--repeats", default=3, show_default=True, help="Timed repeats of each question."),
+    click.option("--seed", default=0, show_default=True, help="Of all draws."),
+    click.option("--model", default="fasttext", show_default=True, help="fasttext (trained on the lake) or hashing."),
+    click.option("--dimensions", type=int, help="Of the vectors.  [default: the data set's own]"),
+    click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:N."),
+    click.option("--threads", type=int, help="For torch, OpenMP and BLAS.  [default: all cores]"),
+    click.option(
+        "--force", is_flag=True, help="Measure again where a result of this machine and code is there already."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
+)
+
+
+def _measuring(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of everything that measures."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
 @main.command()
-@click.option("--data", default="web", show_default=True, help="Data set: web, demo or random.")
 @click.option(
     "--algorithms",
     default="pexeso,faiss_flat,brute_gemm",
     show_default=True,
     help=f"Comma-separated NAME or NAME:GRID, of {', '.join(known_algorithms())}.",
 )
-@click.option("--queries", default=100, show_default=True, help="Query columns, drawn from the lake's own.")
-@click.option("--max-distance", default=0.06, show_default=True, help="Of two values that match, in [0, 1].")
-@click.option("--min-joinability", default=0.6, show_default=True, help="Of a column that is found, in (0, 1].")
-@click.option("--repeats", default=3, show_default=True, help="Timed repeats of each query.")
-@click.option("--seed", default=0, show_default=True, help="Of all draws.")
-@click.option("--model", default="fasttext", show_default=True, help="fasttext (trained on the lake) or hashing.")
-@click.option("--dimensions", default=100, show_default=True, help="Of the vectors.")
-@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
-@click.option("--threads", default=None, type=int, help="For torch, OpenMP and BLAS.  [default: all cores]")
-@click.option("--force", is_flag=True, help="Measure again where a result is there already.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def run(
-    data: str,
-    algorithms: str,
-    queries: int,
-    max_distance: float,
-    min_joinability: float,
-    repeats: int,
-    seed: int,
-    model: str,
-    dimensions: int,
-    device: str,
-    threads: int | None,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Run algorithms on a data set, or show the result of the same run if there is one.
+@_measuring
+def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
+    """Run algorithms on a data set, or show the result if this machine has measured the same with the same code.
 
     Exit status: 0, 1 when answers differ, 2 when the run cannot be made.
     """
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
-    logging.getLogger("benchmarks").setLevel(logging.INFO)
-    try:
-        result = _result(
-            data,
-            [name.strip() for name in algorithms.split(",")],
-            {
-                "queries": queries,
-                "max_distance": max_distance,
-                "min_joinability": min_joinability,
-                "repeats": repeats,
-                "seed": seed,
-                "device": device,
-                "threads": threads or _cores(),
-            },
-            model,
-            dimensions,
-            force,
-        )
-    except PexesoError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(WRONG_INPUT)
-    if as_json:
-        click.echo(json.dumps(result))
-    else:
+
+    def make() -> Result:
+        from benchmarks import report
+
+        source, settings, names = _source(asked), _settings(asked), _names(algorithms)
+        path = report.result_path(report.RESULTS, source.data, source.variant, names, settings)
+        return _found(path, settings, force) or _measured_run(path, source, names, settings)
+
+    result = _told(make)
+    if not as_json:
         from benchmarks.report import table
 
         click.echo(table(result))
-    if not result["agree"]:
-        click.echo(f"Answers differ: {result['differences'][0]}", err=True)
-        sys.exit(WRONG_ANSWERS)
+    _end(result, as_json)
 
 
-def _result(
-    data: str, algorithms: list[str], options: dict[str, object], model: str, dimensions: int, force: bool
-) -> dict[str, object]:
-    import torch
+@main.command()
+@click.argument("name")
+@click.option("--algorithms", help="Instead of those that the sweep declares.")
+@_measuring
+def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked: Any) -> None:
+    """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file and a plot.
 
-    from benchmarks.datasets import data_set
+    Sweeps: ablation, pivots, axes, tau, joinability, columns, scale, dimensions. Exit status as for run.
+    """
+    plots = []
+
+    def make() -> Result:
+        from benchmarks import report
+        from benchmarks.plots import plot_sweep
+        from benchmarks.sweeps import known_sweeps
+
+        sweeps = known_sweeps()
+        if name not in sweeps:
+            raise InputError(f"Sweeps are {', '.join(sweeps)}. Got {name!r} instead.")
+        source, settings = _source(asked), _settings(asked)
+        names = None if algorithms is None else _names(algorithms)
+        path = report.sweep_path(report.RESULTS, source.data, source.variant, name, names, settings)
+        result = _found(path, settings, force)
+        if result is None or result["declared"] != sweeps[name].describe(names):
+            result = _measured_sweep(path, sweeps[name], source, names, settings)
+        plots.append(path.with_suffix(".png"))
+        plot_sweep(result, plots[0])
+        return result
+
+    result = _told(make)
+    if not as_json:
+        from benchmarks.report import sweep_table
+
+        click.echo(f"{sweep_table(result)}\nPlot: {os.path.relpath(plots[0])}")
+    _end(result, as_json)
+
+
+def _source(asked: Result) -> Source:
+    from benchmarks.source import Source
+
+    return Source(asked["data"], asked["model"], asked["dimensions"], asked["seed"], asked["scale"])
+
+
+def _settings(asked: Result) -> Settings:
+    from benchmarks.harness import Settings
+
+    if asked["batch"] is not None and asked["queries"] is not None:
+        raise InputError(
+            "--batch says how many query columns are asked, all in one call; --queries cannot be given as well."
+        )
+    batched = asked["batch"] is not None
+    queries = asked["batch"] if batched else asked["queries"]
+    return Settings(
+        queries=DEFAULT_QUERIES if queries is None else queries,
+        max_distance=asked["max_distance"],
+        min_joinability=asked["min_joinability"],
+        repeats=asked["repeats"],
+        seed=asked["seed"],
+        device=asked["device"],
+        threads=_cores() if asked["threads"] is None else asked["threads"],
+        batched=batched,
+    )
+
+
+def _names(algorithms: str) -> list[str]:
+    return [name.strip() for name in algorithms.split(",")]
+
+
+def _found(path: Path, settings: Settings, force: bool) -> Result | None:
+    """Give the finished result of the same run, where it was measured on this machine by this code."""
+    from benchmarks.machine import describe_machine, find_device
+    from benchmarks.origin import LOADED_CODE, why_not_again
+    from benchmarks.report import read_result
+
+    device = find_device(settings.device)
+    result = None if force else read_result(path)
+    if result is None:
+        return None
+    reason = why_not_again(result, describe_machine(device), LOADED_CODE)
+    if reason is not None:
+        _log.info("there is a result of this run, but %s: measuring again", reason)
+        return None
+    _log.info("this run is finished; --force measures again")
+    return result
+
+
+def _measured_run(path: Path, source: Source, names: list[str], settings: Settings) -> Result:
     from benchmarks.declared import load_candidates
-    from benchmarks.harness import Settings, run_benchmark
-    from benchmarks.report import RESULTS, read_result, result_path, write_result
+    from benchmarks.harness import run_benchmark
+    from benchmarks.machine import find_device
+    from benchmarks.report import write_result
 
-    settings = Settings(**options)
-    source = data_set(data, model=model, dimensions=dimensions, seed=settings.seed)
-    variant = f"{model}-{dimensions}d" if data != "random" else f"{dimensions}d"
-    path = result_path(RESULTS, data, variant, algorithms, settings)
-    found = None if force else read_result(path)
-    if found is not None:
-        logging.getLogger(__name__).info("this run is finished; --force measures again")
-        return found
-    candidates = load_candidates(algorithms, torch.device(settings.device))
+    candidates = load_candidates(names, find_device(settings.device))
     result = run_benchmark(source.load(), candidates, settings)
     write_result(path, result)
     return result
+
+
+def _measured_sweep(path: Path, declared: Any, source: Source, names: list[str] | None, settings: Settings) -> Result:
+    from benchmarks.report import write_result
+    from benchmarks.sweeps import run_sweep
+
+    result = run_sweep(declared, source, settings, names)
+    write_result(path, result)
+    return result
+
+
+def _told(make: Callable[[], Result]) -> Result:
+    """Make a result, with the log on stderr; an error of ours is one line and ends the command."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    _log.setLevel(logging.INFO)
+    try:
+        return make()
+    except PexesoError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(WRONG_INPUT)
+
+
+def _end(result: Result, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(result))
+    if not result["agree"]:
+        click.echo(f"Answers differ: {result['differences'][0]}", err=True)
+        sys.exit(WRONG_ANSWERS)
 
 
 def _cores() -> int:

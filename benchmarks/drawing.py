@@ -54,14 +54,15 @@ def draw_queries(
     sizes = np.diff(lake.column_offsets)
     generator = np.random.default_rng(seed)
     classes = np.array([size_class(size) for size in range(int(sizes.max(initial=0)) + 1)])[sizes]
-    waiting = [generator.permutation(np.flatnonzero(classes == number)).tolist() for number in range(len(SIZE_CLASSES))]
-    n_fit = sum(map(len, waiting))
+    orders = [generator.permutation(np.flatnonzero(classes == number)) for number in range(len(SIZE_CLASSES))]
+    n_fit = sum(map(len, orders))
     if not 1 <= n_queries <= n_fit:
         least, most = SIZE_CLASSES[0][0], SIZE_CLASSES[-1][1]
         raise InputError(
             f"The number of queries must lie between 1 and {n_fit:,}, the columns of {lake.name} with {least} to {most:,} values. "
             f"Got {n_queries} instead."
         )
+    waiting = [order[-n_queries:].tolist() for order in orders]  # no class gives more
     chosen: list[int] = []
     while len(chosen) < n_queries:
         chosen += [columns.pop() for columns in waiting if columns]

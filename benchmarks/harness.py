@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -14,14 +15,17 @@ from benchmarks.checking import Difference, compare, difference, normal_form, or
 from benchmarks.declared import Algorithm, Candidate
 from benchmarks.drawing import SIZE_CLASSES, draw_queries, size_class
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
-from benchmarks.machine import describe_machine, pin_threads
+from benchmarks.machine import describe_machine, find_device, pin_threads
 from benchmarks.memory import Peak, peak_memory
 from benchmarks.metrics import Run, evaluate, query_seconds, ratios
-from benchmarks.timing import Measured, measure_in_turn
+from benchmarks.origin import LOADED_CODE
+from benchmarks.timing import Measured, ask_batch, measure_in_turn
 from pexeso.errors import InputError
 
 BASE = "pexeso"
 _log = logging.getLogger(__name__)
+
+Columns = dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Settings:
     device : str
     threads : int
         At least 1.
+    batched : bool
+        Whether all query columns are asked in one call; else each by itself.
     """
 
     queries: int = 100
@@ -52,6 +58,7 @@ class Settings:
     seed: int = 0
     device: str = "cpu"
     threads: int = 1
+    batched: bool = False
 
     def __post_init__(self) -> None:
         for name in ("queries", "repeats", "threads"):
@@ -64,19 +71,25 @@ class Settings:
 
 
 @dataclass
-class _Entrant:
-    """An algorithm in the run, and what was learnt before the clock."""
+class Built:
+    """An algorithm with its index, and what building it took."""
 
     candidate: Candidate
     algorithm: Algorithm
-    build_seconds: float
-    build_peak: Peak
-    query_peak: Peak
-    answers: list[dict[int, int]]
+    seconds: float
+    peak: Peak
 
 
-def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings) -> dict[str, object]:
-    """Run the candidates on one lake.
+@dataclass
+class _Answered:
+    """What an algorithm answered before the clock."""
+
+    answers: list[Columns]
+    peak: Peak
+
+
+def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings) -> dict[str, Any]:
+    """Run the candidates on one lake: `build_all`, then `measure`.
 
     Parameters
     ----------
@@ -90,31 +103,63 @@ def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings
     dict
         Plain JSON: ``data``, ``queries``, ``agree``, ``algorithms``, ``ratios_to_pexeso``, and what is needed to read them.
     """
-    device = torch.device(settings.device)
+    queries = draw_for(lake, settings)  # what cannot be drawn is told before anything is built
+    return measure(lake, build_all(lake, candidates, settings), settings, queries)
+
+
+def build_all(lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings) -> list[Built]:
+    """Build every candidate's index; all of them stay in memory together, since they are measured in turn."""
+    device = find_device(settings.device)
     pin_threads(settings.threads)
-    queries = draw_queries(
-        lake,
-        settings.queries,
-        max_distance=settings.max_distance,
-        min_joinability=settings.min_joinability,
-        seed=settings.seed,
-    )
-    _ = lake.value_columns, lake.fingerprint  # made once, outside of every measurement
-    entrants = {each.name: _enter(lake, each, queries, device) for each in candidates}
-    exact = [name for name, entrant in entrants.items() if entrant.candidate.exact]
+    _ = lake.value_columns  # made once, outside of every measurement
+    return [_build(lake, each, device) for each in candidates]
+
+
+def measure(
+    lake: BenchmarkLake, built: Sequence[Built], settings: Settings, queries: Sequence[BenchmarkQuery] | None = None
+) -> dict[str, Any]:
+    """Check the answers of what was built, then time it.
+
+    Parameters
+    ----------
+    lake : BenchmarkLake
+    built : sequence of Built
+    settings : Settings
+    queries : sequence of BenchmarkQuery or None
+        What is asked; None draws ``settings.queries`` columns of this lake.
+
+    Returns
+    -------
+    dict
+        See `run_benchmark`.
+    """
+    pin_threads(settings.threads)
+    if queries is None:
+        queries = draw_for(lake, settings)
+    algorithms = {each.candidate.name: each.algorithm for each in built}
+    answered = {each.candidate.name: _answer(each, queries, settings.batched) for each in built}
+    exact = [each.candidate.name for each in built if each.candidate.exact]
     _log.info("checking against float64")
-    truths = {
-        number: oracle_answer(lake, queries[number]) for number in oracle_sample(lake, queries, seed=settings.seed)
-    }
-    answers = {name: entrant.answers for name, entrant in entrants.items()}
+    sample = oracle_sample(lake, queries, seed=settings.seed)
+    truths = {number: oracle_answer(lake, queries[number]) for number in sample}
+    answers = {name: each.answers for name, each in answered.items()}
     differences = compare(answers, exact, truths, queries)
     _log.info("measuring")
-    check = partial(_check_repeat, entrants, queries, differences)
-    measured = measure_in_turn(
-        {name: entrant.algorithm for name, entrant in entrants.items()}, queries, settings.repeats, check
-    )
-    right = [truths.get(number, answers[(exact or list(answers))[0]][number]) for number in range(len(queries))]
-    metrics = {name: evaluate(_as_run(entrants[name], measured[name], right)) for name in entrants}
+    if settings.batched:
+        check = partial(_check_batch, answers, queries, differences)
+        measured = measure_in_turn(algorithms, [queries], settings.repeats, check, ask_batch)
+    else:
+        check = partial(_check_repeat, answers, queries, differences)
+        measured = measure_in_turn(algorithms, queries, settings.repeats, check)
+    right = [truths.get(number, answers[exact[0]][number] if exact else None) for number in range(len(queries))]
+    metrics = {
+        each.candidate.name: {
+            **evaluate(_as_run(lake, each, answered[each.candidate.name], measured[each.candidate.name], right)),
+            "exact": each.candidate.exact,
+            "arguments": {**each.candidate.build_arguments, **each.candidate.query_arguments},
+        }
+        for each in built
+    }
     return {
         "data": lake.name,
         "queries": len(queries),
@@ -122,38 +167,62 @@ def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings
         "algorithms": metrics,
         "ratios_to_pexeso": _ratios(metrics, "median_seconds"),
         "processor_ratios_to_pexeso": _ratios(metrics, "median_processor_seconds"),
-        "by_size": _by_size(queries, measured),
+        "batch": len(queries) if settings.batched else None,
+        "by_size": [] if settings.batched else _by_size(queries, measured),
         "checked": {"against_each_other": len(queries) if len(exact) > 1 else 0, "against_float64": len(truths)},
         "differences": [str(each) for each in differences],
         "lake": lake.describe(),
         "query_values": sum(map(len, queries)),
-        "columns_found": sum(map(len, right)),
+        "columns_found": sum(len(each) for each in right if each is not None),
         "settings": asdict(settings),
-        "machine": describe_machine(device),
+        "machine": describe_machine(find_device(settings.device)),
+        "code": LOADED_CODE,
     }
 
 
-def _enter(
-    lake: BenchmarkLake, candidate: Candidate, queries: Sequence[BenchmarkQuery], device: torch.device
-) -> _Entrant:
-    """Build an algorithm and let it answer every query once: the answers that are checked, and the warm-up."""
+def draw_for(lake: BenchmarkLake, settings: Settings) -> list[BenchmarkQuery]:
+    """Draw the query columns that the settings ask for."""
+    return draw_queries(
+        lake,
+        settings.queries,
+        max_distance=settings.max_distance,
+        min_joinability=settings.min_joinability,
+        seed=settings.seed,
+    )
+
+
+def _build(lake: BenchmarkLake, candidate: Candidate, device: torch.device) -> Built:
     _log.info("building %s", candidate.name)
     algorithm = candidate.adapter(device)
     # Libraries that the adapter's module has just loaded came with their own number of threads.
     pin_threads(torch.get_num_threads())
-    with peak_memory(device) as build_peak:
+    with peak_memory(device) as peak:
         started = time.perf_counter()
         algorithm.build(lake, candidate.build_arguments)
-        build_seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started
     algorithm.set_query_arguments(candidate.query_arguments)
-    _log.info("answering with %s", candidate.name)
-    with peak_memory(device) as query_peak:
-        answers = [normal_form(algorithm.query(query)) for query in queries]
-    return _Entrant(candidate, algorithm, build_seconds, build_peak, query_peak, answers)
+    return Built(candidate, algorithm, seconds, peak)
+
+
+def _answer(built: Built, queries: Sequence[BenchmarkQuery], batched: bool) -> _Answered:
+    """Let an algorithm answer every query once: the answers that are checked, and the warm-up."""
+    _log.info("answering with %s", built.candidate.name)
+    with peak_memory(built.algorithm.device) as peak:
+        if batched:
+            answers = _as_many(ask_batch(built.algorithm, queries), queries, built.candidate.name)
+        else:
+            answers = [built.algorithm.query(query) for query in queries]
+    return _Answered([normal_form(answer) for answer in answers], peak)
+
+
+def _as_many(answers: list[Answer], queries: Sequence[BenchmarkQuery], name: str) -> list[Answer]:
+    if len(answers) != len(queries):
+        raise ValueError(f"{name} gave {len(answers)} answers to a batch of {len(queries)} query columns.")
+    return answers
 
 
 def _check_repeat(
-    entrants: dict[str, _Entrant],
+    first: Mapping[str, Sequence[Columns]],
     queries: Sequence[BenchmarkQuery],
     differences: list[Difference],
     name: str,
@@ -161,20 +230,39 @@ def _check_repeat(
     answer: Answer,
 ) -> None:
     """Compare a timed answer with the one that was checked."""
-    what = difference(normal_form(answer), entrants[name].answers[number])
+    what = difference(normal_form(answer), first[name][number])
     if what is not None:
         differences.append(Difference(name, "its own first answer", number, queries[number].name, what))
 
 
-def _as_run(entrant: _Entrant, measured: Measured, right: Sequence[dict[int, int]]) -> Run:
+def _check_batch(
+    first: Mapping[str, Sequence[Columns]],
+    queries: Sequence[BenchmarkQuery],
+    differences: list[Difference],
+    name: str,
+    _: int,
+    answers: list[Answer],
+) -> None:
+    for number, answer in enumerate(_as_many(answers, queries, name)):
+        _check_repeat(first, queries, differences, name, number, answer)
+
+
+def _as_run(
+    lake: BenchmarkLake,
+    built: Built,
+    answered: _Answered,
+    measured: Measured,
+    right: Sequence[Columns | None],
+) -> Run:
     return Run(
         measured,
-        entrant.answers,
+        answered.answers,
         right,
-        entrant.build_seconds,
-        entrant.algorithm.index_bytes,
-        entrant.build_peak.n_bytes,
-        entrant.query_peak.n_bytes,
+        lake.n_values,
+        built.seconds,
+        built.algorithm.index_bytes,
+        built.peak.n_bytes,
+        answered.peak.n_bytes,
     )
 
 

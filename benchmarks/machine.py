@@ -11,7 +11,33 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from pexeso.errors import DeviceError, InputError
+
 _PACKAGES = ("torch", "numpy", "faiss-cpu", "scikit-learn")
+
+
+def find_device(name: str) -> torch.device:
+    """Give the device of that name.
+
+    Raises
+    ------
+    InputError
+        When it is neither ``cpu`` nor ``cuda`` nor ``cuda:N``.
+    DeviceError
+        When this machine has no such GPU, or torch cannot use it.
+    """
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not (kind == "cuda" and number.isdecimal())):
+        raise InputError(f"The device must be cpu, cuda or cuda:N. Got {name!r} instead.")
+    if kind == "cpu":
+        return torch.device("cpu")
+    n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if int(number or 0) >= n_devices:
+        there = f"torch finds {n_devices} CUDA GPUs" if n_devices else "torch finds no CUDA GPU"
+        raise DeviceError(
+            f"The device {name} was asked for, and {there} here. Use --device cpu, or a torch with CUDA on a machine with a GPU."
+        )
+    return torch.device(name)
 
 
 def pin_threads(n_threads: int) -> None:
@@ -22,7 +48,7 @@ def pin_threads(n_threads: int) -> None:
 
 
 def describe_machine(device: torch.device) -> dict[str, object]:
-    """Give processor, cores, load, packages, threads and date as plain JSON."""
+    """Give processor, cores, memory, load, packages, threads and date as plain JSON."""
     versions = {}
     for package in _PACKAGES:
         try:
@@ -35,6 +61,7 @@ def describe_machine(device: torch.device) -> dict[str, object]:
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": _memory_gib(),
         "load": [round(load, 2) for load in os.getloadavg()],
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "system": f"{platform.system()} {platform.machine()}",
@@ -52,3 +79,8 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+def _memory_gib() -> int:
+    """Give the memory of the machine to the nearest GiB: what a kernel keeps for itself differs a little from one start to another."""
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)

@@ -9,6 +9,9 @@ import numpy as np
 
 from benchmarks.timing import Measured
 
+Columns = Mapping[int, int]
+"""Column -> count."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -17,16 +20,21 @@ class Run:
     Attributes
     ----------
     measured : Measured
-    answers, right : sequence of mapping, column -> count
-        Its answers, and the right ones.
+    answers : sequence of mapping, column -> count
+        Its answers, one a query column.
+    right : sequence of mapping or None
+        The right ones; None where nothing exact was run for a query column.
+    lake_values : int
+        N: vectors in the lake.
     build_seconds : float
     index_bytes : int
     peak_build_bytes, peak_query_bytes : int or None
     """
 
     measured: Measured
-    answers: Sequence[Mapping[int, int]]
-    right: Sequence[Mapping[int, int]]
+    answers: Sequence[Columns]
+    right: Sequence[Columns | None]
+    lake_values: int
     build_seconds: float
     index_bytes: int
     peak_build_bytes: int | None
@@ -53,28 +61,60 @@ class Metric:
 
 
 def query_seconds(measured: Measured) -> np.ndarray:
-    """Give each query's median over repeats, float64 (queries,)."""
-    return np.median(measured.seconds, axis=1)
+    """Give the seconds a query column, float64: each query column's median over repeats; or, of a batch, each repeat's share for one of its columns."""
+    if measured.batch is None:
+        return np.median(measured.seconds, axis=1)
+    return measured.seconds.ravel() / measured.batch
+
+
+def _columns_a_question(measured: Measured) -> int:
+    return measured.batch or 1
 
 
 def _quantile(q: float) -> Callable[[Run], float]:
     return lambda run: float(np.quantile(query_seconds(run.measured), q))
 
 
+def _batch_seconds(run: Run) -> float | None:
+    return None if run.measured.batch is None else float(np.median(run.measured.seconds))
+
+
+def _processor_seconds(run: Run) -> float:
+    medians = np.median(run.measured.processor_seconds, axis=1)
+    return float(np.median(medians)) / _columns_a_question(run.measured)
+
+
+def _repeat_spread(run: Run) -> float:
+    seconds = run.measured.seconds
+    return float(np.median(np.ptp(seconds, axis=1) / np.median(seconds, axis=1)))
+
+
 def _mean_work(name: str) -> Callable[[Run], float | None]:
     def mean(run: Run) -> float | None:
         known = [work[name] for work in run.measured.work if name in work]
-        return float(np.mean(known)) if known else None
+        return float(np.mean(known)) / _columns_a_question(run.measured) if known else None
 
     return mean
 
 
-def _share(of: Callable[[Run, int], set[int]]) -> Callable[[Run], float]:
-    """Give the share of the columns of one side that both sides hold, over all queries; 1 where there is none."""
+def _bytes_per_vector(run: Run) -> float | None:
+    n_bytes = _mean_work("bytes_read")(run)
+    return None if n_bytes is None or not run.lake_values else n_bytes / run.lake_values
 
-    def share(run: Run) -> float:
-        both = sum(len(answer.keys() & right.keys()) for answer, right in zip(run.answers, run.right, strict=True))
-        whole = sum(len(of(run, number)) for number in range(len(run.right)))
+
+def _build_rate(run: Run) -> float | None:
+    return run.lake_values / run.build_seconds if run.build_seconds else None
+
+
+def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float | None]:
+    """Give the share of the columns of one side that both sides hold, over all queries with a right answer; 1 where there is none."""
+
+    def share(run: Run) -> float | None:
+        known = [(answer, right) for answer, right in zip(run.answers, run.right, strict=True) if right is not None]
+        if not known:
+            return None
+        both = sum(len(answer.keys() & right.keys()) for answer, right in known)
+        whole = sum(len(of(answer, right)) for answer, right in known)
         return both / whole if whole else 1.0
 
     return share
@@ -83,37 +123,44 @@ def _share(of: Callable[[Run, int], set[int]]) -> Callable[[Run], float]:
 _INFINITE = float("inf")
 
 METRICS: dict[str, Metric] = {
-    "median_seconds": Metric("median over queries of a query's median over repeats", "s", _INFINITE, _quantile(0.5)),
-    "p10_seconds": Metric("a tenth of the queries are faster", "s", _INFINITE, _quantile(0.1)),
-    "p90_seconds": Metric("a tenth of the queries are slower", "s", _INFINITE, _quantile(0.9)),
-    "mean_seconds": Metric(
-        "mean over queries of a query's median over repeats",
+    "median_seconds": Metric(
+        "a query column: median over query columns of their medians over repeats; of a batch, the median repeat over the columns in it",
         "s",
         _INFINITE,
-        lambda run: float(query_seconds(run.measured).mean()),
+        _quantile(0.5),
     ),
+    "p10_seconds": Metric(
+        "a tenth of the query columns (of a batch: of its repeats) are faster", "s", _INFINITE, _quantile(0.1)
+    ),
+    "p90_seconds": Metric(
+        "a tenth of the query columns (of a batch: of its repeats) are slower", "s", _INFINITE, _quantile(0.9)
+    ),
+    "mean_seconds": Metric(
+        "mean where median_seconds is the median", "s", _INFINITE, lambda run: float(query_seconds(run.measured).mean())
+    ),
+    "batch_seconds": Metric("a whole batch: median over repeats", "s", _INFINITE, _batch_seconds),
     "median_processor_seconds": Metric(
-        "median over queries of a query's median processor time over repeats, all threads together",
-        "s",
-        _INFINITE,
-        lambda run: float(np.median(np.median(run.measured.processor_seconds, axis=1))),
+        "as median_seconds, in processor time of all threads together", "s", _INFINITE, _processor_seconds
     ),
     "repeat_spread": Metric(
-        "median over queries of (slowest - fastest repeat) / median: how noisy the machine was",
+        "median over questions of (slowest - fastest repeat) / median: how noisy the machine was",
         "",
         _INFINITE,
-        lambda run: float(np.median(np.ptp(run.measured.seconds, axis=1) / query_seconds(run.measured))),
+        _repeat_spread,
     ),
-    "recall": Metric("share of the right columns found", "", 0.0, _share(lambda run, number: set(run.right[number]))),
-    "precision": Metric(
-        "share of the columns found that are right", "", 0.0, _share(lambda run, number: set(run.answers[number]))
-    ),
-    "distances": Metric("distances a query", "", _INFINITE, _mean_work("distances")),
+    "recall": Metric("share of the right columns found", "", 0.0, _share(lambda answer, right: right)),
+    "precision": Metric("share of the columns found that are right", "", 0.0, _share(lambda answer, right: answer)),
+    "distances": Metric("distances a query column", "", _INFINITE, _mean_work("distances")),
     "vectors_touched": Metric(
-        "pairs of a query value and a lake value looked at, a query", "", _INFINITE, _mean_work("vectors_touched")
+        "pairs of a query value and a lake value looked at, a query column",
+        "",
+        _INFINITE,
+        _mean_work("vectors_touched"),
     ),
-    "bytes_read": Metric("bytes of vectors read, a query", "B", _INFINITE, _mean_work("bytes_read")),
+    "bytes_read": Metric("bytes of vectors read, a query column", "B", _INFINITE, _mean_work("bytes_read")),
+    "bytes_per_vector": Metric("bytes_read over the vectors in the lake", "B", _INFINITE, _bytes_per_vector),
     "build_seconds": Metric("time to build, embedding excluded", "s", _INFINITE, lambda run: run.build_seconds),
+    "build_vectors_per_second": Metric("vectors of the lake a second of building", "", 0.0, _build_rate),
     "index_bytes": Metric("bytes that are needed to answer", "B", _INFINITE, lambda run: run.index_bytes),
     "peak_build_bytes": Metric(
         "most memory while building, beyond what was held", "B", _INFINITE, lambda run: run.peak_build_bytes
@@ -125,11 +172,12 @@ METRICS: dict[str, Metric] = {
 
 
 def evaluate(run: Run) -> dict[str, object]:
-    """Give every metric, and the seconds by phase where the algorithm tells them (medians over queries)."""
+    """Give every metric, and the seconds a query column by phase where the algorithm tells them (medians over questions)."""
     values: dict[str, object] = {name: metric.function(run) for name, metric in METRICS.items()}
-    phases = sorted({name for work in run.measured.work for name in work if name.startswith("seconds_")})
+    work, columns = run.measured.work, _columns_a_question(run.measured)
+    phases = sorted({name for each in work for name in each if name.startswith("seconds_")})
     values["phases"] = {
-        phase.removeprefix("seconds_"): float(np.median([work.get(phase, 0.0) for work in run.measured.work]))
+        phase.removeprefix("seconds_"): float(np.median([each.get(phase, 0.0) for each in work])) / columns
         for phase in phases
     }
     return values

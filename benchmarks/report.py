@@ -21,6 +21,16 @@ _COLUMNS = (
     "distances",
     "bytes_read",
     "index_bytes",
+    "peak_query_bytes",
+    "build_seconds",
+)
+_SWEEP_COLUMNS = (
+    "median_seconds",
+    "p10_seconds",
+    "p90_seconds",
+    "distances",
+    "bytes_read",
+    "index_bytes",
     "build_seconds",
 )
 
@@ -34,11 +44,25 @@ def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str
     'r/web/hashing-100d_pexeso+brute_gemm_q100_d0.06_j0.6_r3_s0_cpu_t2.json'
     """
     asked = (
-        f"q{settings.queries}_d{settings.max_distance:g}_j{settings.min_joinability:g}_r{settings.repeats}_s{settings.seed}"
+        f"{'b' if settings.batched else 'q'}{settings.queries}_d{settings.max_distance:g}_j{settings.min_joinability:g}_r{settings.repeats}_s{settings.seed}"
         f"_{settings.device.replace(':', '-')}_t{settings.threads}"
     )
     names = "+".join(algorithms).replace(":", "-")
     return results / data / f"{variant}_{names}_{asked}.json"
+
+
+def sweep_path(
+    results: Path, data: str, variant: str, sweep: str, algorithms: Sequence[str] | None, settings: Settings
+) -> Path:
+    """Give the file of a sweep; algorithms are named where they are not those declared. The plot stands beside it, as ``.png``.
+
+    Examples
+    --------
+    >>> sweep_path(Path("r"), "web", "hashing-100d", "tau", None, Settings()).as_posix()
+    'r/web/sweep-tau_hashing-100d_q100_d0.06_j0.6_r3_s0_cpu_t1.json'
+    """
+    path = result_path(results, data, variant, algorithms or (), settings)
+    return path.with_name(f"sweep-{sweep}_{path.name.replace('__', '_')}")
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
@@ -58,9 +82,10 @@ def table(result: Mapping[str, Any]) -> str:
     """Give a result as text: one line an algorithm, then the ratios by size of the query column."""
     lake, machine = result["lake"], result["machine"]
     settings = result["settings"]
+    batch = "" if result["batch"] is None else ", in one batch: seconds a query column"
     lines = [
         f"{result['data']}: {lake['values']:,} values of {lake['dimensions']} dimensions in {lake['columns']:,} columns; "
-        f"{result['queries']} query columns of {result['query_values']:,} values",
+        f"{result['queries']} query columns of {result['query_values']:,} values{batch}",
         f"at most {settings['max_distance']:g} apart, joinability {settings['min_joinability']:g} or more; {settings['repeats']} repeats",
         f"{machine['processor']}, {machine['cores']} cores, {settings['threads']} threads, load {machine['load'][0]}; {machine['date']}",
         "",
@@ -70,8 +95,42 @@ def table(result: Mapping[str, Any]) -> str:
         ratio = result["ratios_to_pexeso"].get(name)
         shown = [_shown(values[column], METRICS[column].unit) for column in _COLUMNS]
         lines.append(_row(name, [*shown, "" if ratio is None else f"{ratio:.2f}x"]))
-    lines += ["", *_size_lines(result), "", _verdict(result)]
-    return "\n".join(lines)
+    approximate = [_grade(name, values) for name, values in result["algorithms"].items() if not values["exact"]]
+    sizes = ["", *_size_lines(result)] if result["by_size"] else []
+    return "\n".join([*lines, *sizes, *approximate, "", _verdict(result)])
+
+
+def _grade(name: str, values: Mapping[str, Any]) -> str:
+    if values["recall"] is None:
+        return f"{name} is approximate, and nothing exact was run beside it that could tell its recall."
+    return f"{name} is approximate: it finds {values['recall']:.1%} of the columns, and {values['precision']:.1%} of what it finds is right."
+
+
+def sweep_table(result: Mapping[str, Any]) -> str:
+    """Give the result of a sweep as text: one line a point and algorithm."""
+    declared, width = result["declared"], max(len(str(row["x"])) for row in result["rows"]) + 2
+    lines = [
+        f"{declared['title']} ({result['data']}; {result['queries']} query columns)",
+        "",
+        f"{'':<{width}}" + _row("", [name.removesuffix("_seconds") for name in _SWEEP_COLUMNS]),
+    ]
+    for row in result["rows"]:
+        shown = [_shown(row[column], METRICS[column].unit) for column in _SWEEP_COLUMNS]
+        lines.append(f"{row['x']!s:<{width}}" + _row(row["line"], shown))
+    if result["growth"] is not None:
+        lines += ["", *_growth_lines(result["growth"])]
+    agreed = ["All answers agree."] if result["agree"] else ["ANSWERS DIFFER", *result["differences"][:10]]
+    return "\n".join([*lines, "", *agreed])
+
+
+def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for name, values in growth["algorithms"].items():
+        factor = values["factor_per_10x_columns"]
+        told = "one size alone" if factor is None else f"{factor:.2f} times the time for ten times the columns"
+        lines.append(f"{name}: {told}")
+    limit = growth["limit_per_10x_columns"]
+    return lines if limit is None else [*lines, f"The limit is {limit:g} times."]
 
 
 def _size_lines(result: Mapping[str, Any]) -> list[str]:

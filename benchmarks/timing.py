@@ -1,10 +1,12 @@
-"""Wall time of queries, algorithms taken in turn."""
+"""Wall time of questions, algorithms taken in turn: a question is one query column, or a batch of them."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,58 +14,89 @@ import torch
 from benchmarks.declared import Algorithm
 from benchmarks.lake import Answer, BenchmarkQuery
 
+Ask = Callable[[Algorithm, Any], Any]
+"""Puts a question to an algorithm and gives its answer."""
+
 
 @dataclass
 class Measured:
-    """What the timed queries of one algorithm gave.
+    """What the timed questions to one algorithm gave.
 
     Attributes
     ----------
-    seconds : float64 (queries, repeats)
+    seconds : float64 (questions, repeats)
         Wall time.
-    processor_seconds : float64 (queries, repeats)
+    processor_seconds : float64 (questions, repeats)
         Processor time of all threads: what the wall time would be on an idle machine, for one thread on the CPU.
     work : list of dict
-        Each query's counters, of its last repeat; seconds by phase are medians over repeats.
+        Each question's counters, of its last repeat; seconds by phase are medians over repeats.
+    batch : int or None
+        Query columns in each question; None where a question is one query column, not asked as a batch.
     """
 
     seconds: np.ndarray
     processor_seconds: np.ndarray
     work: list[dict[str, float]] = field(default_factory=list)
+    batch: int | None = None
+
+
+def ask_one(algorithm: Algorithm, query: BenchmarkQuery) -> Answer:
+    """Ask one query column."""
+    return algorithm.query(query)
+
+
+def ask_batch(algorithm: Algorithm, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
+    """Ask a batch of query columns in one call; ``algorithm.work`` is then what the whole batch took.
+
+    An algorithm that knows nothing better answers them one after the other. `Algorithm.query_batch` would leave the counters of the last one,
+    so that is done here, and the counters added up.
+    """
+    if type(algorithm).query_batch is not Algorithm.query_batch:
+        return algorithm.query_batch(queries)
+    total: Counter[str] = Counter()
+    answers = []
+    for query in queries:
+        answers.append(algorithm.query(query))
+        total.update(algorithm.work)
+    algorithm.work = dict(total)
+    return answers
 
 
 def measure_in_turn(
     algorithms: Mapping[str, Algorithm],
-    queries: Sequence[BenchmarkQuery],
+    questions: Sequence[Any],
     repeats: int,
-    check: Callable[[str, int, Answer], None],
+    check: Callable[[str, int, Any], None],
+    ask: Ask = ask_one,
 ) -> dict[str, Measured]:
-    """Time every query on every algorithm, `repeats` times.
+    """Time every question on every algorithm, `repeats` times.
 
-    Within a query the algorithms take turns (A B C, next repeat B C A, ...), so that a load that comes and goes on the machine, and
-    what the one before left in the caches, meet all of them alike. `check` is called after the clock has stopped.
+    Within a question the algorithms take turns (A B C, next repeat B C A, ...), so that a load that comes and goes on the machine, and
+    what the one before left in the caches, meet all of them alike. `check` is called with the algorithm's name, the question's number and the answer
+    after the clock has stopped.
     """
     names = list(algorithms)
-    # (wall or processor, queries, repeats)
-    seconds = {name: np.zeros((2, len(queries), repeats)) for name in names}
-    work: dict[str, list[list[dict[str, float]]]] = {name: [[] for _ in queries] for name in names}
+    # (wall or processor, questions, repeats)
+    seconds = {name: np.zeros((2, len(questions), repeats)) for name in names}
+    work: dict[str, list[list[dict[str, float]]]] = {name: [[] for _ in questions] for name in names}
     for repeat in range(repeats):
         start = repeat % len(names)
-        for number, query in enumerate(queries):
+        for number, question in enumerate(questions):
             for name in names[start:] + names[:start]:
                 algorithm = algorithms[name]
-                elapsed, answer = timed(algorithm, query)
+                elapsed, answer = timed(algorithm, question, ask)
                 seconds[name][:, number, repeat] = elapsed
                 work[name][number].append(algorithm.work)
                 check(name, number, answer)
-    return {name: Measured(*seconds[name], [_merge(repeated) for repeated in work[name]]) for name in names}
+    batch = len(questions[0]) if ask is ask_batch else None
+    return {name: Measured(*seconds[name], [_merge(repeated) for repeated in work[name]], batch) for name in names}
 
 
-def timed(algorithm: Algorithm, query: BenchmarkQuery) -> tuple[tuple[float, float], Answer]:
-    """Answer a query; give the wall and processor seconds it took, and the answer, which is on the host when the clocks are read."""
+def timed(algorithm: Algorithm, question: Any, ask: Ask = ask_one) -> tuple[tuple[float, float], Any]:
+    """Ask a question; give the wall and processor seconds it took, and the answer, which is on the host when the clocks are read."""
     _synchronise(algorithm.device)
     wall, processor = time.perf_counter(), time.process_time()
-    answer = algorithm.query(query)
+    answer = ask(algorithm, question)
     _synchronise(algorithm.device)
     return (time.perf_counter() - wall, time.process_time() - processor), answer
 

@@ -1,18 +1,25 @@
+import importlib.machinery
 import json
+import sys
+import types
 
+import click
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
 
 from benchmarks import datasets, report
+from benchmarks.checking import oracle_answer
 from benchmarks.cli import main
 from benchmarks.declared import Algorithm, Candidate, known_algorithms, load_candidates
 from benchmarks.drawing import SIZE_CLASSES, draw_queries, size_class
 from benchmarks.harness import Settings, run_benchmark
+from benchmarks.machine import describe_machine, find_device
 from benchmarks.memory import peak_memory
-from benchmarks.timing import measure_in_turn
-from pexeso.errors import InputError, LakeError, MissingPackageError
+from benchmarks.source import Source
+from benchmarks.timing import ask_batch, measure_in_turn
+from pexeso.errors import DeviceError, InputError, LakeError, MissingPackageError
 
 CPU = torch.device("cpu")
 TINY = Settings(queries=6, repeats=2, threads=1)
@@ -65,6 +72,66 @@ class Drifting(Algorithm):
         return column, column + 1
 
 
+def test_a_batch_is_one_call_and_every_query_column_in_it_is_checked(small_lake):
+    candidates = load_candidates(["pexeso", "brute_gemm"], CPU)
+    result = run_benchmark(small_lake, candidates, Settings(queries=12, repeats=2, batched=True))
+    assert (result["queries"], result["batch"], result["agree"], result["by_size"]) == (12, 12, True, [])
+    assert result["checked"] == {"against_each_other": 12, "against_float64": 12}
+    for values in result["algorithms"].values():
+        assert 0 < values["median_seconds"] < values["batch_seconds"]
+        assert values["recall"] == 1.0
+    one_by_one = run_benchmark(small_lake, candidates, Settings(queries=12, repeats=1))
+    assert result["columns_found"] == one_by_one["columns_found"]
+    work = [each["algorithms"]["brute_gemm"]["distances"] for each in (result, one_by_one)]
+    # Values that stand in several query columns are compared once.
+    assert 0 < work[0] < work[1] == small_lake.n_values * result["query_values"] / 12
+    medians = [result["algorithms"][name]["median_seconds"] for name in ("brute_gemm", "pexeso")]
+    assert result["ratios_to_pexeso"]["brute_gemm"] == pytest.approx(medians[0] / medians[1])
+
+
+def test_a_batch_that_the_algorithm_answers_at_once_is_left_to_it():
+    class AtOnce(Answer):
+        def query_batch(self, queries):
+            self.work = {"distances": 7}
+            return [(torch.tensor([0]), torch.tensor([number])) for number, _ in enumerate(queries)]
+
+    algorithm = AtOnce(CPU)
+    assert [int(count) for _, count in ask_batch(algorithm, [1, 2, 3])] == [0, 1, 2]
+    assert algorithm.work == {"distances": 7}
+
+
+def test_counters_of_a_batch_answered_one_by_one_are_added_up():
+    class OneByOne(Answer):
+        def query(self, query):
+            self.work = {"distances": query, "seconds_map": 0.5}
+            return super().query(query)
+
+    algorithm = OneByOne(CPU)
+    assert len(ask_batch(algorithm, [1, 2, 3])) == 3
+    assert algorithm.work == {"distances": 6, "seconds_map": 1.5}
+
+
+def test_one_wrong_answer_in_a_batch_is_found(small_lake):
+    class WrongOnce(Answer):
+        def query_batch(self, queries):
+            right = [oracle_answer(small_lake, query) for query in queries]
+            right[4] = {0: 10**6}
+            return [(torch.tensor(list(each)), torch.tensor(list(each.values()))) for each in right]
+
+    result = run_benchmark(small_lake, [Candidate("wrong", WrongOnce, True, {}, {})], Settings(queries=6, batched=True))
+    assert len(result["differences"]) == 1
+    assert result["differences"][0].startswith("wrong and float64 differ on query 4 ")
+
+
+def test_a_batch_with_an_answer_too_few_is_an_error(small_lake):
+    class TooFew(Answer):
+        def query_batch(self, queries):
+            return [self.query(query) for query in queries[1:]]
+
+    with pytest.raises(ValueError, match="few gave 5 answers to a batch of 6 query columns"):
+        run_benchmark(small_lake, [Candidate("few", TooFew, True, {}, {})], Settings(queries=6, batched=True))
+
+
 def test_a_wrong_algorithm_is_caught_and_named(small_lake):
     candidates = [*load_candidates(["brute_gemm"], CPU), Candidate("wrong", Answer, True, {}, {})]
     result = run_benchmark(small_lake, candidates, TINY)
@@ -87,6 +154,7 @@ def test_an_approximate_algorithm_is_graded_not_refused(small_lake):
     assert result["agree"] is True
     assert result["algorithms"]["approximate"]["recall"] < 1.0
     assert result["ratios_to_pexeso"] == {}
+    assert [values["exact"] for values in result["algorithms"].values()] == [True, False]
 
 
 def test_answers_that_change_between_repeats_are_caught(small_lake):
@@ -179,6 +247,28 @@ def test_a_device_that_is_not_declared_is_refused():
         load_candidates(["faiss_flat"], torch.device("cuda"))
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+def test_cuda_where_there_is_none_is_refused():
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(DeviceError, match=f"device {name} was asked for, and torch finds no CUDA GPU here"):
+            find_device(name)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cpu:0", "cuda:x", "", "cuda:-1"])
+def test_devices_that_are_none_are_refused(name):
+    with pytest.raises(InputError, match="must be cpu, cuda or cuda:N"):
+        find_device(name)
+    assert find_device("cpu") == CPU
+
+
+def test_the_machine_tells_what_seconds_depend_on():
+    machine = describe_machine(CPU)
+    assert machine["device"] == "cpu"
+    assert machine["cores"] >= 1
+    assert machine["memory_gib"] >= 1
+    assert machine["processor"]
+
+
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match="faiss_flat needs faiss"):
@@ -229,10 +319,62 @@ def test_the_command_prints_one_object_and_keeps_it(results):
     assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
     (path,) = results.rglob("*.json")
     assert path.parent.name == "random"
-    # A finished run is shown, not measured again.
-    path.write_text(json.dumps({**printed, "queries": -1}), encoding="utf-8")
-    assert json.loads(CliRunner().invoke(main, command).stdout)["queries"] == -1
-    assert json.loads(CliRunner().invoke(main, [*command, "--force"]).stdout)["queries"] == 3
+    # A finished run is shown, not measured again, where machine and code are the same.
+    marked = {**printed, "queries": -1}
+
+    def shown(*arguments, **changed):
+        path.write_text(json.dumps({**marked, **changed}), encoding="utf-8")
+        return json.loads(CliRunner().invoke(main, [*command, *arguments]).stdout)["queries"]
+
+    assert shown() == -1
+    assert shown("--force") == 3
+    assert shown(code="of another day") == 3
+    assert shown(machine={**printed["machine"], "cores": 10**6}) == 3
+    assert shown(machine={**printed["machine"], "load": [9, 9, 9], "date": "2001-01-01"}) == -1
+
+
+def test_the_command_asks_a_batch(results):
+    command = [*SMALL[:5], "--batch", "4", "--repeats", "1", "--threads", "1", "--algorithms", "pexeso,brute_gemm"]
+    printed = json.loads(CliRunner().invoke(main, [*command, "--json"]).stdout)
+    assert (printed["queries"], printed["batch"], printed["agree"]) == (4, 4, True)
+    assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
+    assert "in one batch: seconds a query column" in CliRunner().invoke(main, command).stdout
+    both = CliRunner().invoke(main, [*command, "--queries", "4"])
+    assert (both.exit_code, both.stderr.count("\n")) == (2, 1)
+    assert "--queries cannot be given as well" in both.stderr
+
+
+def test_a_scale_is_passed_on_only_where_it_is_asked_for(monkeypatch):
+    asked = []
+    monkeypatch.setattr("benchmarks.source.data_set", lambda name, **given: asked.append((name, given)))
+    Source("swdc", seed=3).data_set()
+    Source("swdc", dimensions=50, scale=0.1).data_set()
+    assert asked == [
+        ("swdc", {"model": "fasttext", "seed": 3}),
+        ("swdc", {"model": "fasttext", "seed": 0, "dimensions": 50, "scale": 0.1}),
+    ]
+
+
+@pytest.mark.parametrize(("wrong", "says"), [({"scale": 0}, "scale must lie"), ({"dimensions": 0}, "at least 1")])
+def test_sources_out_of_range_are_refused(wrong, says):
+    with pytest.raises(InputError, match=says):
+        Source("random", **wrong)
+
+
+def test_a_command_of_another_module_is_there_where_the_module_is(monkeypatch):
+    @click.command()
+    def say():
+        click.echo("said")
+
+    module = types.ModuleType("a_module_of_a_test")
+    module.say = say
+    module.__spec__ = importlib.machinery.ModuleSpec("a_module_of_a_test", None)
+    monkeypatch.setattr("benchmarks.cli.ELSEWHERE", {"say": ("a_module_of_a_test", "say")})
+    assert CliRunner().invoke(main, ["say"]).exit_code == 2
+    assert "say" not in CliRunner().invoke(main, ["--help"]).stdout
+    monkeypatch.setitem(sys.modules, "a_module_of_a_test", module)
+    assert CliRunner().invoke(main, ["say"]).stdout == "said\n"
+    assert "say" in CliRunner().invoke(main, ["--help"]).stdout
 
 
 def test_the_command_fails_when_answers_differ(results, monkeypatch):

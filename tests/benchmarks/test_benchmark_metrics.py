@@ -14,7 +14,7 @@ from pexeso.errors import InputError
 
 
 def run(answers, right, seconds=((1.0, 3.0, 2.0), (5.0, 4.0, 9.0), (7.0, 7.0, 7.0)), work=()):
-    return Run(Measured(np.array(seconds), np.array(seconds) / 2, list(work)), answers, right, 1.5, 100, None, 20)
+    return Run(Measured(np.array(seconds), np.array(seconds) / 2, list(work)), answers, right, 300, 1.5, 100, None, 20)
 
 
 def query(n_values=2, name="q"):
@@ -29,8 +29,31 @@ def test_times_are_quantiles_over_queries_of_medians_over_repeats():
     assert values["p90_seconds"] == pytest.approx(6.6)
     assert values["median_processor_seconds"] == 2.5
     assert values["repeat_spread"] == 1.0  # of 2/2, 5/5, 0
+    assert values["batch_seconds"] is None
     assert (values["build_seconds"], values["index_bytes"]) == (1.5, 100)
+    assert values["build_vectors_per_second"] == 200
     assert (values["peak_build_bytes"], values["peak_query_bytes"]) == (None, 20)
+
+
+def test_a_batch_is_told_whole_and_for_each_query_column():
+    seconds = np.array([[8.0, 4.0, 6.0, 5.0, 7.0]])
+    work = [{"distances": 40, "bytes_read": 1200, "seconds_map": 2.0}]
+    batch = Measured(seconds, seconds / 2, work, batch=4)
+    values = evaluate(Run(batch, [{}] * 4, [{}] * 4, 300, 1.5, 100, None, 20))
+    assert (values["batch_seconds"], values["median_seconds"], values["mean_seconds"]) == (6.0, 1.5, 1.5)
+    assert values["p10_seconds"] == pytest.approx(4.4 / 4)  # over repeats
+    assert values["p90_seconds"] == pytest.approx(7.6 / 4)
+    assert values["median_processor_seconds"] == 0.75
+    assert values["repeat_spread"] == pytest.approx(4 / 6)
+    assert (values["distances"], values["bytes_read"], values["bytes_per_vector"]) == (10, 300, 1)
+    assert values["phases"] == {"map": 0.5}
+
+
+def test_recall_is_not_told_where_nothing_exact_was_run():
+    assert evaluate(run([{1: 5}] * 3, [None] * 3))["recall"] is None
+    # The second query alone is known: one of two columns found, nothing wrong in it.
+    values = evaluate(run([{8: 1}, {1: 5}, {}], [None, {1: 5, 2: 5}, None]))
+    assert (values["recall"], values["precision"]) == (0.5, 1.0)
 
 
 def test_recall_and_precision_count_columns_over_all_queries():
@@ -50,6 +73,7 @@ def test_work_is_a_mean_over_queries_and_phases_are_medians():
     values = evaluate(run([{}] * 3, [{}] * 3, work=work))
     assert values["distances"] == 3
     assert values["bytes_read"] is None
+    assert values["bytes_per_vector"] is None
     assert values["phases"] == {"map": 0.2}
 
 
@@ -146,13 +170,16 @@ def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
     write_result(path, {"agree": True})
     assert read_result(path) == {"agree": True}
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+    batch = result_path(tmp_path, "web", "fasttext-100d", ["pexeso"], Settings(queries=1000, batched=True))
+    assert batch.name == "fasttext-100d_pexeso_b1000_d0.06_j0.6_r3_s0_cpu_t1.json"
 
 
 def test_the_table_shows_ratios_and_names_what_differs():
-    values = evaluate(run([{}] * 3, [{}] * 3))
+    values = {**evaluate(run([{}] * 3, [{}] * 3)), "exact": True}
     result = {
         "data": "hand",
         "queries": 3,
+        "batch": None,
         "query_values": 6,
         "agree": False,
         "algorithms": {"pexeso": values, "slow": {**values, "median_seconds": 20.0}},
@@ -177,3 +204,10 @@ def test_the_table_shows_ratios_and_names_what_differs():
     assert "20 s (4.00x)" in text
     assert "ANSWERS DIFFER\nslow and pexeso differ on query 2" in text
     assert "All answers agree" in table({**result, "agree": True})
+    graded = {**values, "exact": False, "recall": 0.75, "precision": 1.0}
+    text = table({**result, "agree": True, "batch": 3, "by_size": [], "algorithms": {"pexeso": values, "near": graded}})
+    assert "3 query columns of 6 values, in one batch: seconds a query column" in text
+    assert "near is approximate: it finds 75.0% of the columns, and 100.0% of what it finds is right." in text
+    unknown = {**graded, "recall": None, "precision": None}
+    text = table({**result, "by_size": [], "algorithms": {"pexeso": values, "near": unknown}})
+    assert "nothing exact was run beside it" in text

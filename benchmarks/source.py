@@ -1,0 +1,67 @@
+"""What was asked for as data: a data set by name, with its model, dimensions, seed and scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.datasets import DataSet, data_set
+from benchmarks.lake import BenchmarkLake
+from pexeso.errors import InputError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as it was asked for on the command line.
+
+    Attributes
+    ----------
+    data : str
+    model : str
+    dimensions : int or None
+        None: as many as the data set has by itself.
+    seed : int
+    scale : float
+        Of a synthetic set, in (0, 1]; others come in one size.
+    """
+
+    data: str
+    model: str = "fasttext"
+    dimensions: int | None = None
+    seed: int = 0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.dimensions is not None and self.dimensions < 1:
+            raise InputError(f"dimensions must be at least 1. Got {self.dimensions} instead.")
+        if not 0 < self.scale <= 1:
+            raise InputError(f"scale must lie in (0, 1]. Got {self.scale} instead.")
+
+    def data_set(self) -> DataSet:
+        """Give the data set."""
+        given: dict[str, Any] = {"model": self.model, "seed": self.seed}
+        if self.dimensions is not None:
+            given["dimensions"] = self.dimensions
+        if self.scale != 1:
+            given["scale"] = self.scale
+        return data_set(self.data, **given)
+
+    def load(self) -> BenchmarkLake:
+        """Make the lake, or read it from the cache."""
+        return self.data_set().load()
+
+    def with_changes(self, **changes: Any) -> Source:
+        """Give the same source with other dimensions or another scale."""
+        return replace(self, **changes)
+
+    @property
+    def variant(self) -> str:
+        """What tells lakes of one data set apart, for the name of a file: ``fasttext-100d``, ``50d-x0.01``."""
+        made = self.data_set()
+        model, dimensions = getattr(made, "model", None), getattr(made, "dimensions", self.dimensions)
+        parts = [
+            model,
+            None if dimensions is None else f"{dimensions}d",
+            None if self.scale == 1 else f"x{self.scale:g}",
+        ]
+        return "-".join(part for part in parts if part) or "own"

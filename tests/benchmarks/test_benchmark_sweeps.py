@@ -1,0 +1,335 @@
+"""Sweeps: what is declared, what is varied, what a result holds, and what its plot says."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from benchmarks import report
+from benchmarks.cli import main
+from benchmarks.cutting import cut_columns
+from benchmarks.datasets.synthetic import RandomData
+from benchmarks.declared import Algorithm, load_candidates
+from benchmarks.harness import Settings
+from benchmarks.source import Source
+from benchmarks.sweeps import Sweep, known_sweeps, run_sweep
+from pexeso.errors import InputError, MissingPackageError
+
+CPU = torch.device("cpu")
+TINY = Settings(queries=4, repeats=1, threads=1)
+
+
+@pytest.fixture
+def small_random(monkeypatch):
+    """The data set `random`, small; gives the dimensions and scales that were asked for."""
+    asked = []
+
+    def make(name, *, model="fasttext", dimensions=16, seed=0, scale=1.0):
+        asked.append((dimensions, scale))
+        return RandomData(round(60 * scale), round(600 * scale), dimensions, 4, seed)
+
+    monkeypatch.setattr("benchmarks.source.data_set", make)
+    return asked
+
+
+def sweep(over, values=(), algorithms=("brute_gemm",), **more):
+    return Sweep("mine", "Mine", over, tuple(algorithms), tuple(values), **more)
+
+
+def test_the_declared_sweeps_can_be_run():
+    sweeps = known_sweeps()
+    assert {"ablation", "pivots", "axes", "tau", "joinability", "columns", "dimensions"} <= set(sweeps)
+    for each in sweeps.values():
+        pytest.importorskip("faiss")
+        candidates = load_candidates(each.algorithms, CPU)
+        for argument in filter(None, (each.x, each.lines)):
+            assert all(argument in candidate.build_arguments | candidate.query_arguments for candidate in candidates)
+    assert sweeps["tau"].values[0] == 0
+    assert sweeps["tau"].values[-1] == 0.2
+    assert sweeps["joinability"].values == (0.2, 0.4, 0.6, 0.8, 1.0)
+    assert sweeps["columns"].values == (0.01, 0.1, 1)
+
+
+def test_the_ablation_leaves_out_every_lemma_once():
+    from pexeso.engine.lemmas import ALL_LEMMAS
+
+    (whole, *others) = [set(each.query_arguments["lemmas"]) for each in load_candidates(["pexeso:ablation"], CPU)]
+    assert whole == set(ALL_LEMMAS)
+    assert sorted(lemma for each in others for lemma in whole - each) == sorted(whole)
+
+
+@pytest.mark.parametrize(
+    ("declared", "says"),
+    [
+        ("a: {title: A, over: colour, algorithms: [pexeso]}", "must be over arguments, .* Got 'colour'"),
+        ("a: {title: A, over: max_distance, algorithms: [pexeso]}", "must have values"),
+        ("a: {title: A, over: arguments, algorithms: [pexeso], values: [1]}", "must have values, unless"),
+        ("a: {title: A, over: columns, algorithms: [pexeso], values: [1, 0.1]}", "must ascend"),
+        ("a: {title: A, over: columns, values: [1]}", "not declared as it must be: .*algorithms"),
+        ("a: {title: A, over: columns, algorithms: [pexeso], values: [1], colour: red}", "colour"),
+    ],
+)
+def test_declarations_that_cannot_be_run_are_refused(tmp_path, declared, says):
+    (tmp_path / "sweeps.yml").write_text(declared, encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        known_sweeps(tmp_path / "sweeps.yml")
+
+
+def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
+    from benchmarks.algorithms.brute_gemm.module import BruteGemm
+
+    builds, asked = [], set()
+    build, query = BruteGemm.build, BruteGemm.query
+    monkeypatch.setattr(BruteGemm, "build", lambda self, *given: (builds.append(1), build(self, *given)))
+    monkeypatch.setattr(
+        BruteGemm, "query", lambda self, one: (asked.add((one.name, one.max_distance)), query(self, one))[1]
+    )
+    result = run_sweep(sweep("max_distance", (0, 0.05, 0.2)), Source("random"), TINY)
+    assert (result["agree"], len(builds), len(result["lakes"])) == (True, 1, 1)
+    assert [row["x"] for row in result["rows"]] == [0, 0.05, 0.2]
+    found = [row["columns_found"] for row in result["rows"]]
+    assert found[0] < found[2], "a larger distance must find more columns, else nothing was varied"
+    assert {distance for _, distance in asked} == {0, 0.05, 0.2}
+    assert len({name for name, _ in asked}) == 4, "the same query columns at every point"
+    assert result["growth"] is None
+    json.dumps(result)
+
+
+def test_a_sweep_over_joinability_finds_fewer_columns(small_random):
+    result = run_sweep(sweep("min_joinability", (0.1, 0.9)), Source("random"), TINY)
+    assert result["rows"][0]["columns_found"] > result["rows"][1]["columns_found"]
+
+
+def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
+    result = run_sweep(
+        sweep("arguments", algorithms=["pexeso:sizes"], x="n_pivots", lines="n_levels"),
+        Source("random"),
+        Settings(queries=1, repeats=1, threads=1),
+    )
+    assert result["agree"] is True
+    rows = result["rows"]
+    assert {(row["x"], row["line"]) for row in rows} == {(row["arguments"]["n_pivots"], row["line"]) for row in rows}
+    assert len({(row["x"], row["line"]) for row in rows}) == len(rows) == 9
+    assert {row["line"] for row in rows} == {f"n_levels = {row['arguments']['n_levels']}" for row in rows}
+
+
+def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
+    few = Settings(queries=1, repeats=1, threads=1)
+    result = run_sweep(sweep("arguments", algorithms=["pexeso:ablation"]), Source("random"), few)
+    labels = [row["x"] for row in result["rows"]]
+    assert labels[:2] == ["all lemmas", "without L1"]
+    assert len(set(labels)) == len(labels)
+
+
+def test_a_sweep_over_columns_asks_the_same_and_tells_the_growth(small_random):
+    declared = sweep("columns", (0.1, 0.5, 1), ["brute_gemm", "pexeso"], growth_limit=1e-9)
+    result = run_sweep(declared, Source("random"), TINY)
+    assert result["agree"] is True
+    assert [row["columns"] for row in result["rows"]] == [6, 6, 30, 30, 60, 60]
+    assert [row["x"] for row in result["rows"]] == [row["columns"] for row in result["rows"]]
+    values = [row["values"] for row in result["rows"] if row["algorithm"] == "brute_gemm"]
+    distances = [row["distances"] for row in result["rows"] if row["algorithm"] == "brute_gemm"]
+    ratios = {distance / n_values for distance, n_values in zip(distances, values, strict=True)}
+    assert max(ratios) == pytest.approx(min(ratios)), "the same query values at every size"
+    growth = result["growth"]
+    assert growth["limit_per_10x_columns"] == 1e-9
+    times = [row["median_seconds"] for row in result["rows"] if row["algorithm"] == "pexeso"]
+    told = growth["algorithms"]["pexeso"]
+    assert told["factor_per_10x_columns"] == pytest.approx(times[2] / times[0])  # from 6 to 60 columns
+    assert told["within_limit"] is False
+    first = told["steps"][0]
+    assert (first["from_columns"], first["to_columns"]) == (6, 30)
+    assert first["factor_per_10x_columns"] ** np.log10(5) == pytest.approx(times[1] / times[0])
+    assert "times the time for ten times the columns" in report.sweep_table(result)
+
+
+def test_a_sweep_over_scale_or_dimensions_makes_other_lakes(small_random):
+    result = run_sweep(sweep("dimensions", (8, 24)), Source("random"), TINY)
+    assert [row["dimensions"] for row in result["rows"]] == [8, 24]
+    assert len(result["lakes"]) == 2
+    result = run_sweep(sweep("scale", (0.5, 1)), Source("random"), TINY)
+    assert [row["columns"] for row in result["rows"]] == [30, 60]
+    assert set(result["growth"]["algorithms"]) == {"brute_gemm"}
+    assert small_random == [(8, 1.0), (24, 1.0), (16, 0.5), (16, 1.0)]
+
+
+def test_a_difference_says_at_which_point(small_random, monkeypatch):
+    from benchmarks.algorithms.brute_gemm.module import BruteGemm
+
+    query = BruteGemm.query
+
+    def wrong_at_times(self, one):
+        columns, counts = query(self, one)
+        return columns, counts + (one.max_distance > 0.1)
+
+    monkeypatch.setattr(BruteGemm, "query", wrong_at_times)
+    result = run_sweep(sweep("max_distance", (0.05, 0.2)), Source("random"), TINY)
+    assert result["agree"] is False
+    assert all(each.startswith("max_distance 0.2: brute_gemm and float64 differ") for each in result["differences"])
+
+
+def test_a_cut_lake_keeps_columns_whole():
+    lake = RandomData(50, 700, 8, 4, seed=5).load()
+    part, smaller = cut_columns(lake, 0.4, seed=1), cut_columns(lake, 0.1, seed=1)
+    assert (part.n_columns, smaller.n_columns) == (20, 5)
+    assert set(smaller.columns) < set(part.columns) < set(lake.columns)
+    assert cut_columns(lake, 1, seed=1) is lake
+    assert part.n_values == len(np.unique(part.column_values)) < lake.n_values
+    for number, name in enumerate(part.columns):
+        old = list(lake.columns).index(name)
+        ours, theirs = (slice(*each.column_offsets[place : place + 2]) for each, place in ((part, number), (lake, old)))
+        assert np.array_equal(part.vectors[part.column_values[ours]], lake.vectors[lake.column_values[theirs]])
+        assert np.array_equal(part.value_rows[ours], lake.value_rows[theirs])
+        assert part.column_rows[number] == lake.column_rows[old]
+    assert part.facts["share_of_columns"] == 0.4
+    assert part.fingerprint != lake.fingerprint
+    assert cut_columns(lake, 1e-9, seed=1).n_columns == 1
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.1, float("nan")])
+def test_shares_that_are_none_are_refused(share):
+    with pytest.raises(InputError, match=r"must lie in \(0, 1\]"):
+        cut_columns(RandomData(5, 20, 4, 1).load(), share, seed=0)
+
+
+# --- the command and the plot
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch, small_random):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    return tmp_path
+
+
+COMMAND = ["--data", "random", "--queries", "4", "--repeats", "1", "--threads", "1"]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, ["sweep", *arguments, *COMMAND])
+
+
+def test_the_command_writes_one_result_and_one_plot(results):
+    done = invoke("columns", "--algorithms", "pexeso,brute_gemm", "--json")
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)
+    assert (printed["sweep"], printed["data"], printed["queries"], printed["agree"]) == ("columns", "random", 4, True)
+    path, plot = sorted(results.rglob("*.*"))
+    assert json.loads(path.read_text(encoding="utf-8")) == printed
+    assert plot == path.with_suffix(".png")
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert plot.stat().st_size > 10_000
+
+
+def test_a_finished_sweep_is_shown_again_unless_something_changed(results, monkeypatch):
+    monkeypatch.setattr("benchmarks.plots.plot_sweep", lambda result, path: path.touch())
+    command = ["joinability", "--algorithms", "brute_gemm", "--json"]
+    printed = json.loads(invoke(*command).stdout)
+    (path,) = results.rglob("*.json")
+
+    def shown(*arguments, **changed):
+        path.write_text(json.dumps({**printed, "queries": -1, **changed}), encoding="utf-8")
+        return json.loads(invoke(*command, *arguments).stdout)["queries"]
+
+    next(results.rglob("*.png")).unlink()
+    assert shown() == -1
+    assert list(results.rglob("*.png")), "the plot is drawn again"
+    assert shown("--force") == 4
+    assert shown(code="other") == 4
+    assert shown(machine={**printed["machine"], "cores": 0}) == 4
+    assert shown(declared={**printed["declared"], "values": [0.5]}) == 4
+
+
+def test_the_command_says_what_differs_and_fails(results, monkeypatch):
+    class Wrong(Algorithm):
+        def build(self, lake, arguments):
+            self.index_bytes = 1
+
+        def query(self, query):
+            return torch.tensor([0]), torch.tensor([10**6])
+
+    monkeypatch.setattr("benchmarks.algorithms.brute_gemm.module.BruteGemm.query", Wrong.query)
+    done = invoke("joinability", "--algorithms", "brute_gemm")
+    assert done.exit_code == 1
+    assert "ANSWERS DIFFER" in done.stdout
+    assert "Answers differ: min_joinability 0.2: brute_gemm and float64 differ" in done.stderr
+
+
+def test_the_command_says_in_one_line_what_is_wrong(results):
+    done = invoke("colours")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("Error: Sweeps are ablation, ")
+
+
+def rows(**more):
+    base = {"line": "a", "median_seconds": 0.02, "p10_seconds": 0.01, "p90_seconds": 0.3, "distances": 50.0, **more}
+    return [{**base, "x": x, "median_seconds": 0.02 * x} for x in (1, 10, 100)]
+
+
+def drawn(monkeypatch, tmp_path, given, axis):
+    """Draw a hand-made result; give the figure."""
+    from matplotlib.figure import Figure
+
+    from benchmarks.plots import plot_sweep
+
+    figures = []
+    savefig = Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda self, *args, **options: (figures.append(self), savefig(self, *args, **options))
+    )
+    lake = {"values": 5_000, "dimensions": 8, "columns": 100}
+    machine = {"processor": "A processor", "cores": 2, "device": "cpu", "date": "2001-02-03T00:00:00"}
+    result = {
+        "data": "random",
+        "queries": 4,
+        "rows": given,
+        "lakes": [lake],
+        "settings": vars(TINY),
+        "machine": machine,
+        "code": "12ab",
+        "declared": {"title": "Mine", "axis": axis, "over": "columns"},
+    }
+    plot_sweep(result, tmp_path / "plot.png")
+    return figures[0]
+
+
+def test_a_plot_has_units_logarithmic_axes_and_where_it_was_measured(monkeypatch, tmp_path):
+    figure = drawn(monkeypatch, tmp_path, rows() + rows(line="b", distances=5e6), "columns in the lake")
+    time, work = figure.axes
+    assert time.get_ylabel() == "time per query column (ms)"
+    assert work.get_ylabel() == "distances per query column (number)"
+    assert work.get_xlabel() == "columns in the lake"
+    assert (time.get_xscale(), time.get_yscale(), work.get_yscale()) == ("log", "log", "log")
+    assert [text.get_text() for text in time.get_legend().get_texts()] == ["a", "b"]
+    assert time.lines[0].get_ydata() == pytest.approx([20, 200, 2000])
+    assert len(time.collections) == 2, "a band for each line"
+    words = figure.get_supxlabel()
+    for part in ("5,000 vectors of 8 dimensions", "100 columns", "4 query columns", "A processor", "1 thread", "12ab"):
+        assert part in words.replace("\n", " ")
+    assert "2001-02-03" in words
+
+
+def test_an_axis_within_a_decade_starts_at_zero_and_what_is_not_known_is_left_out(monkeypatch, tmp_path):
+    given = [{**row, "median_seconds": 0.02, "p90_seconds": 0.03, "distances": None} for row in rows()]
+    (time,) = drawn(monkeypatch, tmp_path, given, "columns in the lake").axes
+    assert time.get_yscale() == "linear"
+    assert time.get_ylim()[0] == 0
+    assert time.get_legend() is None
+
+
+def test_points_without_an_axis_are_rows_with_names(monkeypatch, tmp_path):
+    given = [{**row, "x": f"without L{row['x']}"} for row in rows()]
+    time, work = drawn(monkeypatch, tmp_path, given, None).axes
+    assert [text.get_text() for text in time.get_yticklabels()] == ["without L1", "without L10", "without L100"]
+    assert (time.get_xscale(), time.get_xlabel()) == ("log", "time per query column (ms)")
+    assert work.get_xlim()[0] == 0
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    from benchmarks.plots import plot_sweep
+
+    with pytest.raises(MissingPackageError, match="Plots need matplotlib"):
+        plot_sweep({}, tmp_path / "plot.png")
