@@ -1,21 +1,20 @@
-"""What the rivals share, so that only the matching differs: deciding pairs near the threshold, and counting per column.
+"""What the rivals share, so that only the matching differs: how far rounding can mislead, and deciding the pairs that it can.
 
-Whether a pair matches is defined by its float64 distance. A float32 method may decide a pair alone only where its rounding error cannot change the
-outcome; what lies in between, the band, is decided again by the defining distance. Without that, agreement would be luck.
+Whether a pair matches is defined by its float64 distance. A method of lower precision may decide a pair alone only where its rounding error cannot change
+the outcome; what lies in between, the band, is decided again by the defining distance. Without that, agreement would be luck.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 
-from benchmarks.lake import METRIC, Answer, BenchmarkQuery
-from pexeso.engine.arrays import expand_ranges, expand_ranges_in_chunks
-from pexeso.engine.postings import Csr
+from benchmarks.lake import METRIC
 
 UNIT_ROUNDOFF = 2.0**-24
-ROWS_AT_ONCE = 1 << 16
-POSTINGS_AT_ONCE = 1 << 20
-MATRIX_CELLS = 1 << 26
+ROWS_AT_ONCE = {"cpu": 1 << 11, "cuda": 1 << 18}
+"""Pairs compared at a time: on the CPU both sides and their difference stay in the cache."""
 
 _FLOAT64_SLACK = 2.0**-40
 
@@ -39,8 +38,61 @@ def product_error(dimensions: int, largest_norm: float) -> float:
     >>> 5.9e-6 < product_error(100, 1.0) < 6.0e-6
     True
     """
-    relative = dimensions * UNIT_ROUNDOFF / (1.0 - dimensions * UNIT_ROUNDOFF)
-    return relative * largest_norm**2 + _FLOAT64_SLACK
+    return _growth(dimensions) * largest_norm**2 + _FLOAT64_SLACK
+
+
+def rounded_product_error(
+    dimensions: int, largest_norm: float, loss: float, other_loss: float, output_roundoff: float = 0.0
+) -> float:
+    """Bound the error of an inner product whose operands were rounded to a shorter format and whose terms are summed in float32.
+
+    Write the rounded vectors as ``x' = x + a`` and ``y' = y + b``. Then ``x' . y' - x . y = a . y' + x . b``, at most ``|a| |y'| + |x| |b|``. The
+    products of two significands of at most 11 bits are exact in float32 (underflow apart: below ``2**-126``), their sum is off by at most
+    ``g |x'| |y'|`` as in `product_error`, and storing it with unit roundoff ``v`` adds ``v (1 + g) |x'| |y'|``.
+
+    A component loses at most its share u, so ``|a| <= u |x|``: with ``u = 2**-8`` for bfloat16 (8 significant bits, round to nearest) and
+    ``2**-11`` for float16, where components below ``2**-14`` may also lose ``2**-25`` each. Once the vectors are rounded ``|a|`` is known
+    (`rounding_loss`), and on average it is less than half of that; the measured lengths are what is passed here.
+
+    Parameters
+    ----------
+    dimensions : int
+    largest_norm : float
+        Of the vectors before rounding, either side.
+    loss, other_loss : float
+        Largest ``|a|`` and ``|b|``.
+    output_roundoff : float
+        v: 0 where the sum stays in float32, `bfloat16`'s ``2**-8`` where it is stored so.
+
+    Examples
+    --------
+    The worst case in bfloat16, sums kept in float32: ``2 u + u**2``, and float32's own error.
+
+    >>> 2**-7 + 2**-16 < rounded_product_error(100, 1.0, 2**-8, 2**-8) < 0.00785
+    True
+    """
+    rounded, other = largest_norm + loss, largest_norm + other_loss
+    growth = _growth(dimensions)
+    from_operands = loss * other + largest_norm * other_loss
+    from_sums = (growth + output_roundoff * (1.0 + growth)) * rounded * other
+    return from_operands + from_sums + _FLOAT64_SLACK
+
+
+def rounding_loss(vectors: torch.Tensor, rounded: torch.Tensor) -> float:
+    """Give the largest length of what rounding took from a vector, 0 where there is none; in pieces of 65,536 rows.
+
+    Examples
+    --------
+    >>> vectors = torch.tensor([[1.0 + 2**-9, 0.0]])
+    >>> 2**-9 <= rounding_loss(vectors, vectors.bfloat16()) < 1.001 * 2**-9
+    True
+    """
+    largest = 0.0
+    for begin in range(0, len(vectors), 1 << 16):
+        lost = vectors[begin : begin + (1 << 16)].double() - rounded[begin : begin + (1 << 16)].double()
+        largest = max(largest, float(torch.linalg.vector_norm(lost, dim=1).max()))
+    # The length itself is a rounded float64 sum.
+    return largest * (1.0 + _FLOAT64_SLACK)
 
 
 def square_error(dimensions: int, largest_norm: float) -> float:
@@ -58,71 +110,99 @@ def square_error(dimensions: int, largest_norm: float) -> float:
     return 4.0 * product_error(dimensions + 8, largest_norm)
 
 
-def decide(
-    queries: torch.Tensor, values: torch.Tensor, open_pairs: torch.Tensor, query: BenchmarkQuery, vectors: torch.Tensor
+def near_square_error(dimensions: int, tau: float) -> float:
+    """Bound the error of a float32 squared distance that is summed from squared differences, for pairs at most about tau apart.
+
+    Each difference is rounded once, squared, and the d squares are summed: off by less than ``(d + 3) u / (1 - (d + 3) u)`` of the squared
+    distance itself. For one below ``4 tau**2`` that is far less than `square_error`; a pair beyond that is told to be beyond tau all the same.
+
+    Examples
+    --------
+    >>> near_square_error(100, 0.12) < 4e-7
+    True
+    """
+    return 4.0 * tau * tau * _growth(dimensions + 3) + _FLOAT64_SLACK
+
+
+def _growth(terms: int) -> float:
+    return terms * UNIT_ROUNDOFF / (1.0 - terms * UNIT_ROUNDOFF)
+
+
+def product_limits(
+    squares: torch.Tensor, least_square: float, largest_square: float, tau: float, error: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the products below which no pair matches, and from which on every pair does.
+
+    ``|x - y|^2 <= tau^2`` exactly when ``x . y >= (|x|^2 + |y|^2 - tau^2) / 2``. The shortest and the longest y give one limit each for a query value,
+    wider by the product's error; vectors of unit length make the band hardly wider than that.
+
+    Parameters
+    ----------
+    squares : float64 (n,)
+        ``|x|^2`` of the query values.
+    least_square, largest_square : float
+        Of the lake's vectors.
+    tau, error : float
+
+    Returns
+    -------
+    float32 (n,) twice, rounded outwards
+    """
+    low = ((squares + least_square - tau * tau) / 2 - error).float()
+    high = ((squares + largest_square - tau * tau) / 2 + error).float()
+    return torch.nextafter(low, torch.full_like(low, -math.inf)), torch.nextafter(high, torch.full_like(high, math.inf))
+
+
+Pairs = tuple[torch.Tensor, torch.Tensor]
+"""Rows of the query values, and of the lake's values, that match: int64 (p,) both."""
+
+
+def no_pairs(device: torch.device) -> Pairs:
+    """Give what is found where there is nothing."""
+    nothing = torch.zeros(0, dtype=torch.int64, device=device)
+    return nothing, nothing
+
+
+def decide(
+    queries: torch.Tensor,
+    values: torch.Tensor,
+    open_pairs: torch.Tensor,
+    ours: torch.Tensor,
+    vectors: torch.Tensor,
+    tau: float,
+) -> Pairs:
     """Keep the pairs that match: those that are sure, and of the open ones those whose defining distance is within tau.
 
     Parameters
     ----------
     queries, values : int64 (p,)
-        Rows of ``query.vectors`` and of `vectors`.
+        Rows of `ours` and of `vectors`.
     open_pairs : bool (p,)
         Pairs in the band.
+    ours : float32 (n, d)
     vectors : float32 (N, d)
-
-    Returns
-    -------
-    tuple of int64 tensors
+    tau : float
     """
     places = torch.nonzero(open_pairs)[:, 0]
     if not len(places):
         return queries, values
     kept = torch.ones_like(open_pairs)
-    ours = query.vectors.to(vectors.device)
-    for part in torch.split(places, ROWS_AT_ONCE):
-        distance = METRIC.distances(ours[queries[part]], vectors[values[part]])
-        kept[part] = distance <= query.tau
+    for part in torch.split(places, ROWS_AT_ONCE[vectors.device.type]):
+        kept[part] = METRIC.distances(ours[queries[part]], vectors[values[part]]) <= tau
     return queries[kept], values[kept]
 
 
-def count_columns(
-    queries: torch.Tensor, values: torch.Tensor, query: BenchmarkQuery, value_columns: Csr, n_columns: int
-) -> Answer:
-    """Count, for each column, the query rows with a match in it; keep the columns with as many as needed.
-
-    Parameters
-    ----------
-    queries, values : int64 (p,)
-        Matching pairs.
-    query : BenchmarkQuery
-    value_columns : Csr
-        Columns of each value, on the pairs' device.
-    n_columns : int
-
-    Notes
-    -----
-    A boolean matrix (query values, columns) of at most 64 Mi cells at a time: a query value counts once for a column, however many
-    of its values match.
-    """
-    device = queries.device
-    weights = query.weights.to(device)
-    counts = torch.zeros(n_columns, dtype=torch.int64, device=device)
-    rows = max(1, MATRIX_CELLS // max(1, n_columns))
-    for begin in range(0, len(query), rows):
-        inside = slice(None) if rows >= len(query) else (queries >= begin) & (queries < begin + rows)
-        ours, theirs = queries[inside] - begin, values[inside]
-        hit = torch.zeros((min(rows, len(query) - begin), n_columns), dtype=torch.bool, device=device)
-        _mark(hit, ours, theirs, value_columns)
-        row, column = torch.nonzero(hit, as_tuple=True)
-        counts.index_add_(0, column, weights[begin + row])
-    columns = torch.nonzero(counts >= query.needed)[:, 0]
-    return columns.cpu(), counts[columns].cpu()
-
-
-def _mark(hit: torch.Tensor, queries: torch.Tensor, values: torch.Tensor, value_columns: Csr) -> None:
-    starts, sizes = value_columns.offsets[values], value_columns.offsets[values + 1] - value_columns.offsets[values]
-    few = int(sizes.sum()) <= POSTINGS_AT_ONCE
-    chunks = [expand_ranges(starts, sizes)] if few else expand_ranges_in_chunks(starts, sizes, POSTINGS_AT_ONCE)
-    for owner, posting in chunks:
-        hit[queries[owner], value_columns.members[posting].long()] = True
+def decide_candidates(
+    queries: torch.Tensor, values: torch.Tensor, ours: torch.Tensor, vectors: torch.Tensor, tau: float
+) -> Pairs:
+    """Keep the candidates that match: in float32 what that can decide, the rest by the defining distance."""
+    if not len(queries):
+        return queries, values
+    error, squared = near_square_error(vectors.shape[1], tau), tau * tau
+    squares = torch.empty(len(queries), device=vectors.device)
+    for part in torch.split(torch.arange(len(queries), device=vectors.device), ROWS_AT_ONCE[vectors.device.type]):
+        difference = ours[queries[part]] - vectors[values[part]]
+        squares[part] = torch.linalg.vecdot(difference, difference)
+    near = squares.double() <= squared + error
+    queries, values, squares = queries[near], values[near], squares[near]
+    return decide(queries, values, squares.double() > squared - error, ours, vectors, tau)

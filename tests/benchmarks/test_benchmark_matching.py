@@ -5,12 +5,20 @@ import pytest
 import torch
 
 from benchmarks.checking import normal_form, oracle_answer
+from benchmarks.counting import count_columns
 from benchmarks.declared import load_candidates
 from benchmarks.lake import METRIC, BenchmarkLake, BenchmarkQuery
-from benchmarks.matching import count_columns, product_error, square_error
+from benchmarks.matching import (
+    decide_candidates,
+    near_square_error,
+    product_error,
+    rounded_product_error,
+    rounding_loss,
+    square_error,
+)
 from pexeso.engine.postings import csr_from_pairs
 
-RIVALS = ("brute_gemm", "faiss_flat", "ball_tree", "pexeso", "pexeso_h")
+RIVALS = ("brute_gemm", "brute_gemm:bf16", "faiss_flat", "faiss_flat:l2", "ball_tree", "pexeso", "pexeso_h")
 
 
 def unit(rows):
@@ -35,7 +43,7 @@ def near_tau_lake(dimensions, tau, n_values=400, seed=0):
 @pytest.mark.parametrize("name", RIVALS)
 @pytest.mark.parametrize("dimensions", [16, 100, 300])
 def test_pairs_at_tau_are_decided_as_defined(name, dimensions):
-    if name == "faiss_flat":
+    if name.startswith("faiss"):
         pytest.importorskip("faiss")
     max_distance = 0.06
     lake, vectors = near_tau_lake(dimensions, METRIC.threshold(max_distance, dimensions))
@@ -67,6 +75,47 @@ def test_a_query_value_counts_once_for_a_column_with_its_weight(monkeypatch):
     pairs = torch.tensor([0, 0, 1, 2]), torch.tensor([0, 1, 2, 2])
     expected = {0: 5, 2: 13}  # column 0: query value 0 alone; column 2: all three
     assert normal_form(count_columns(*pairs, query, postings, 3)) == expected
-    monkeypatch.setattr("benchmarks.matching.MATRIX_CELLS", 3)  # one query value at a time
-    monkeypatch.setattr("benchmarks.matching.POSTINGS_AT_ONCE", 1)
+    monkeypatch.setattr("benchmarks.counting.POSTINGS_AT_ONCE", 1)
     assert normal_form(count_columns(*pairs, query, postings, 3)) == expected
+
+
+@pytest.mark.parametrize(("dtype", "roundoff"), [(torch.bfloat16, 2.0**-8), (torch.float16, 2.0**-11)])
+@pytest.mark.parametrize("dimensions", [16, 300, 1024])
+def test_the_bound_of_rounded_products_holds_where_rounding_is_worst(dtype, roundoff, dimensions):
+    # Every component lies half-way between two numbers of the short format, and loses nearly its whole share.
+    component = (1.0 + roundoff) / (1.0 + 3.0 * roundoff)
+    vectors = torch.full((1, dimensions), 1.0 + roundoff) / 2.0 ** (dimensions.bit_length() // 2)
+    rounded = vectors.to(dtype)
+    loss, norm = rounding_loss(vectors, rounded), float(torch.linalg.vector_norm(vectors.double()))
+    assert component * roundoff * norm < loss <= roundoff * norm
+    exact = float((vectors.double() ** 2).sum())
+    error = abs(float((rounded.float() ** 2).sum()) - exact)
+    bound = rounded_product_error(dimensions, norm, loss, loss)
+    assert 0.9 * bound < error + product_error(dimensions, norm)
+    assert error < bound
+    assert abs(float((rounded @ rounded.T).float()) - exact) < rounded_product_error(
+        dimensions, norm, loss, loss, output_roundoff=roundoff
+    )
+
+
+@pytest.mark.parametrize("dimensions", [16, 100, 1024])
+def test_near_squares_are_as_right_as_is_claimed(dimensions):
+    tau = 0.12
+    lake, query = near_tau_lake(dimensions, tau)
+    difference = query - torch.from_numpy(lake.vectors)
+    exact = ((query.double() - torch.from_numpy(lake.vectors).double()) ** 2).sum(1)
+    squares = torch.linalg.vecdot(difference, difference).double()
+    assert float((squares - exact).abs().max()) < near_square_error(dimensions, tau)
+
+
+def test_candidates_are_decided_as_defined_in_any_order():
+    tau = 0.12
+    lake, query = near_tau_lake(64, tau, n_values=5000)
+    vectors = torch.from_numpy(lake.vectors)
+    values = torch.randperm(5000, generator=torch.Generator().manual_seed(0))
+    queries = torch.zeros_like(values)
+    found, members = decide_candidates(queries, values, query, vectors, tau)
+    right = METRIC.distances(query, vectors) <= tau
+    assert 0 < len(members) < 5000
+    assert torch.equal(members, values[right[values]])
+    assert not found.any()

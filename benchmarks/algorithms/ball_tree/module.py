@@ -6,15 +6,16 @@ import numpy as np
 import torch
 from sklearn.neighbors import BallTree as SklearnBallTree
 
-from benchmarks.declared import Algorithm, Arguments
-from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
-from benchmarks.matching import count_columns, decide
+from benchmarks.declared import Arguments
+from benchmarks.lake import BenchmarkLake
+from benchmarks.matching import Pairs, decide
+from benchmarks.rivals import PairRival, only
 from pexeso.engine.arrays import as_tensor
 
 _WIDER = 1e-9
 
 
-class BallTree(Algorithm):
+class BallTree(PairRival):
     """Radius search in float64, one query value after the other; pairs within 1e-9 of tau are decided by the defining distance.
 
     Build argument: ``leaf_size``.
@@ -22,22 +23,20 @@ class BallTree(Algorithm):
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Build the tree, which holds the vectors in float64."""
-        self._lake = lake
+        only(arguments, ("leaf_size",), "build", "ball_tree")
+        self.take_postings(lake)
         self._vectors = as_tensor(lake.vectors)
         self._tree = SklearnBallTree(lake.vectors, **arguments)
-        csr = lake.value_columns
-        parts = [np.asarray(part).nbytes for part in self._tree.get_arrays()]
-        self.index_bytes = sum(parts) + csr.offsets.nbytes + csr.members.nbytes
+        self.index_bytes += sum(np.asarray(part).nbytes for part in self._tree.get_arrays())
 
-    def query(self, query: BenchmarkQuery) -> Answer:
-        """Match by radius search, then count."""
+    def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
+        """Search, decide what is left open."""
         self._tree.reset_n_calls()
-        lists, distances = self._tree.query_radius(query.vectors.numpy(), query.tau + _WIDER, return_distance=True)
+        lists, distances = self._tree.query_radius(vectors.numpy(), tau + _WIDER, return_distance=True)
         n_distances = self._tree.get_n_calls()
-        self.work = {"distances": n_distances, "bytes_read": n_distances * self._lake.dimensions * 8}
+        self.work = {"distances": n_distances, "bytes_read": n_distances * vectors.shape[1] * 8}
         sizes = torch.tensor([len(found) for found in lists])
-        queries = torch.repeat_interleave(torch.arange(len(query)), sizes)
+        queries = torch.repeat_interleave(torch.arange(len(vectors)), sizes)
         values = torch.from_numpy(np.concatenate(lists).astype(np.int64))
-        open_pairs = torch.from_numpy(np.concatenate(distances) > query.tau - _WIDER)
-        queries, values = decide(queries, values, open_pairs, query, self._vectors)
-        return count_columns(queries, values, query, self._lake.value_columns, self._lake.n_columns)
+        open_pairs = torch.from_numpy(np.concatenate(distances) > tau - _WIDER)
+        return decide(queries, values, open_pairs, vectors, self._vectors, tau)

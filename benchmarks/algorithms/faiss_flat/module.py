@@ -1,4 +1,4 @@
-"""faiss flat range search (`IndexFlatL2.range_search`)."""
+"""faiss flat range search (`IndexFlatIP.range_search` or `IndexFlatL2.range_search`)."""
 
 from __future__ import annotations
 
@@ -8,59 +8,87 @@ import faiss
 import numpy as np
 import torch
 
-from benchmarks.declared import Algorithm, Arguments
-from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
-from benchmarks.matching import count_columns, decide, square_error
+from benchmarks.declared import Arguments
+from benchmarks.lake import BenchmarkLake
+from benchmarks.matching import Pairs, decide, no_pairs, product_error, product_limits, square_error
+from benchmarks.rivals import PairRival, one_of, only
 from pexeso.engine.arrays import as_tensor
-from pexeso.errors import InputError
+
+METRICS = ("inner_product", "l2")
 
 
-class FaissFlat(Algorithm):
+class FaissFlat(PairRival):
     """Range search with a radius wider by faiss's rounding error; pairs that near to tau are decided by the defining distance.
 
-    The query argument ``blas_threshold`` is the number of query values from which on faiss multiplies matrices instead of
-    comparing pair by pair. Its own default, 128,000 as of faiss 1.15, makes it up to ten times slower at this task; 1 is its best.
+    Build argument: ``metric``. ``inner_product`` (default) is the faster: faiss's L2 search takes the lengths of all vectors anew in every search, which for
+    few query values is as long again as the search.
+
+    Query arguments: ``blas_threshold``, the number of query values from which on faiss multiplies matrices instead of comparing pair by pair (its own
+    default, 128,000 as of faiss 1.15, makes it up to ten times slower at this task; 1 is its best), and ``database_block``, the vectors it multiplies at a
+    time (its own default is 1,024).
     """
 
-    _blas_threshold = 1
+    _blas_threshold, _database_block = 1, 4096
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Copy the vectors into the index."""
-        if arguments:
-            raise InputError(f"faiss_flat takes no build arguments. Got {', '.join(arguments)} instead.")
-        self._lake = lake
-        self._index = faiss.IndexFlatL2(lake.dimensions)
+        only(arguments, ("metric",), "build", "faiss_flat")
+        self._metric = arguments.get("metric", METRICS[0])
+        one_of(self._metric, METRICS, "metric", "faiss_flat")
+        self.take_postings(lake)
+        make = faiss.IndexFlatL2 if self._metric == "l2" else faiss.IndexFlatIP
+        self._index = make(lake.dimensions)
         self._index.add(np.ascontiguousarray(lake.vectors))
         self._vectors = as_tensor(lake.vectors)
-        self._largest = math.sqrt(float(np.einsum("nd,nd->n", lake.vectors, lake.vectors).max(initial=1.0))) + 1e-6
-        csr = lake.value_columns
-        self.index_bytes = lake.vectors.nbytes + csr.offsets.nbytes + csr.members.nbytes
+        squares = np.einsum("nd,nd->n", lake.vectors, lake.vectors, dtype=np.float64)
+        self._least, self._largest = float(squares.min(initial=1.0)), float(squares.max(initial=1.0))
+        self.index_bytes += lake.vectors.nbytes
 
     def set_query_arguments(self, arguments: Arguments) -> None:
-        """Take ``blas_threshold``."""
-        unknown = set(arguments) - {"blas_threshold"}
-        if unknown:
-            raise InputError(
-                f"Query arguments of faiss_flat are: blas_threshold. Got {', '.join(sorted(unknown))} instead."
-            )
+        """Take ``blas_threshold`` and ``database_block``."""
+        only(arguments, ("blas_threshold", "database_block"), "query", "faiss_flat")
         self._blas_threshold = int(arguments.get("blas_threshold", 1))
+        self._database_block = int(arguments.get("database_block", 4096))
 
-    def query(self, query: BenchmarkQuery) -> Answer:
-        """Match by range search, then count."""
-        squared = query.tau**2
-        error = square_error(self._lake.dimensions, self._largest)
-        # The radius is one of squared distances, in float32, and not inclusive.
-        radius = float(np.nextafter(np.float32(squared + error), np.float32(np.inf)))
-        faiss.cvar.distance_compute_blas_threshold = self._blas_threshold  # one for the whole process
-        limits, squares, values = self._index.range_search(query.vectors.numpy(), radius)
-        sizes = torch.from_numpy(np.diff(limits.astype(np.int64)))
-        queries = torch.repeat_interleave(torch.arange(len(query)), sizes)
-        sure = np.nextafter(np.float32(squared - error), np.float32(-np.inf))
-        open_pairs = torch.from_numpy(squares > sure)
+    def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
+        """Search, decide what is left open."""
+        n_values = len(self._vectors)
         self.work = {
-            "distances": len(query) * self._lake.n_values,
-            "vectors_touched": len(query) * self._lake.n_values,
-            "bytes_read": self._lake.n_values * self._lake.dimensions * 4,
+            "distances": len(vectors) * n_values,
+            "vectors_touched": len(vectors) * n_values,
+            "bytes_read": self._vectors.nbytes,
         }
-        queries, values = decide(queries, torch.from_numpy(values), open_pairs, query, self._vectors)
-        return count_columns(queries, values, query, self._lake.value_columns, self._lake.n_columns)
+        if not len(vectors):
+            return no_pairs(self.device)
+        # One setting each for the whole process.
+        faiss.cvar.distance_compute_blas_threshold = self._blas_threshold
+        faiss.cvar.distance_compute_blas_database_bs = self._database_block
+        queries, values, open_pairs = (
+            self._by_squares(vectors, tau) if self._metric == "l2" else self._by_products(vectors, tau)
+        )
+        self.work["decided_again"] = int(open_pairs.sum())
+        return decide(queries, values, open_pairs, vectors, self._vectors, tau)
+
+    def _by_squares(self, vectors: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        squares = vectors.double().square().sum(1)
+        error = square_error(vectors.shape[1], math.sqrt(max(self._largest, float(squares.max()))))
+        # The radius is one of squared distances, in float32, and not inclusive.
+        radius = float(np.nextafter(np.float32(tau * tau + error), np.float32(np.inf)))
+        queries, found, values = self._search(vectors, radius)
+        sure = np.nextafter(np.float32(tau * tau - error), np.float32(-np.inf))
+        return queries, values, found > sure
+
+    def _by_products(self, vectors: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        squares = vectors.double().square().sum(1)
+        error = product_error(vectors.shape[1], math.sqrt(max(self._largest, float(squares.max()))))
+        low, high = product_limits(squares, self._least, self._largest, tau, error)
+        # The radius, one for all, is not inclusive either: products above it are found.
+        radius = float(np.nextafter(np.float32(low.min()), np.float32(-np.inf)))
+        queries, found, values = self._search(vectors, radius)
+        return queries, values, found < high[queries]
+
+    def _search(self, vectors: torch.Tensor, radius: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        limits, found, values = self._index.range_search(vectors.numpy(), radius)
+        sizes = torch.from_numpy(np.diff(limits.astype(np.int64)))
+        queries = torch.repeat_interleave(torch.arange(len(vectors)), sizes)
+        return queries, torch.from_numpy(found), torch.from_numpy(values)

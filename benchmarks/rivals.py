@@ -1,0 +1,70 @@
+"""What a rival is: something that finds matching pairs of values; the columns are counted alike for all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import torch
+
+from benchmarks.batching import make_batch
+from benchmarks.counting import count_batch, count_columns
+from benchmarks.declared import Algorithm, Arguments
+from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
+from benchmarks.matching import Pairs
+from pexeso.engine.postings import Csr
+from pexeso.errors import InputError
+
+
+class PairRival(Algorithm):
+    """An algorithm that is told values and gives pairs.
+
+    In a batch the values that stand in several query columns are compared once.
+    """
+
+    def take_postings(self, lake: BenchmarkLake) -> None:
+        """Keep what counting needs; ``index_bytes`` begins with its size."""
+        csr = lake.value_columns
+        self._postings = Csr(csr.offsets.to(self.device), csr.members.to(self.device))
+        self._n_columns = lake.n_columns
+        self.index_bytes = csr.offsets.nbytes + csr.members.nbytes
+
+    @abstractmethod
+    def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
+        """Give the pairs of a row of `vectors`, float32 (n, d) on the device, and a value of the lake that match; tell ``work``."""
+
+    def query(self, query: BenchmarkQuery) -> Answer:
+        """Match, then count."""
+        queries, values = self.match(query.vectors.to(self.device), query.tau)
+        return count_columns(queries, values, query, self._postings, self._n_columns)
+
+    def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
+        """Match the distinct values of all query columns at once, then count for each."""
+        batch = make_batch(queries)
+        pairs = self.match(batch.vectors.to(self.device), batch.tau)
+        self.work["distinct_values"] = len(batch.vectors)
+        return count_batch(*pairs, batch, self._postings, self._n_columns)
+
+
+def only(arguments: Arguments, known: Sequence[str], kind: str, name: str) -> None:
+    """Refuse arguments that an algorithm does not know.
+
+    Raises
+    ------
+    InputError
+    """
+    unknown = sorted(set(arguments) - set(known))
+    if unknown:
+        allowed = f"are: {', '.join(known)}" if known else "are none"
+        raise InputError(f"{kind.capitalize()} arguments of {name} {allowed}. Got {', '.join(unknown)} instead.")
+
+
+def one_of(value: object, allowed: Sequence[object], argument: str, name: str) -> None:
+    """Refuse a value that an argument cannot have.
+
+    Raises
+    ------
+    InputError
+    """
+    if value not in allowed:
+        raise InputError(f"{argument} of {name} must be one of {', '.join(map(str, allowed))}. Got {value!r} instead.")
