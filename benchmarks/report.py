@@ -127,10 +127,18 @@ def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
     lines = []
     for name, values in growth["algorithms"].items():
         factor = values["factor_per_10x_columns"]
-        told = "one size alone" if factor is None else f"{factor:.2f} times the time for ten times the columns"
+        steps = ", ".join(_step(step) for step in values["steps"])
+        told = (
+            "one size alone" if factor is None else f"{factor:.2f} times the time for ten times the columns ({steps})"
+        )
         lines.append(f"{name}: {told}")
     limit = growth["limit_per_10x_columns"]
-    return lines if limit is None else [*lines, f"The limit is {limit:g} times."]
+    return lines if limit is None else [*lines, f"The limit is {limit:g} times in each step."]
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    factor = step["factor_per_10x_columns"]
+    return f"{step['from_columns']:,} to {step['to_columns']:,}: {'-' if factor is None else format(factor, '.2f')}"
 
 
 def _size_lines(result: Mapping[str, Any]) -> list[str]:

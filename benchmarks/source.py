@@ -38,13 +38,27 @@ class Source:
             raise InputError(f"scale must lie in (0, 1]. Got {self.scale} instead.")
 
     def data_set(self) -> DataSet:
-        """Give the data set."""
+        """Give the data set.
+
+        Raises
+        ------
+        InputError
+            When there is none of this name, or it cannot be made with these dimensions or at this scale.
+        """
         given: dict[str, Any] = {"model": self.model, "seed": self.seed}
         if self.dimensions is not None:
             given["dimensions"] = self.dimensions
         if self.scale != 1:
             given["scale"] = self.scale
-        return data_set(self.data, **given)
+        made = data_set(self.data, **given)
+        if self.scale != 1 and _told_by(made, "scale") is None:
+            raise InputError(f"The data set {self.data} comes in one size. Got the scale {self.scale:g} instead.")
+        own = _told_by(made, "dimensions")
+        if self.dimensions is not None and own not in (None, self.dimensions):
+            raise InputError(
+                f"The data set {self.data} has vectors of {own} dimensions. Got {self.dimensions} instead."
+            )
+        return made
 
     def load(self) -> BenchmarkLake:
         """Make the lake, or read it from the cache."""
@@ -58,10 +72,16 @@ class Source:
     def variant(self) -> str:
         """What tells lakes of one data set apart, for the name of a file: ``fasttext-100d``, ``50d-x0.01``."""
         made = self.data_set()
-        model, dimensions = getattr(made, "model", None), getattr(made, "dimensions", self.dimensions)
+        model, dimensions = getattr(made, "model", None), _told_by(made, "dimensions")
         parts = [
-            model,
+            model if isinstance(model, str) else None,
             None if dimensions is None else f"{dimensions}d",
             None if self.scale == 1 else f"x{self.scale:g}",
         ]
         return "-".join(part for part in parts if part) or "own"
+
+
+def _told_by(made: DataSet, name: str) -> Any:
+    """Give what a data set, or the model of a made-up one, tells of itself; None where it does not."""
+    own = getattr(made, name, None)
+    return getattr(getattr(made, "model", None), name, None) if own is None else own

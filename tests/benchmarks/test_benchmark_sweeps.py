@@ -15,11 +15,17 @@ from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import Algorithm, load_candidates
 from benchmarks.harness import Settings
 from benchmarks.source import Source
-from benchmarks.sweeps import Sweep, known_sweeps, run_sweep
+from benchmarks.sweeps import Sweep, growth, known_sweeps, run_sweep
 from pexeso.errors import InputError, MissingPackageError
 
 CPU = torch.device("cpu")
 TINY = Settings(queries=4, repeats=1, threads=1)
+
+
+class Scaled(RandomData):
+    """`random` as a data set that can be made at a scale."""
+
+    scale = 1.0
 
 
 @pytest.fixture
@@ -29,7 +35,7 @@ def small_random(monkeypatch):
 
     def make(name, *, model="fasttext", dimensions=16, seed=0, scale=1.0):
         asked.append((dimensions, scale))
-        return RandomData(round(60 * scale), round(600 * scale), dimensions, 4, seed)
+        return Scaled(round(60 * scale), round(600 * scale), dimensions, 4, seed)
 
     monkeypatch.setattr("benchmarks.source.data_set", make)
     return asked
@@ -140,6 +146,7 @@ def test_a_sweep_over_columns_asks_the_same_and_tells_the_growth(small_random):
     told = growth["algorithms"]["pexeso"]
     assert told["factor_per_10x_columns"] == pytest.approx(times[2] / times[0])  # from 6 to 60 columns
     assert told["within_limit"] is False
+    assert set(told) == {"factor_per_10x_columns", "steps", "within_limit"}
     first = told["steps"][0]
     assert (first["from_columns"], first["to_columns"]) == (6, 30)
     assert first["factor_per_10x_columns"] ** np.log10(5) == pytest.approx(times[1] / times[0])
@@ -187,6 +194,20 @@ def test_a_cut_lake_keeps_columns_whole():
     assert part.facts["share_of_columns"] == 0.4
     assert part.fingerprint != lake.fingerprint
     assert cut_columns(lake, 1e-9, seed=1).n_columns == 1
+
+
+def test_every_step_of_growth_must_keep_within_the_limit():
+    def told(*seconds):
+        rows = [
+            {"algorithm": "a", "columns": 10 ** (1 + place), "median_seconds": each}
+            for place, each in enumerate(seconds)
+        ]
+        return growth(rows, 6)["algorithms"]["a"]
+
+    assert told(1, 1, 7)["factor_per_10x_columns"] == pytest.approx(7**0.5)
+    assert told(1, 1, 7)["within_limit"] is False
+    assert told(1, 5, 25)["within_limit"] is True
+    assert told(1) == {"factor_per_10x_columns": None, "steps": [], "within_limit": None}
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.1, float("nan")])
