@@ -25,9 +25,17 @@ CPU = torch.device("cpu")
 TINY = Settings(queries=6, repeats=2, threads=1)
 
 
+def declaration(name):
+    import yaml
+
+    from benchmarks.declared import ALGORITHMS
+
+    return yaml.safe_load((ALGORITHMS / name / "config.yml").read_text(encoding="utf-8"))
+
+
 def test_all_algorithms_agree_on_the_random_lake(small_lake):
     pytest.importorskip("faiss")
-    names = known_algorithms()
+    names = [name for name in known_algorithms() if "cpu" in declaration(name)["devices"]]
     assert {"pexeso", "pexeso_h", "brute_gemm", "faiss_flat", "ball_tree"} <= set(names)
     result = run_benchmark(small_lake, load_candidates(names, CPU), TINY)
     assert result["differences"] == []
@@ -217,16 +225,13 @@ def test_a_grid_is_the_product_of_its_arguments():
 
 @pytest.mark.parametrize("name", known_algorithms())
 def test_every_declared_grid_can_be_loaded(name):
-    import yaml
-
-    from benchmarks.declared import ALGORITHMS
-
-    config = yaml.safe_load((ALGORITHMS / name / "config.yml").read_text(encoding="utf-8"))
-    if "faiss" in config.get("packages", ()):
-        pytest.importorskip("faiss")
+    config = declaration(name)
+    for package in config.get("packages", ()):
+        pytest.importorskip(package)
     assert config["description"].endswith(".")
     for grid in config["grids"]:
-        assert load_candidates([f"{name}:{grid}"], CPU)
+        for device in config["devices"]:
+            assert load_candidates([f"{name}:{grid}"], torch.device(device))
 
 
 @pytest.mark.parametrize(

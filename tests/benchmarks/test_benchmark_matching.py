@@ -18,7 +18,7 @@ from benchmarks.matching import (
 )
 from pexeso.engine.postings import csr_from_pairs
 
-RIVALS = ("brute_gemm", "brute_gemm:bf16", "faiss_flat", "faiss_flat:l2", "ball_tree", "pexeso", "pexeso_h")
+RIVALS = ("brute_gemm", "brute_gemm:bf16", "faiss_flat", "faiss_flat:l2", "ball_tree", "ept", "pexeso", "pexeso_h")
 
 
 def unit(rows):

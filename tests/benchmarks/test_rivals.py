@@ -1,5 +1,12 @@
 """The rivals: exact where they say so, one query column or many, whatever they are set to."""
 
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -12,12 +19,22 @@ from benchmarks.counting import column_hits, count_batch, sum_by_key
 from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import load_candidates
 from benchmarks.drawing import draw_queries
-from benchmarks.lake import BenchmarkLake, BenchmarkQuery
+from benchmarks.lake import METRIC, BenchmarkLake, BenchmarkQuery
+from benchmarks.tuning import draw_samples
+from pexeso.engine.oracle import oracle_pairs
 from pexeso.engine.postings import csr_from_pairs
-from pexeso.errors import InputError
+from pexeso.errors import DeviceError, InputError
 
 CPU = torch.device("cpu")
-EXACT = ("brute_gemm:default", "brute_gemm:bf16", "faiss_flat:default", "faiss_flat:metrics", "ball_tree:default")
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXACT = (
+    "brute_gemm:default",
+    "brute_gemm:bf16",
+    "faiss_flat:default",
+    "faiss_flat:metrics",
+    "ball_tree:default",
+    "ept:default",
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +104,10 @@ def test_the_size_of_blocks_and_tiles_changes_no_answer(monkeypatch, precision, 
     monkeypatch.setattr(counting, "POSTINGS_AT_ONCE", 7)
     monkeypatch.setattr(counting, "ENTRIES_AT_ONCE", 50)
     monkeypatch.setattr(batching, "_ROWS_AT_ONCE", 100)
-    for block_products in (1, 1000, 10**6):
+    for block_products in (1, 2000, 10**6):
         rival = BruteGemm(CPU)
         rival.build(lake, {"block_products": block_products, "precision": precision})
-        assert [normal_form(answer) for answer in rival.query_batch(queries)] == right, block_products
+        assert [normal_form(answer) for answer in rival.query_batch(queries[:4])] == right[:4], block_products
 
 
 def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queries):
@@ -106,9 +123,9 @@ def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queri
     assert max(seen) <= 3000
 
 
-@pytest.mark.parametrize("spec", ["brute_gemm", "faiss_flat", "ball_tree"])
+@pytest.mark.parametrize("spec", ["brute_gemm", "faiss_flat", "ball_tree", "ept", "faiss_hnsw", "faiss_pq"])
 def test_what_a_rival_is_not_told_about_is_refused(spec, lake):
-    if spec == "faiss_flat":
+    if spec.startswith("faiss"):
         pytest.importorskip("faiss")
     (candidate,) = load_candidates([spec], CPU)
     with pytest.raises(InputError, match=rf"Build arguments of {spec} are: .*\. Got colour instead\."):
@@ -192,3 +209,230 @@ def test_a_lake_of_no_values_answers_nothing():
     ((_, rival),) = built("brute_gemm", lake)
     assert normal_form(rival.query(one_column("q", torch.eye(4)))) == {}
     assert [normal_form(answer) for answer in rival.query_batch([one_column("q", torch.eye(4))])] == [{}]
+
+
+def test_a_pivot_table_is_the_same_in_small_pieces(monkeypatch, lake, queries, right):
+    from benchmarks.algorithms.ept import module
+
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 50)
+    rival = module.ExtremePivotTable(CPU)
+    rival.build(lake, {"n_groups": 3, "group_size": 5})
+    assert [normal_form(answer) for answer in rival.query_batch(queries[:4])] == right[:4]
+    assert rival.work["vectors_touched"] < len(make_batch(queries[:4]).vectors) * lake.n_values / 10
+
+
+def test_more_groups_of_pivots_leave_fewer_candidates(lake, queries):
+    from benchmarks.algorithms.ept.module import ExtremePivotTable
+
+    touched = []
+    for n_groups in (1, 4, 16):
+        rival = ExtremePivotTable(CPU)
+        rival.build(lake, {"n_groups": n_groups, "group_size": 4})
+        rival.query_batch(queries)
+        touched.append(rival.work["vectors_touched"])
+    assert touched[0] > 1.5 * touched[1] > 1.5 * touched[2]
+
+
+def test_a_pivot_table_without_pivots_is_refused(lake):
+    from benchmarks.algorithms.ept.module import ExtremePivotTable
+
+    with pytest.raises(InputError, match="Got 0 groups of 16 instead"):
+        ExtremePivotTable(CPU).build(lake, {"n_groups": 0})
+
+
+@pytest.mark.parametrize("name", ["faiss_hnsw", "faiss_pq"])
+def test_an_approximate_rival_reaches_the_recall_it_was_tuned_to(name, lake, queries):
+    pytest.importorskip("faiss")
+    tau = queries[0].tau
+    recalls, precisions = {}, {}
+    for target in (0.3, 0.75, 0.99):
+        (candidate,) = load_candidates([name], CPU)
+        rival = candidate.adapter(CPU)
+        rival.build(lake, candidate.build_arguments)
+        rival.set_query_arguments({"target_recall": target})
+        rival.query(queries[0])
+        sample, other = draw_samples(lake, tau)
+        recalls[target] = sample.recall(rival.find(sample.vectors, tau))
+        assert recalls[target] >= target
+        pairs = rival.find(other.vectors, tau)
+        precisions[target] = other.precision(pairs)
+        assert (rival.tuned["sample_recall"], rival.tuned["sample_precision"]) == (
+            other.recall(pairs),
+            precisions[target],
+        )
+    assert recalls[0.3] <= recalls[0.75] <= recalls[0.99]
+    if name == "faiss_hnsw":
+        assert set(precisions.values()) == {1.0}, "its distances are those of the vectors"
+    else:
+        assert recalls[0.3] < 0.5, "the radius is as small as the recall allows"
+        assert min(precisions.values()) < 1.0, "its distances are those of codes, and nothing is checked again"
+
+
+@pytest.mark.parametrize("name", ["faiss_hnsw", "faiss_pq"])
+def test_an_approximate_rival_tells_its_work_and_whether_it_knew_the_question(name, lake, queries):
+    pytest.importorskip("faiss")
+    ((_, rival),) = built(name, lake)
+    sample, _ = draw_samples(lake, queries[0].tau)
+    assert {query.name for query in queries} & sample.names
+    for query in queries:
+        rival.query(query)
+        assert rival.work["tuned_on"] == (query.name in sample.names)
+        assert 0 < rival.work["distances"] < len(query) * lake.n_values
+        assert rival.work["bytes_read"] > 0
+    rival.query_batch(queries)
+    assert rival.work["tuned_on"] == sum(query.name in sample.names for query in queries)
+    assert rival.index_bytes > 0
+
+
+def test_the_halves_of_a_sample_share_no_column_and_hold_the_right_pairs(lake, queries):
+    halves = draw_samples(lake, queries[0].tau)
+    assert not halves[0].names & halves[1].names
+    assert min(len(half.names) for half in halves) > 10
+    for half in halves:
+        pairs = oracle_pairs(half.vectors, torch.from_numpy(lake.vectors), queries[0].tau, METRIC)[:2]
+        assert half.recall(pairs) == half.precision(pairs) == 1.0
+        assert len(half.keys) == len(pairs[0])
+        assert half.recall(tuple(part[::2] for part in pairs)) == pytest.approx(0.5, abs=0.01)
+        wrong = (torch.cat([pairs[0], torch.tensor([0])]), torch.cat([pairs[1], torch.tensor([lake.n_values - 1])]))
+        assert half.recall(wrong) == 1.0
+        assert half.precision(wrong) == pytest.approx(1 - 1 / len(wrong[0]))
+
+
+@pytest.mark.parametrize("target", [0, 1.5])
+def test_a_recall_that_cannot_be_is_refused(target):
+    pytest.importorskip("faiss")
+    (candidate,) = load_candidates(["faiss_hnsw"], CPU)
+    with pytest.raises(InputError, match=f"over 0 and at most 1. Got {float(target)} instead"):
+        candidate.adapter(CPU).set_query_arguments({"target_recall": target})
+
+
+class CpuNeighbours:
+    """Stands in for `cuml.neighbors.NearestNeighbors`: the methods that are used, as documented, with float32 distances."""
+
+    asked: ClassVar[list[tuple[int, int]]] = []
+
+    def __init__(self, *, algorithm, metric, output_type):
+        assert (algorithm, metric, output_type) == ("brute", "euclidean", "cupy")
+
+    def fit(self, vectors):
+        self.vectors = vectors
+
+    def kneighbors(self, vectors, n_neighbors):
+        self.asked.append((len(vectors), n_neighbors))
+        distances, members = torch.cdist(vectors, self.vectors).topk(n_neighbors, dim=1, largest=False)
+        return distances.numpy(), members.numpy()
+
+
+@pytest.fixture
+def cuml(monkeypatch):
+    neighbours = types.ModuleType("cuml.neighbors")
+    neighbours.NearestNeighbors = CpuNeighbours
+    monkeypatch.setitem(sys.modules, "cuml", types.ModuleType("cuml"))
+    monkeypatch.setitem(sys.modules, "cuml.neighbors", neighbours)
+    monkeypatch.setattr(CpuNeighbours, "asked", [])
+
+
+@pytest.mark.parametrize("first", [1, 2, 16, 10_000])
+def test_nearest_neighbours_are_asked_for_until_the_radius_is_full(cuml, first, lake, queries, right):
+    from benchmarks.algorithms.cuml_radius.module import CumlRadius
+
+    rival = CumlRadius(CPU)
+    rival.build(lake, {"first_neighbours": first})
+    assert [normal_form(rival.query(query)) for query in queries] == right
+    CpuNeighbours.asked.clear()
+    assert [normal_form(answer) for answer in rival.query_batch(queries)] == right
+    sizes, wanted = zip(*CpuNeighbours.asked, strict=True)
+    assert list(wanted) == [min(first * 4**step, lake.n_values) for step in range(len(wanted))]
+    assert len(wanted) > 1 or first > 2
+    assert sorted(sizes, reverse=True) == list(sizes), "only those that are not finished are asked again"
+    assert rival.work["distances"] == sum(sizes) * lake.n_values
+
+
+def test_nearest_neighbours_are_asked_for_in_parts(cuml, monkeypatch, lake, queries, right):
+    from benchmarks.algorithms.cuml_radius import module
+
+    monkeypatch.setattr(module, "QUERIES_AT_ONCE", 50)
+    monkeypatch.setattr(module, "NEIGHBOURS_AT_ONCE", 200)
+    rival = module.CumlRadius(CPU)
+    rival.build(lake, {})
+    assert [normal_form(answer) for answer in rival.query_batch(queries)] == right
+    assert max(size * wanted for size, wanted in CpuNeighbours.asked if size > 1) <= 200
+
+
+def test_the_fused_kernel_is_refused_without_cuda(lake):
+    pytest.importorskip("triton")
+    from benchmarks.algorithms.brute_triton.module import BruteTriton
+
+    with pytest.raises(InputError, match=r"brute_triton runs on cuda\. Got the device cpu"):
+        load_candidates(["brute_triton"], CPU)
+    with pytest.raises(
+        DeviceError, match=r"brute_triton runs on cuda\. Got the device cpu instead; on the CPU use brute_gemm\."
+    ):
+        BruteTriton(CPU).build(lake, {})
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+def test_the_fused_kernel_says_that_there_is_no_gpu(lake):
+    pytest.importorskip("triton")
+    from benchmarks.algorithms.brute_triton.module import BruteTriton
+
+    with pytest.raises(DeviceError, match="needs a CUDA GPU, and torch finds none here"):
+        BruteTriton(torch.device("cuda")).build(lake, {})
+
+
+INTERPRETED = """
+import torch
+from benchmarks.algorithms.brute_triton import kernel
+from benchmarks.algorithms.brute_triton.module import BruteTriton
+from benchmarks.checking import normal_form, oracle_answer
+from benchmarks.datasets.synthetic import RandomData
+from benchmarks.drawing import draw_queries
+
+lake = RandomData(n_columns=12, n_values=300, dimensions=40, n_topics=2, seed=3).load()
+queries = draw_queries(lake, 4, max_distance=0.06, min_joinability=0.6, seed=0)
+right = [oracle_answer(lake, query) for query in queries]
+for precision in ("float16", "float32"):
+    for capacity, most in ((1 << 20, 1 << 26), (3, 1 << 26), (3, 200)):
+        kernel.FIRST_CAPACITY, kernel.MOST_PAIRS = capacity, most
+        rival = BruteTriton(torch.device("cpu"))
+        rival.build(lake, {"precision": precision})
+        assert [normal_form(answer) for answer in rival.query_batch(queries)] == right, (precision, capacity, most)
+        assert rival.work["decided_again"] < rival.work["distances"] / 10
+    assert [normal_form(rival.query(query)) for query in queries] == right
+print("agrees")
+"""
+
+
+def test_the_fused_kernel_gives_the_answers_of_the_oracle_in_the_interpreter():
+    pytest.importorskip("triton")
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", INTERPRETED],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "agrees\n"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU")
+@pytest.mark.parametrize(
+    "spec", ["brute_gemm:default", "brute_gemm:bf16", "ept:default", "brute_triton:precisions", "cuml_radius:first"]
+)
+def test_every_exact_rival_gives_the_answers_of_the_oracle_on_cuda(spec, lake, queries, right):
+    name = spec.partition(":")[0]
+    package = {"brute_triton": "triton", "cuml_radius": "cuml"}.get(name)
+    if package:
+        pytest.importorskip(package)
+    cuda = torch.device("cuda")
+    for candidate in load_candidates([spec], cuda):
+        rival = candidate.adapter(cuda)
+        rival.build(lake, candidate.build_arguments)
+        rival.set_query_arguments(candidate.query_arguments)
+        assert [normal_form(rival.query(query)) for query in queries] == right
+        assert [normal_form(answer) for answer in rival.query_batch(queries)] == right

@@ -1,0 +1,1 @@
+"""The algorithm `brute_triton`."""

@@ -1,0 +1,1 @@
+"""The algorithm `cuml_radius`."""

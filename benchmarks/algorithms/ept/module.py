@@ -1,0 +1,117 @@
+"""Extreme pivot table: exact, by the triangle inequality alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from benchmarks.declared import Arguments
+from benchmarks.lake import METRIC, BenchmarkLake
+from benchmarks.matching import Pairs, decide_candidates, no_pairs
+from benchmarks.rivals import PairRival, only
+from pexeso.engine.arrays import as_tensor, expand_ranges_in_chunks, offsets_of
+from pexeso.engine.maps import PivotMap, choose_pivots, slack
+from pexeso.errors import InputError
+
+MEANS_OF = 20_000
+ROWS_AT_ONCE = 1 << 14
+PAIRS_AT_ONCE = 1 << 20
+
+
+class ExtremePivotTable(PairRival):
+    """Of every group of pivots a value keeps the one that it is most extreme for, and its distance to that one.
+
+    Extreme is the pivot p with the largest ``|d(x, p) - mean d(., p)|``: most other values are at another distance from it, so that it tells x from them.
+    A query value's distances to all pivots are computed; x stays a candidate while ``|d(q, p) - d(x, p)| <= tau`` for the pivot of every group. Candidates are
+    compared.
+
+    The published search goes through the table; here rows are kept in the order of the first group's pivot and distance, so that the first comparison of
+    every row is a binary search in each pivot's rows instead.
+
+    Build arguments: ``n_groups`` and ``group_size``, the pivots of a group, at most 32,767. Pivots are drawn at random, as published.
+
+    Source: Ruiz, Santoyo, Chávez, Figueroa and Tellez, *Extreme pivots for faster metric indexes*, SISAP 2013.
+    """
+
+    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+        """Compute the table, 6 bytes a value and group, in pieces of 16,384 values."""
+        only(arguments, ("n_groups", "group_size"), "build", "ept")
+        n_groups, group_size = int(arguments.get("n_groups", 16)), int(arguments.get("group_size", 16))
+        if not (n_groups >= 1 and 1 <= group_size < 1 << 15):
+            raise InputError(
+                f"ept needs a group of pivots at least, of 1 to 32,767. Got {n_groups} groups of {group_size} instead."
+            )
+        self.take_postings(lake)
+        self._vectors = as_tensor(lake.vectors, self.device)
+        pivots = choose_pivots(self._vectors, n_groups * group_size, choice="random", seed=0)
+        # A small lake has fewer distinct vectors than were asked for.
+        self._group_size = min(group_size, len(pivots))
+        self._n_groups = len(pivots) // self._group_size
+        self._map = PivotMap(pivots[: self._n_groups * self._group_size], METRIC)
+        self._fill()
+        table = (self._codes, self._distances, self._order, self._map.pivots)
+        self.index_bytes += self._vectors.nbytes + sum(part.nbytes for part in table)
+
+    def _fill(self) -> None:
+        n_values, shape = len(self._vectors), (self._n_groups, self._group_size)
+        sampled = torch.randperm(n_values, generator=torch.Generator().manual_seed(0))[:MEANS_OF]
+        means = self._map.map(self._vectors[sampled.to(self.device)]).mean(0)
+        codes = torch.empty((self._n_groups, n_values), dtype=torch.int16, device=self.device)
+        distances = torch.empty((self._n_groups, n_values), device=self.device)
+        for begin in range(0, n_values, ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            mapped = self._map.map(self._vectors[rows])
+            extreme = (mapped - means).abs().view(-1, *shape).argmax(2, keepdim=True)
+            codes[:, rows] = extreme[:, :, 0].T.short()
+            distances[:, rows] = mapped.view(-1, *shape).gather(2, extreme)[:, :, 0].T
+        by_distance = torch.argsort(distances[0])
+        self._order = by_distance[torch.argsort(codes[0, by_distance], stable=True)]
+        self._codes, self._distances = codes[:, self._order].contiguous(), distances[:, self._order].contiguous()
+        self._segments = offsets_of(torch.bincount(codes[0].long(), minlength=self._group_size))
+        self._slack = slack(distances, means)
+
+    def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
+        """Narrow the candidates group by group, about a million at a time, then compare what is left."""
+        self.work = {"distances": len(vectors) * len(self._map.pivots), "vectors_touched": 0, "bytes_read": 0}
+        if not len(vectors) or not len(self._vectors):
+            return no_pairs(self.device)
+        mapped = self._map.map(vectors)
+        # Both sides of a comparison are known to within half the slack; a query value may lie farther out than any value.
+        reach = tau + max(self._slack, slack(mapped))
+        starts, sizes = self._ranges(mapped, reach)
+        found = []
+        for owner, position in expand_ranges_in_chunks(starts, sizes, PAIRS_AT_ONCE):
+            queries = torch.div(owner, self._group_size, rounding_mode="floor")
+            queries, position = self._narrow(mapped, queries, position, reach)
+            values = self._order[position]
+            self.work["vectors_touched"] += len(values)
+            found.append(decide_candidates(queries, values, vectors, self._vectors, tau))
+        self.work["distances"] += self.work["vectors_touched"]
+        self.work["bytes_read"] += self.work["vectors_touched"] * vectors.shape[1] * 4
+        if not found:
+            return no_pairs(self.device)
+        queries, values = (torch.cat(part) for part in zip(*found, strict=True))
+        return queries, values
+
+    def _ranges(self, mapped: torch.Tensor, reach: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Find, for every query value and pivot of the first group, that pivot's rows near enough: int64 (n * group_size,) twice."""
+        starts = torch.empty((len(mapped), self._group_size), dtype=torch.int64, device=self.device)
+        ends = torch.empty_like(starts)
+        for pivot, (begin, end) in enumerate(np.lib.stride_tricks.sliding_window_view(self._segments.cpu().numpy(), 2)):
+            rows, middle = self._distances[0, begin:end], mapped[:, pivot].contiguous()
+            starts[:, pivot] = begin + torch.searchsorted(rows, middle - reach)
+            ends[:, pivot] = begin + torch.searchsorted(rows, middle + reach, right=True)
+        return starts.view(-1), (ends - starts).view(-1)
+
+    def _narrow(
+        self, mapped: torch.Tensor, queries: torch.Tensor, position: torch.Tensor, reach: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keep the candidates that every group but the first leaves, too."""
+        flat, width = mapped.view(-1), mapped.shape[1]
+        for group in range(1, self._n_groups):
+            self.work["bytes_read"] += len(position) * 6
+            pivot = self._codes[group, position].long()
+            near = flat[queries * width + group * self._group_size + pivot] - self._distances[group, position]
+            kept = torch.nonzero(near.abs_() <= reach)[:, 0]
+            queries, position = queries[kept], position[kept]
+        return queries, position

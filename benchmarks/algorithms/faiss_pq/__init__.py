@@ -1,0 +1,1 @@
+"""The algorithm `faiss_pq`."""

@@ -1,0 +1,88 @@
+"""What the approximate rivals share: a target recall, reached on a sample before the first query is answered."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from benchmarks.declared import Arguments
+from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
+from benchmarks.matching import Pairs
+from benchmarks.rivals import PairRival, only
+from benchmarks.tuning import Sample, draw_samples
+from pexeso.errors import InputError
+
+
+class TunedRival(PairRival):
+    """A method tuned to a recall of matching pairs, for each tau once, when it is first asked with it.
+
+    The harness asks everything once before it measures, so tuning counts neither as building nor as answering. ``work`` tells, besides the counters of the
+    search, what was tuned, the recall and precision of pairs on the other half of the sample (``sample_recall``, ``sample_precision``), and ``tuned_on``: how
+    many of the query columns it was tuned on.
+
+    Query argument: ``target_recall``, over 0 and at most 1.
+    """
+
+    target_recall = 0.85
+
+    def take_lake(self, lake: BenchmarkLake) -> None:
+        """Keep what tuning and counting need."""
+        self.take_postings(lake)
+        self._lake = lake
+        self._tau: float | None = None
+        self.tuned: dict[str, float] = {}
+
+    def set_query_arguments(self, arguments: Arguments) -> None:
+        """Take ``target_recall``; tune anew."""
+        only(arguments, ("target_recall",), "query", type(self).__name__)
+        target = float(arguments.get("target_recall", TunedRival.target_recall))
+        if not 0 < target <= 1:
+            raise InputError(f"target_recall must be over 0 and at most 1. Got {target} instead.")
+        self.target_recall, self._tau = target, None
+
+    @abstractmethod
+    def tune(self, sample: Sample, tau: float) -> None:
+        """Choose the cheapest setting with the target recall on the sample; tell it in ``tuned``."""
+
+    @abstractmethod
+    def find(self, vectors: torch.Tensor, tau: float) -> Pairs:
+        """Search as tuned."""
+
+    def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
+        """Tune where that is not done yet, then search."""
+        if tau != self._tau:
+            sample, other = draw_samples(self._lake, tau)
+            self.tune(sample, tau)
+            pairs = self.find(other.vectors, tau)
+            self.tuned |= {"sample_recall": other.recall(pairs), "sample_precision": other.precision(pairs)}
+            self._tau, self._tuned_on = tau, sample.names
+        pairs = self.find(vectors, tau)
+        self.work |= self.tuned
+        return pairs
+
+    def query(self, query: BenchmarkQuery) -> Answer:
+        """Match, then count."""
+        answer = super().query(query)
+        self.work["tuned_on"] = int(query.name in self._tuned_on)
+        return answer
+
+    def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
+        """Match the distinct values of all query columns at once, then count for each."""
+        answers = super().query_batch(queries)
+        self.work["tuned_on"] = sum(query.name in self._tuned_on for query in queries)
+        return answers
+
+
+def faiss_pairs(result: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Pairs:
+    """Turn a result of faiss's range search into pairs."""
+    limits, _, values = result
+    sizes = torch.from_numpy(np.diff(limits.astype(np.int64)))
+    return torch.repeat_interleave(torch.arange(len(sizes)), sizes), torch.from_numpy(values)
+
+
+def squared_radius(distance: float) -> float:
+    """Give faiss's radius for distances up to the given one: squared, in float32, and not inclusive."""
+    return float(np.nextafter(np.float32(distance * distance), np.float32(np.inf)))
