@@ -13,6 +13,10 @@ import torch
 from benchmarks.lake import METRIC
 
 UNIT_ROUNDOFF = 2.0**-24
+TENSOR_CORE_TERMS = 4
+"""Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021):
+each addition costs at most ``2**-23``, and so does each of its addends. The bound of a sum of four times as many terms, rounded to nearest, covers both."""
+
 ROWS_AT_ONCE = {"cpu": 1 << 11, "cuda": 1 << 18}
 """Pairs compared at a time: on the CPU both sides and their difference stay in the cache."""
 

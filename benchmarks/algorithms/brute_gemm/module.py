@@ -15,8 +15,9 @@ from pexeso.engine.arrays import as_tensor
 class BruteGemm(PairRival):
     """All inner products, block by block, and a comparison.
 
-    Build arguments: ``block_products``, the number of products held at a time, so that a block stays in the cache until it is compared; and ``precision``,
-    ``float32`` (default) or ``bfloat16``, of the products. Whatever they cannot decide is decided in float32, then by the defining distance.
+    Build arguments: ``block_products``, the number of products held at a time, so that a block stays in the cache until it is compared (by default
+    2^20 on the CPU, 2^26 on CUDA); and ``precision``, ``float32`` (default) or ``bfloat16``, of the products. Whatever they cannot decide is decided in
+    float32, then by the defining distance.
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
@@ -28,7 +29,7 @@ class BruteGemm(PairRival):
         self._scan = ProductScan(
             as_tensor(lake.vectors, self.device),
             precision=PRECISIONS[precision],
-            block_products=int(arguments.get("block_products", 1 << 20)),
+            block_products=arguments.get("block_products"),
         )
         self.index_bytes += self._scan.n_bytes
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from benchmarks.matching import (
+    TENSOR_CORE_TERMS,
     Pairs,
     decide,
     decide_candidates,
@@ -20,6 +21,9 @@ from benchmarks.matching import (
 )
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+BLOCK_PRODUCTS = {"cpu": 1 << 20, "cuda": 1 << 26}
+"""On the CPU 2^18 to 2^22 products are about equally fast; on CUDA every block costs launches and a wait, and its size was not measured."""
+
 TILE_QUERIES = 4096
 """Query values of one product at most. Blocks of 1,024 vectors by 256 query values and of 256 by 4,096 were equally fast."""
 
@@ -44,14 +48,19 @@ class ProductScan:
     vectors : float32 (N, d)
         On the device where products are to be made.
     precision : torch.float32 or torch.bfloat16
-    block_products : int
-        Products held at a time, at least 1.
+    block_products : int, optional
+        Products held at a time, at least 1; by default what suits the device.
     """
 
     def __init__(
-        self, vectors: torch.Tensor, *, precision: torch.dtype = torch.float32, block_products: int = 1 << 20
+        self, vectors: torch.Tensor, *, precision: torch.dtype = torch.float32, block_products: int | None = None
     ) -> None:
-        self._vectors, self._precision, self._block_products = vectors, precision, block_products
+        self._vectors, self._precision = vectors, precision
+        self._block_products = block_products or BLOCK_PRODUCTS[vectors.device.type]
+        if vectors.device.type == "cuda":
+            # What the bounds rest on, for the whole process: no TF32, and sums of partial sums in float32.
+            torch.backends.cuda.matmul.allow_tf32 = False
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         self._operand = vectors if precision == torch.float32 else vectors.to(precision)
         self._loss = 0.0 if precision == torch.float32 else rounding_loss(vectors, self._operand)
         squares = _squares(vectors)
@@ -120,7 +129,7 @@ class ProductScan:
         else:
             # torch stores products of bfloat16 matrices in bfloat16.
             error = rounded_product_error(
-                dimensions, largest, rounding_loss(ours, operand), self._loss, _BFLOAT16_ROUNDOFF
+                TENSOR_CORE_TERMS * dimensions, largest, rounding_loss(ours, operand), self._loss, _BFLOAT16_ROUNDOFF
             )
         return product_limits(squares, self._least, self._largest, tau, error)
 

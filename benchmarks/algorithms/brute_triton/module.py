@@ -10,6 +10,7 @@ from benchmarks.algorithms.brute_triton.kernel import INTERPRETED, PairFinder
 from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import (
+    TENSOR_CORE_TERMS,
     Pairs,
     decide_candidates,
     no_pairs,
@@ -23,9 +24,6 @@ from pexeso.engine.arrays import as_tensor
 from pexeso.errors import DeviceError
 
 PRECISIONS = {"float16": torch.float16, "float32": torch.float32}
-TENSOR_CORE_TERMS = 4
-"""Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021):
-each addition costs at most ``2**-23``, and so does each of its addends; four times the bound of a sum rounded to nearest covers both."""
 
 
 class BruteTriton(PairRival):
