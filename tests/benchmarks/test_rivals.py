@@ -237,7 +237,7 @@ def test_more_groups_of_pivots_leave_fewer_candidates(lake, queries):
 def test_a_pivot_table_without_pivots_is_refused(lake):
     from benchmarks.algorithms.ept.module import ExtremePivotTable
 
-    with pytest.raises(InputError, match="Got 0 groups of 16 instead"):
+    with pytest.raises(InputError, match="Got 0 groups of 64 instead"):
         ExtremePivotTable(CPU).build(lake, {"n_groups": 0})
 
 

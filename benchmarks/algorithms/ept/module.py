@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 
@@ -9,7 +11,7 @@ from benchmarks.declared import Arguments
 from benchmarks.lake import METRIC, BenchmarkLake
 from benchmarks.matching import Pairs, decide_candidates, no_pairs
 from benchmarks.rivals import PairRival, only
-from pexeso.engine.arrays import as_tensor, expand_ranges_in_chunks, offsets_of
+from pexeso.engine.arrays import as_tensor, expand_ranges, expand_ranges_in_chunks, offsets_of
 from pexeso.engine.maps import PivotMap, choose_pivots, slack
 from pexeso.errors import InputError
 
@@ -36,7 +38,7 @@ class ExtremePivotTable(PairRival):
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Compute the table, 6 bytes a value and group, in pieces of 16,384 values."""
         only(arguments, ("n_groups", "group_size"), "build", "ept")
-        n_groups, group_size = int(arguments.get("n_groups", 16)), int(arguments.get("group_size", 16))
+        n_groups, group_size = int(arguments.get("n_groups", 16)), int(arguments.get("group_size", 64))
         if not (n_groups >= 1 and 1 <= group_size < 1 << 15):
             raise InputError(
                 f"ept needs a group of pivots at least, of 1 to 32,767. Got {n_groups} groups of {group_size} instead."
@@ -80,9 +82,8 @@ class ExtremePivotTable(PairRival):
         reach = tau + max(self._slack, slack(mapped))
         starts, sizes = self._ranges(mapped, reach)
         found = []
-        for owner, position in expand_ranges_in_chunks(starts, sizes, PAIRS_AT_ONCE):
-            queries = torch.div(owner, self._group_size, rounding_mode="floor")
-            queries, position = self._narrow(mapped, queries, position, reach)
+        for owner, position in _expand(starts, sizes):
+            queries, position = self._narrow(mapped, owner, position, reach)
             values = self._order[position]
             self.work["vectors_touched"] += len(values)
             found.append(decide_candidates(queries, values, vectors, self._vectors, tau))
@@ -104,14 +105,33 @@ class ExtremePivotTable(PairRival):
         return starts.view(-1), (ends - starts).view(-1)
 
     def _narrow(
-        self, mapped: torch.Tensor, queries: torch.Tensor, position: torch.Tensor, reach: float
+        self, mapped: torch.Tensor, owner: torch.Tensor, position: torch.Tensor, reach: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keep the candidates that every group but the first leaves, too."""
+        """Keep the candidates that every group but the first leaves, too; `owner` numbers the ranges of `_ranges`."""
         flat, width = mapped.view(-1), mapped.shape[1]
+        # Where a query value's distances begin in `flat`.
+        base = (torch.arange(len(mapped), device=self.device) * width).repeat_interleave(self._group_size)[owner]
         for group in range(1, self._n_groups):
             self.work["bytes_read"] += len(position) * 6
-            pivot = self._codes[group, position].long()
-            near = flat[queries * width + group * self._group_size + pivot] - self._distances[group, position]
+            place = base + self._codes[group].index_select(0, position)
+            near = flat[group * self._group_size :].index_select(0, place)
+            near -= self._distances[group].index_select(0, position)
             kept = torch.nonzero(near.abs_() <= reach)[:, 0]
-            queries, position = queries[kept], position[kept]
-        return queries, position
+            base, position = base.index_select(0, kept), position.index_select(0, kept)
+        return torch.div(base, width, rounding_mode="floor"), position
+
+
+def _expand(starts: torch.Tensor, sizes: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """List the members of all ranges as `expand_ranges` does, whole ranges of about `PAIRS_AT_ONCE` members together; a longer one is cut."""
+    totals = offsets_of(sizes).cpu().numpy()
+    first = 0
+    while first < len(sizes):
+        last = max(first + 1, int(np.searchsorted(totals, totals[first] + PAIRS_AT_ONCE, side="right")) - 1)
+        run = slice(first, last)
+        if totals[last] - totals[first] <= PAIRS_AT_ONCE:
+            pieces = [expand_ranges(starts[run], sizes[run])]
+        else:
+            pieces = expand_ranges_in_chunks(starts[run], sizes[run], PAIRS_AT_ONCE)
+        for owner, position in pieces:
+            yield owner + first, position
+        first = last
