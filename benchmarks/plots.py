@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,16 +141,21 @@ def _several(axes: Any) -> list[Axes]:
 
 def _finish(axes: Axes, which: str, numbers: Sequence[float], from_zero: bool = False) -> None:
     """Make an axis logarithmic where its values span decades; else let it start at zero if asked to. Write its numbers plainly."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    least, most = min(numbers), max(numbers)
-    if least > 0 and most / least >= DECADES:
-        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if most / least < DECADES**3 else (1,)))
+    axis, set_scale = (axes.xaxis, axes.set_xscale) if which == "x" else (axes.yaxis, axes.set_yscale)
+    positive, most = [number for number in numbers if number > 0], max(numbers)
+    if positive and most / min(positive) >= DECADES and (from_zero or len(positive) == len(numbers)):
+        if len(positive) == len(numbers):
+            set_scale("log")
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if most / min(positive) < DECADES**3 else (1,)))
+        else:
+            set_scale("symlog", linthresh=min(positive))  # zeros have a place, below the smallest
+            decades = range(ceil(log10(min(positive))), floor(log10(most)) + 1)
+            axis.set_major_locator(FixedLocator([0.0, *(10.0**decade for decade in decades)]))
         axis.set_minor_formatter(NullFormatter())
     elif from_zero:
-        (axes.set_xlim if which == "x" else axes.set_ylim)(0)
+        (axes.set_xlim if which == "x" else axes.set_ylim)(0, most * 1.05 or 1)
     axis.set_major_formatter(FuncFormatter(lambda number, _: _plain(number)))
     axes.grid(True, axis=which, which="major", color="0.9")
     axes.set_axisbelow(True)

@@ -336,8 +336,16 @@ def test_an_axis_within_a_decade_starts_at_zero_and_what_is_not_known_is_left_ou
     given = [{**row, "median_seconds": 0.02, "p90_seconds": 0.03, "distances": None} for row in rows()]
     (time,) = drawn(monkeypatch, tmp_path, given, "columns in the lake").axes
     assert time.get_yscale() == "linear"
-    assert time.get_ylim()[0] == 0
+    assert time.get_ylim() == (0, pytest.approx(30 * 1.05))
     assert time.get_legend() is None
+
+
+def test_zeros_are_shown_beside_decades(monkeypatch, tmp_path):
+    given = [{**row, "distances": distances} for row, distances in zip(rows(), (0, 5, 5e6), strict=True)]
+    _, work = drawn(monkeypatch, tmp_path, given, "columns in the lake").axes
+    assert work.get_yscale() == "symlog"
+    assert list(work.lines[0].get_ydata()) == [0, 5, 5e6]
+    assert work.get_ylim()[0] <= 0
 
 
 def test_points_without_an_axis_are_rows_with_names(monkeypatch, tmp_path):
