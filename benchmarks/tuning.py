@@ -19,8 +19,8 @@ from pexeso.engine.arrays import as_tensor
 
 SEED = 1_000_003
 """Not one that query columns are drawn with."""
-COLUMNS = 80
-VALUES = 500
+COLUMNS = 200
+VALUES = 1000
 """Of each half."""
 
 

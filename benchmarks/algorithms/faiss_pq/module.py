@@ -41,7 +41,7 @@ class FaissPq(TunedRival):
         vectors = np.ascontiguousarray(lake.vectors)
         most = max(1, lake.n_values // TRAINING_POINTS)
         n_lists = min(int(arguments.get("n_lists", 1024)), most)
-        self._codes = n_codes(lake.dimensions, int(arguments.get("component", 4)))
+        self._codes = n_codes(lake.dimensions, int(arguments.get("component", 2)))
         bits = min(8, int(math.log2(most))) if most > 1 else 1
         self._quantiser = faiss.IndexFlatL2(lake.dimensions)
         self._index = faiss.IndexIVFPQ(self._quantiser, lake.dimensions, n_lists, self._codes, bits)
