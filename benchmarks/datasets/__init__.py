@@ -24,41 +24,65 @@ class DataSet(Protocol):
         """Make the lake, or read it from the cache."""
 
 
-def data_set(name: str, *, model: str = "fasttext", dimensions: int = 100, seed: int = 0) -> DataSet:
+def data_set(
+    name: str, *, model: str = "fasttext", dimensions: int = 100, seed: int = 0, scale: float = 1.0
+) -> DataSet:
     """Give a data set.
 
     Parameters
     ----------
     name : str
-        ``"web"``, ``"demo"`` or ``"random"``.
+        ``"web"``, ``"demo"``, ``"random"``, or one of the calibrated lakes ``"swdc"``, ``"open"`` and ``"lwdc"``.
     model : {"fasttext", "hashing"}
-        What embeds the values; `random` has vectors and no values, and ignores it.
+        What embeds the values; made-up lakes have vectors and no values, and ignore it.
     dimensions : int
-        Of the vectors.
+        Of the vectors; calibrated lakes have their own, and ignore it.
     seed : int
-        Of the sample of text that a model is trained on, of a hashing model, and of the synthetic lake.
+        Of the sample of text that a model is trained on, of a hashing model, and of made-up lakes.
+    scale : float
+        Of the numbers of values and columns of a calibrated lake, in (0, 1]; the others ignore it.
+
+    Raises
+    ------
+    InputError
+        When there is no data set of this name, or an option is out of range.
     """
     if name not in _MAKERS:
         raise InputError(f"Data sets are {', '.join(_MAKERS)}. Got {name!r} instead.")
-    return _MAKERS[name](model, dimensions, seed)
+    return _MAKERS[name](model, dimensions, seed, scale)
 
 
-def _web(model: str, dimensions: int, seed: int) -> DataSet:
+def _web(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
     from benchmarks.datasets.tables import TablesData, web_sources
 
     return TablesData("web", web_sources, model, dimensions, seed, CACHE)
 
 
-def _demo(model: str, dimensions: int, seed: int) -> DataSet:
+def _demo(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
     from benchmarks.datasets.tables import TablesData, demo_sources
 
     return TablesData("demo", demo_sources, model, dimensions, seed, CACHE)
 
 
-def _random(model: str, dimensions: int, seed: int) -> DataSet:
+def _random(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
     from benchmarks.datasets.synthetic import RandomData
 
     return RandomData(dimensions=dimensions, seed=seed)
 
 
-_MAKERS: dict[str, Callable[[str, int, int], DataSet]] = {"web": _web, "demo": _demo, "random": _random}
+def _calibrated(name: str) -> Callable[[str, int, int, float], DataSet]:
+    def make(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
+        from benchmarks.datasets.calibrated import calibrated_model
+        from benchmarks.datasets.calibrated_data import CalibratedData
+
+        return CalibratedData(calibrated_model(name), scale, seed, CACHE)
+
+    return make
+
+
+_MAKERS: dict[str, Callable[[str, int, int, float], DataSet]] = {
+    "web": _web,
+    "demo": _demo,
+    "random": _random,
+    **{name: _calibrated(name) for name in ("swdc", "open", "lwdc")},
+}

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,27 @@ from benchmarks.lake import BenchmarkLake
 FORMAT = 1
 ARRAYS = ("vectors", "column_offsets", "column_values", "value_rows", "column_rows")
 _DESCRIPTION = "lake.json"
+
+
+class NumberedColumns(Sequence[str]):
+    """Names for columns that have none, made when they are asked for.
+
+    Examples
+    --------
+    >>> names = NumberedColumns(3)
+    >>> len(names), names[-1], list(names[:2])
+    (3, 'column 2', ['column 0', 'column 1'])
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self._numbers = range(n_columns)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        numbers = self._numbers[place]
+        return [f"column {number}" for number in numbers] if isinstance(place, slice) else f"column {numbers}"
 
 
 def key_of(content: Mapping[str, object]) -> str:
@@ -33,20 +54,41 @@ def file_digest(path: Path) -> str:
 
 def load_or_make(folder: Path, make: Callable[[], BenchmarkLake]) -> BenchmarkLake:
     """Read the lake in `folder`; where there is none make it, and keep it there whole or not at all."""
+
+    def write(unfinished: Path) -> dict[str, object]:
+        lake = make()
+        for name in ARRAYS:
+            np.save(unfinished / f"{name}.npy", getattr(lake, name))
+        return {"name": lake.name, "columns": list(lake.columns), "facts": lake.facts}
+
+    return load_or_write(folder, write)
+
+
+def load_or_write(folder: Path, write: Callable[[Path], dict[str, object]], *, mapped: bool = False) -> BenchmarkLake:
+    """Read the lake in `folder`; where there is none let `write` put its arrays there, and keep them whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+    write : callable
+        Writes the files of `ARRAYS` into the folder given, and returns ``name``, ``columns`` (names, or only their number) and ``facts``.
+    mapped : bool
+        Map the arrays instead of reading them. The mapping is private: what is written to an array never reaches the file.
+    """
     if not (folder / _DESCRIPTION).is_file():
-        _write(folder, make())
+        _keep(folder, write)
     description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
-    arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
+    if isinstance(description["columns"], int):
+        description["columns"] = NumberedColumns(description["columns"])
+    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="c" if mapped else None) for name in ARRAYS}
     return BenchmarkLake(**arrays, **description)
 
 
-def _write(folder: Path, lake: BenchmarkLake) -> None:
+def _keep(folder: Path, write: Callable[[Path], dict[str, object]]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=folder.parent))
     try:
-        for name in ARRAYS:
-            np.save(unfinished / f"{name}.npy", getattr(lake, name))
-        description = {"name": lake.name, "columns": list(lake.columns), "facts": lake.facts}
+        description = write(unfinished)
         (unfinished / _DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
         os.replace(unfinished, folder)
     finally:

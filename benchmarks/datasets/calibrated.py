@@ -1,0 +1,314 @@
+"""Made-up lakes as large as the published ones, calibrated so that they are as hard to search as a real lake.
+
+A uniform random sphere is not a lake: its values are all equally far apart, and every filter looks perfect on it. Here a value is ::
+
+    normalise( mean + topic + family + length * noise )
+
+with few topics, some families in each, and Gaussian noise of log-normal length, each level with a spectrum that decays as a power. A share of
+the values are near copies of one of a family's words, themselves such values, so that distances have the heavy tail towards 0 of real
+misspellings and variants. A column draws its values from a few families of a few topics. The parameters were fitted once
+(`benchmarks.datasets.fit`) so that the rates of `benchmarks.datasets.profile` agree with those of the real lake ``web``; the figures stand in
+``benchmarks/datasets/README.md``.
+
+Rates are rates of pairs, and hold at every scale: the number of topics, families and words does not depend on the scale, families
+and the near copies of a word grow with N. The
+same (name, scale, seed) gives the same columns on every device; vectors and row counts are those of the device's own generator, alike in distribution only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+
+from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, plan_columns, postings
+from pexeso.engine.arrays import expand_ranges_in_chunks, offsets_of
+from pexeso.errors import DeviceError, InputError
+
+LEAST_COLUMNS = 20
+CHUNK_BYTES = 64 << 20
+"""Vectors made at a time. A chunk holds two arrays of this size (values and noise), and 100 bytes a value beside them."""
+
+_VECTORS, _TABLES = 2, 3
+_WORLD = 0
+"""Seed of topics, families and words: the same for every lake of a data set, as its parameters are. They were fitted together; a lake's own
+seed draws its columns and values."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The few fitted numbers of a data set.
+
+    Attributes
+    ----------
+    mean : float
+        Length of what all values have in common, in [0, 1).
+    topic_share : float
+        Of the variance that is no noise, in (0, 1); the rest is the families'.
+    topics, families, words : int
+        Topics, weighted 1 / (rank + 4), families in each topic, and words in each family, both weighted alike.
+    column_topics : int
+        Topics that a column's values come from, at least 1: more where columns are large.
+    topic_decay, family_decay, noise_decay : float
+        Spectra: the variance on axis i is proportional to ``(i + 1) ** -decay``.
+    length, length_sigma : float
+        Median and log-normal sigma of the length of a value's noise.
+    near_share : float
+        Of the values, in (0, 1): near copies of a word.
+    near_length, near_sigma : float
+        Median and log-normal sigma of the length of the noise between a word and its near copy.
+    """
+
+    mean: float
+    topic_share: float
+    topics: int
+    families: int
+    words: int
+    column_topics: int
+    topic_decay: float
+    family_decay: float
+    noise_decay: float
+    length: float
+    length_sigma: float
+    near_share: float
+    near_length: float
+    near_sigma: float
+
+
+@dataclass(frozen=True)
+class CalibratedModel:
+    """A data set at full size.
+
+    Attributes
+    ----------
+    name : str
+    n_values, n_columns, dimensions : int
+        As published (Dong, Takeoka, Xiao and Oyamada: *Efficient joinable table discovery in data lakes: a high-dimensional similarity-based
+        approach*, ICDE 2021), the published numbers of vectors taken as those of distinct ones.
+    shape : Shape
+    """
+
+    name: str
+    n_values: int
+    n_columns: int
+    dimensions: int
+    shape: Shape
+
+    def size_at(self, scale: float) -> tuple[int, int]:
+        """Give N and C at a scale.
+
+        Raises
+        ------
+        InputError
+            When the scale is not in (0, 1], or so small that fewer than 20 columns are left.
+        """
+        if not 0.0 < scale <= 1.0:
+            raise InputError(f"The scale must lie in (0, 1]. Got {scale} instead.")
+        n_values, n_columns = round(self.n_values * scale), round(self.n_columns * scale)
+        if n_columns < LEAST_COLUMNS:
+            raise InputError(
+                f"{self.name} at the scale {scale:g} would have {n_columns} columns; at least {LEAST_COLUMNS} are needed, "
+                f"so the scale must be at least {LEAST_COLUMNS / self.n_columns:.2g}."
+            )
+        return n_values, n_columns
+
+
+_WORDS_50 = Shape(0.45, 0.28, 36, 4, 16, 2, 0.5, 0.7, -0.72, 0.48, 0.335, 0.355, 0.275, 1.1)
+_WORDS_300 = Shape(0.42, 0.55, 30, 4, 16, 4, 1.05, 0.7, 0.66, 0.48, 0.33, 0.27, 0.25, 1.1)
+
+MODELS = {
+    model.name: model
+    for model in (
+        CalibratedModel("swdc", 8_600_000, 516_000, 50, _WORDS_50),
+        CalibratedModel("open", 17_200_000, 21_600, 300, _WORDS_300),
+        CalibratedModel("lwdc", 602_000_000, 48_900_000, 50, _WORDS_50),
+    )
+}
+
+
+def calibrated_model(name: str) -> CalibratedModel:
+    """Give a data set by name; refuses names that are none."""
+    if name not in MODELS:
+        raise InputError(f"Calibrated data sets are {', '.join(MODELS)}. Got {name!r} instead.")
+    return MODELS[name]
+
+
+@dataclass(frozen=True)
+class VectorChunks:
+    """The vectors of a lake in chunks, made anew in every pass over them: nothing but one chunk is ever held.
+
+    Attributes
+    ----------
+    model : CalibratedModel
+    plan : ColumnPlan
+    device : torch.device
+    """
+
+    model: CalibratedModel
+    plan: ColumnPlan
+    device: torch.device
+    _tables: tuple[torch.Tensor, torch.Tensor] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_tables", _tables(self.model, self.device))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, d)."""
+        return self.plan.n_values, self.model.dimensions
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        """Yield float32 (n, d) unit vectors on the device, in row order; n is `chunk_rows` but for the last."""
+        centres, noise_axes = self._tables
+        shape, device = self.model.shape, self.device
+        columns = torch.Generator().manual_seed(piece_seed(self.plan.seed, _TABLES, 1))
+        topics, start, width = (table.to(device) for table in _column_families(self.plan, shape, columns))
+        sizes = self.plan.original_sizes.to(device)
+        chunks = expand_ranges_in_chunks(torch.zeros_like(sizes), sizes, self.chunk_rows)
+        for number, (owner, _) in enumerate(chunks):
+            generator = torch.Generator(device).manual_seed(piece_seed(self.plan.seed, _VECTORS, number))
+            chance = torch.rand((4, len(owner)), generator=generator, device=device)
+            place = torch.frac(start[owner] + width[owner] * chance[0])
+            family = (place * shape.families).long().clamp_(max=shape.families - 1)
+            slot = (chance[3] * shape.column_topics).long().clamp_(max=shape.column_topics - 1)
+            family += topics[owner, slot].long() * shape.families
+            near = chance[1] < shape.near_share
+            word = (chance[2] * shape.words).long().clamp_(max=shape.words - 1)
+            vectors = centres[family, torch.where(near, word + 1, 0)]
+            lengths = torch.randn(len(owner), generator=generator, device=device)
+            lengths = torch.where(
+                near,
+                (lengths * shape.near_sigma).exp_().mul_(shape.near_length),
+                (lengths * shape.length_sigma).exp_().mul_(shape.length),
+            )
+            noise = torch.randn((len(owner), self.model.dimensions), generator=generator, device=device)
+            vectors.addmm_(noise.mul_(lengths[:, None]), noise_axes)
+            yield vectors.div_(torch.linalg.vector_norm(vectors, dim=1, keepdim=True))
+
+    @property
+    def chunk_rows(self) -> int:
+        """Vectors in a chunk."""
+        return CHUNK_BYTES // (4 * self.model.dimensions)
+
+
+def _column_families(
+    plan: ColumnPlan, shape: Shape, generator: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Draw for each original its topics, and which stretch of a topic's families its values come from (a circle of length 1)."""
+    n = len(plan.original_sizes)
+    weights = 1.0 / (torch.arange(shape.topics, dtype=torch.float64) + 5.0)
+    limits = (weights.cumsum(0) / weights.sum()).float()
+    topics = torch.searchsorted(limits, torch.rand((n, shape.column_topics), generator=generator))
+    topics = topics.clamp_(max=shape.topics - 1).short()
+    start = torch.rand(n, generator=generator)
+    width = torch.rand(n, generator=generator).square_()
+    return topics, start, width
+
+
+def _tables(model: CalibratedModel, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw the centres, float32 (topics * families, 1 + words, d), and the axes of the noise, float32 (d, d); in float64 on the CPU.
+
+    Place 0 of a family is its own centre, the others are its words.
+    """
+    shape, d = model.shape, model.dimensions
+    generator = torch.Generator().manual_seed(piece_seed(_WORLD, _TABLES, 0))
+
+    def normal(*size: int) -> torch.Tensor:
+        return torch.randn(size, generator=generator, dtype=torch.float64)
+
+    # A random rotation: no coordinate is a principal axis, as in a trained model.
+    rotation = torch.linalg.qr(normal(d, d))[0]
+    common = normal(d)
+    common *= shape.mean / float(common.norm())
+    between = 1.0 - shape.mean**2
+    topics = normal(shape.topics, d) * _spectrum(d, shape.topic_decay).sqrt()
+    families = normal(shape.topics, shape.families, d) * _spectrum(d, shape.family_decay).sqrt()
+    families = (between * (1.0 - shape.topic_share)) ** 0.5 * families
+    families = ((between * shape.topic_share) ** 0.5 * topics[:, None] + families).flatten(0, 1) @ rotation + common
+    noise_axes = _spectrum(d, shape.noise_decay).sqrt()[:, None] * rotation
+    lengths = shape.length * torch.exp(shape.length_sigma * normal(len(families), shape.words, 1))
+    words = families[:, None] + lengths * normal(len(families), shape.words, d) @ noise_axes
+    centres = torch.cat([families[:, None], words], 1)
+    return centres.float().to(device), noise_axes.float().to(device)
+
+
+def _spectrum(dimensions: int, decay: float) -> torch.Tensor:
+    """Give variances that fall as a power and sum to 1, float64 (d,)."""
+    variances = torch.arange(1, dimensions + 1, dtype=torch.float64) ** -decay
+    return variances / variances.sum()
+
+
+@dataclass(frozen=True)
+class CalibratedTensors:
+    """A lake on a device.
+
+    Attributes
+    ----------
+    vectors : VectorChunks
+        Float32 unit vectors chunk by chunk; whoever wants them resident copies each chunk into place, in the precision wanted.
+    column_offsets : int64 (C + 1,)
+    column_values : int32 (column_offsets[-1],)
+        Distinct rows of the vectors for each column, ascending.
+    value_rows : int32 (column_offsets[-1],)
+        Rows of the table that hold each value of a column, at least 1.
+    """
+
+    vectors: VectorChunks
+    column_offsets: torch.Tensor
+    column_values: torch.Tensor
+    value_rows: torch.Tensor
+
+
+def calibrated_tensors(
+    name: str, scale: float = 1.0, seed: int = 0, device: torch.device | str = "cpu"
+) -> CalibratedTensors:
+    """Make a calibrated lake on a device, with nothing of the size of its vectors on the host.
+
+    Host memory: 100 bytes a column while columns are planned (5 GB for ``lwdc``), 24 afterwards. Device memory: 8 bytes a posting and 8 a column stay (8 GB for
+    ``lwdc``), 1 GB while postings are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
+
+    Parameters
+    ----------
+    name : {"swdc", "open", "lwdc"}
+    scale : float
+        In (0, 1]: of N and C.
+    seed : int
+        Of all draws, in [0, 2**63).
+    device : torch.device or str
+
+    Raises
+    ------
+    InputError
+        When name, scale or seed is none of these.
+    DeviceError
+        When there is no such device.
+    """
+    model = calibrated_model(name)
+    plan = plan_lake(model, scale, seed)
+    where = _checked_device(device)
+    n_postings = plan.n_postings
+    column_values = torch.empty(n_postings, dtype=torch.int32, device=where)
+    value_rows = torch.empty(n_postings, dtype=torch.int32, device=where)
+    done = 0
+    for values, rows in postings(plan, where):
+        column_values[done : done + len(values)] = values
+        value_rows[done : done + len(rows)] = rows
+        done += len(values)
+    offsets = offsets_of(plan.sizes).to(where)
+    return CalibratedTensors(VectorChunks(model, plan, where), offsets, column_values, value_rows)
+
+
+def plan_lake(model: CalibratedModel, scale: float, seed: int) -> ColumnPlan:
+    """Check scale and seed, and draw the columns."""
+    n_values, n_columns = model.size_at(scale)
+    if not 0 <= seed < 1 << 63:
+        raise InputError(f"The seed must lie between 0 and 2**63 - 1. Got {seed} instead.")
+    return plan_columns(n_values, n_columns, seed)
+
+
+def _checked_device(device: torch.device | str) -> torch.device:
+    where = torch.device(device)
+    if where.type == "cuda" and not torch.cuda.is_available():
+        raise DeviceError("The device cuda was asked for, and torch sees none. Use the device cpu.")
+    return where

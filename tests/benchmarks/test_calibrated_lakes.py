@@ -1,0 +1,261 @@
+"""Made-up lakes keep the rates of the real one, are the same for the same seed, and hold no more memory than they say."""
+
+import dataclasses
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+import benchmarks.datasets as datasets
+from benchmarks.datasets import data_set
+from benchmarks.datasets.cache import NumberedColumns, load_or_write
+from benchmarks.datasets.calibrated import CHUNK_BYTES, MODELS, VectorChunks, calibrated_tensors, plan_lake
+from benchmarks.datasets.calibrated_columns import plan_columns, postings
+from benchmarks.datasets.calibrated_data import CalibratedData
+from benchmarks.datasets.fit import draw_sample, misfit
+from benchmarks.datasets.profile import EDGES, pair_shares, profile_lake
+from benchmarks.datasets.profile_command import profile_command
+from benchmarks.datasets.reference import WEB_NEARER, WEB_RATES
+from benchmarks.lake import METRIC
+from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
+from pexeso.errors import DeviceError, InputError, OutputError
+
+SMALL = {"swdc": 0.01, "open": 0.01, "lwdc": 0.001}
+TINY = {"swdc": 0.0005, "open": 0.001, "lwdc": 0.00001}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("lakes")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_scales_keep_the_rates_of_the_real_lake(name, cache):
+    lake = CalibratedData(MODELS[name], SMALL[name], 0, cache).load()
+    profile = profile_lake(lake, n_columns=500, n_lake_values=1 << 15)
+    ratios = {rate: measured / WEB_RATES[rate] for rate, measured in profile.rates.items()}
+    assert all(0.5 <= ratio <= 2.0 for ratio in ratios.values()), ratios
+    # Pairs just above the threshold are what filters struggle with.
+    near = profile.nearer[0.2] - profile.nearer[0.12]
+    wanted = WEB_NEARER[0.2] - WEB_NEARER[0.12]
+    assert 0.5 <= near / wanted <= 2.0
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_lake_is_whole(name, cache):
+    model = MODELS[name]
+    lake = CalibratedData(model, TINY[name], 0, cache).load()
+    assert (lake.n_values, lake.n_columns) == model.size_at(TINY[name])
+    assert lake.dimensions == model.dimensions
+    sizes = np.diff(lake.column_offsets)
+    assert sizes.min() >= 2
+    assert np.allclose(np.linalg.norm(lake.vectors, axis=1), 1.0, atol=1e-5)
+    assert len(np.unique(lake.vectors, axis=0)) == lake.n_values
+    # Every value stands in a column, none twice in one, in ascending order.
+    assert np.array_equal(np.unique(lake.column_values), np.arange(lake.n_values))
+    owner = np.repeat(np.arange(lake.n_columns), sizes)
+    inside = np.diff(owner) == 0
+    assert (np.diff(lake.column_values)[inside] > 0).all()
+    assert lake.value_rows.min() == 1
+    assert np.array_equal(lake.column_rows, np.bincount(owner, lake.value_rows, minlength=lake.n_columns))
+    assert len(lake.columns) == lake.n_columns
+
+
+def test_the_seed_decides(tmp_path):
+    first, again = (CalibratedData(MODELS["swdc"], 0.001, 7, tmp_path / folder).load() for folder in "ab")
+    other = CalibratedData(MODELS["swdc"], 0.001, 8, tmp_path / "a").load()
+    assert first.fingerprint == again.fingerprint
+    assert not np.array_equal(first.column_offsets, other.column_offsets)
+    assert not np.array_equal(first.vectors, other.vectors)
+
+
+def test_a_made_lake_is_mapped_and_never_written_to(tmp_path):
+    data = CalibratedData(MODELS["swdc"], 0.001, 0, tmp_path)
+    lake = data.load()
+    assert isinstance(lake.vectors, np.memmap)
+    (folder,) = tmp_path.iterdir()
+    made = (folder / "vectors.npy").stat().st_mtime_ns
+    before = lake.fingerprint
+    lake.vectors[0] = 0.0
+    assert data.load().fingerprint == before
+    assert (folder / "vectors.npy").stat().st_mtime_ns == made
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(data.load().value_columns) == lake.n_values
+
+
+def test_tensors_are_the_lake_of_the_cpu(tmp_path):
+    lake = CalibratedData(MODELS["swdc"], 0.001, 3, tmp_path).load()
+    tensors = calibrated_tensors("swdc", 0.001, 3, "cpu")
+    assert np.array_equal(tensors.column_offsets.numpy(), lake.column_offsets)
+    assert np.array_equal(tensors.column_values.numpy(), lake.column_values)
+    assert np.array_equal(tensors.value_rows.numpy(), lake.value_rows)
+    assert tensors.column_values.dtype == tensors.value_rows.dtype == torch.int32
+    for _ in range(2):  # every pass gives the same vectors
+        assert np.array_equal(torch.cat(list(tensors.vectors)).numpy(), lake.vectors)
+    assert tensors.vectors.shape == lake.vectors.shape
+
+
+def test_copies_share_values_and_popular_ones_are_copied_often():
+    plan = plan_columns(20_000, 1_000, 0)
+    assert plan.n_values == 20_000
+    assert int(plan.source.max()) + 1 == len(plan.original_sizes)
+    columns_of = torch.bincount(plan.source.long())
+    assert int(columns_of.max()) >= 20
+    assert int((columns_of == 1).sum()) > len(columns_of) // 3
+    assert bool((plan.sizes <= plan.original_sizes[plan.source.long()]).all())
+
+
+def test_postings_in_small_pieces_are_whole_columns(monkeypatch):
+    import benchmarks.datasets.calibrated_columns as module
+
+    plan = plan_columns(5_000, 200, 0)
+    monkeypatch.setattr(module, "_POSTINGS_AT_ONCE", 300)
+    pieces = [values for values, _ in postings(plan, torch.device("cpu"))]
+    assert len(pieces) > 10
+    assert sum(map(len, pieces)) == plan.n_postings
+    ends = set(plan.sizes.cumsum(0).tolist())
+    assert set(np.cumsum([len(piece) for piece in pieces]).tolist()) <= ends
+    assert len(torch.unique(torch.cat(pieces))) == 5_000
+
+
+def test_vectors_are_made_in_chunks_of_the_stated_size(monkeypatch):
+    import benchmarks.datasets.calibrated as module
+
+    model = MODELS["open"]
+    chunks = VectorChunks(model, plan_lake(model, 0.001, 0), torch.device("cpu"))
+    assert chunks.chunk_rows * model.dimensions * 4 <= CHUNK_BYTES
+    monkeypatch.setattr(module, "CHUNK_BYTES", 10_000 * model.dimensions * 4)
+    assert [len(chunk) for chunk in chunks] == [10_000, 7_200]
+
+
+def test_making_a_lake_holds_a_few_chunks_only(tmp_path, monkeypatch):
+    import benchmarks.datasets.calibrated as module
+
+    monkeypatch.setattr(module, "CHUNK_BYTES", 1 << 20)
+    held = _Held()
+    with held:
+        CalibratedData(MODELS["open"], 0.002, 0, tmp_path).load()
+    assert held.most < 34_400 * 300 * 4 / 5
+
+
+class _Held(torch.utils._python_dispatch.TorchDispatchMode):
+    """Keeps account of the largest tensor that any operation returns, in bytes."""
+
+    most = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        result = function(*arguments, **(options or {}))
+        for tensor in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(tensor, torch.Tensor):
+                self.most = max(self.most, tensor.untyped_storage().nbytes())
+        return result
+
+
+def test_wrong_input_is_told():
+    for scale in (0.0, -1.0, 1.5, float("nan")):
+        with pytest.raises(InputError, match=r"scale must lie in \(0, 1\]"):
+            data_set("swdc", scale=scale)
+    with pytest.raises(InputError, match=r"at least 20 are needed, so the scale must be at least 0\.00093"):
+        data_set("open", scale=0.0001)
+    with pytest.raises(InputError, match="seed must lie"):
+        calibrated_tensors("swdc", 0.001, seed=-1)
+    with pytest.raises(InputError, match="swdc, open, lwdc"):
+        calibrated_tensors("web")
+    with pytest.raises(InputError, match="lwdc"):
+        data_set("wdc")
+
+
+def test_cuda_asked_for_and_absent(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(DeviceError, match="cuda was asked for"):
+        calibrated_tensors("swdc", 0.001, device="cuda")
+
+
+def test_no_room_is_told_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: dataclasses.make_dataclass("Usage", ["free"])(1_000_000))
+    with pytest.raises(OutputError, match="smaller scale"):
+        CalibratedData(MODELS["swdc"], 0.01, 0, tmp_path).load()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lake_that_was_not_finished_is_not_kept(tmp_path):
+    def fail(folder):
+        (folder / "vectors.npy").write_bytes(b"half")
+        raise ValueError("stopped")
+
+    with pytest.raises(ValueError, match="stopped"):
+        load_or_write(tmp_path / "lake", fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_numbered_columns():
+    names = NumberedColumns(48_900_000)
+    assert names[48_899_999] == "column 48899999"
+    with pytest.raises(IndexError):
+        names[48_900_000]
+
+
+def test_pair_shares_are_those_of_all_pairs():
+    generator = torch.Generator().manual_seed(1)
+    vectors = torch.randn(300, 20, generator=generator)
+    vectors = vectors[torch.arange(3_000) % 300] + 0.05 * torch.randn(3_000, 20, generator=generator)
+    vectors /= vectors.norm(dim=1, keepdim=True)
+    query_rows, lake_rows = torch.arange(0, 400), torch.arange(100, 3_000)
+    shares = pair_shares(vectors, query_rows, lake_rows)
+    different = query_rows[:, None] != lake_rows
+
+    def share(within, rows=different):
+        return float((within & rows).sum()) / float(rows.sum())
+
+    distances = torch.cdist(vectors[query_rows].double(), vectors[lake_rows].double())
+    assert shares["match_rate"] == pytest.approx(share(distances <= 0.12))
+    assert shares["match_rate"] > 1e-4
+    for edge in EDGES:
+        assert shares["nearer"][edge] == pytest.approx(share(distances <= edge), abs=1e-6)
+    for n_axes in (8, 16):
+        mapped = ProjectionMap(choose_axes(vectors, n_axes)).map(vectors).double()
+        left = torch.cdist(mapped[query_rows], mapped[lake_rows]) <= 0.12
+        assert shares[f"axes_{n_axes}"] == pytest.approx(share(left), abs=1e-6)
+    pivots = PivotMap(choose_pivots(vectors, 5), METRIC).map(vectors)
+    within = ((pivots[query_rows, None] - pivots[None, lake_rows]).abs() <= 0.12).all(-1)
+    assert shares["pivots_5"] == pytest.approx(share(within[::4], different[::4]), abs=1e-6)
+
+
+def test_a_random_sphere_fits_far_worse_than_the_fitted_shape():
+    model = MODELS["swdc"]
+    sample = draw_sample(model, n_values=5_000)
+    sphere = dataclasses.replace(model.shape, noise_decay=0.0, length=100.0, near_share=1e-6)
+    fitted = misfit(model, model.shape, sample)
+    assert fitted < 0.5
+    assert misfit(model, sphere, sample) > 20 * fitted
+
+
+def test_joinable_columns_are_counted(small_lake):
+    profile = profile_lake(small_lake, n_columns=5, n_joined=5)
+    assert profile.joined_queries == 5
+    assert 0.0 <= profile.joinable_share <= 1.0
+    assert profile_lake(small_lake, n_columns=5).joinable_share is None
+
+
+def test_profile_refuses_what_makes_no_sense(small_lake):
+    with pytest.raises(InputError, match=r"n_columns must be at least 1\. Got 0"):
+        profile_lake(small_lake, n_columns=0)
+
+
+def test_profile_command(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets, "CACHE", tmp_path)
+    arguments = ["--data", "swdc", "--scale", "0.001", "--columns", "50"]
+    result = CliRunner().invoke(profile_command, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.output)
+    assert (figures["values"], figures["columns"]) == (8_600, 516)
+    text = CliRunner().invoke(profile_command, arguments).output
+    assert "match_rate" in text
+    assert "ratio" in text
+    wrong = CliRunner().invoke(profile_command, ["--data", "swdc", "--scale", "2"])
+    assert wrong.exit_code == 2
+    assert "scale must lie" in wrong.output
