@@ -266,7 +266,7 @@ def calibrated_tensors(
     """Make a calibrated lake on a device, with nothing of the size of its vectors on the host.
 
     Host memory: 100 bytes a column while columns are planned (5 GB for ``lwdc``), 24 afterwards. Device memory: 8 bytes a posting and 8 a column stay (8 GB for
-    ``lwdc``), 1 GB while postings are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
+    ``lwdc``), 0.5 GB while postings are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _SIZE_SIGMA = 1.4
 _POPULAR_QUANTILES = (0.25, 0.75)
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _ROWS_EXPONENT, _ROWS_MOST = 2.0, 10_000
-_POSTINGS_AT_ONCE = 1 << 24
+_POSTINGS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _copied(strata: torch.Tensor, n_copies: int, generator: torch.Generator) -> 
 def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield the values of columns, ascending and distinct within a column, and the rows that hold each.
 
-    A piece holds whole columns: 16 million postings, or one column that has more; about 60 bytes a posting of a piece are held.
+    A piece holds whole columns: 4 million postings, or one column that has more; about 120 bytes a posting of a piece are held.
 
     Yields
     ------
