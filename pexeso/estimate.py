@@ -21,7 +21,8 @@ from embed.fasttext import TrainingOptions, train
 from embed.protocol import Embedder
 from embed.registry import create_embedder
 from partition.balance import partition_bytes
-from pexeso.engine.partition import GridOptions, build_partition
+from pexeso.engine.building import build_partition
+from pexeso.engine.grid_options import GridOptions
 from pexeso.errors import EmbedderError, LakeError
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import table_records

@@ -14,7 +14,9 @@ import torch
 
 from embed.protocol import Embedder
 from embed.registry import load_embedder
-from pexeso.engine.partition import GridOptions
+from pexeso.engine.grid_options import LAYOUT_VERSION, GridOptions
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.interface import KernelChoice
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError, EmbedderError, IndexVersionError, InputError
 from pexeso.explanation import Explanation, count_matched, find_unmatched, locate_column
@@ -52,15 +54,18 @@ class Index:
     >>> found = index.search(["Oslo", "Rome"], k=5)  # doctest: +SKIP
     """
 
-    def __init__(self, store: Store, device: torch.device, memory_budget: int | None, open_seconds: float) -> None:
+    def __init__(
+        self, store: Store, device: torch.device, memory_budget: int | None, kernel: KernelChoice, open_seconds: float
+    ) -> None:
         self.store, self.device = store, device
         self.path = store.path
         self._open_seconds = open_seconds
-        self._scan = PartitionScan(store, GridOptions(**store.manifest.options["grid"]), device, memory_budget)
+        self._scan = PartitionScan(store, GridOptions(**store.manifest.options["grid"]), device, memory_budget, kernel)
 
     def __repr__(self) -> str:
-        facts = self.store.manifest.facts
-        return f"Index({str(self.path)!r}, {facts['values']:,} values, {self.store.n_partitions} partitions)"
+        facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
+        partitions = f"{n_partitions} partition{'s' * (n_partitions != 1)}"
+        return f"Index({str(self.path)!r}, {facts['values']:,} values, {partitions})"
 
     @cached_property
     def normaliser(self) -> Normaliser:
@@ -244,7 +249,13 @@ class _LazyPairs:
         return self._lists[place]
 
 
-def open_index(path: str | os.PathLike[str], *, device: str = "auto", memory_budget: str | int | None = None) -> Index:
+def open_index(
+    path: str | os.PathLike[str],
+    *,
+    device: str = "auto",
+    memory_budget: str | int | None = None,
+    kernel: str = "auto",
+) -> Index:
     """Open an index, read-only, in milliseconds: files are memory-mapped.
 
     Parameters
@@ -254,7 +265,10 @@ def open_index(path: str | os.PathLike[str], *, device: str = "auto", memory_bud
     device : {"auto", "cpu", "cuda"}
         ``"auto"`` takes a CUDA device where there is one; ``"cuda:1"`` names one.
     memory_budget : str or int, optional
-        Most bytes that a partition may take on a device, such as ``"8GiB"``. On the CPU partitions are memory-mapped and take none.
+        Most bytes that a search may take, such as ``"8GiB"``: of a device for a partition and the pairs compared there, of the host
+        for the pairs, which never get less than 24 MiB. On the CPU partitions are memory-mapped and take none.
+    kernel : {"auto", "compiled", "torch", "triton", "faiss"}
+        What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest for the device.
 
     Returns
     -------
@@ -269,10 +283,11 @@ def open_index(path: str | os.PathLike[str], *, device: str = "auto", memory_bud
     """
     started = time.perf_counter()
     store = open_store(path)
+    _require_layout(store)
     _require_normaliser(store)
     budget = None if memory_budget is None else parse_bytes(memory_budget)
     chosen = _device(device)
-    return Index(store, chosen, budget, time.perf_counter() - started)
+    return Index(store, chosen, budget, choose_kernel(kernel, chosen), time.perf_counter() - started)
 
 
 def build_index(
@@ -336,6 +351,16 @@ def _device(name: str) -> torch.device:
             f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
         )
     return torch.device(name)
+
+
+def _require_layout(store: Store) -> None:
+    """Refuse an index whose partitions were laid out by another version."""
+    found = store.manifest.options.get("layout", 1)
+    if found != LAYOUT_VERSION:
+        raise IndexVersionError(
+            f"The index '{store.path}' was written by {store.manifest.written_by} with partitions of layout {found}, and this version "
+            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with the one that wrote it."
+        )
 
 
 def _require_normaliser(store: Store) -> None:

@@ -39,11 +39,12 @@ class IndexInfo:
     dimensions : int
     metric : str
     map : str
-        The contractive map: ``"projection"`` or ``"pivots"``.
-    n_axes, n_pivots, n_levels : int
-        Of the one map or the other.
+        The contractive map that was asked for: ``"auto"``, ``"projection"`` or ``"pivots"``.
+    cells : str
+        ``"blocks"`` or ``"grid"``.
     partitions : list of dict
-        ``columns``, ``values``, ``postings``, ``cells``, ``bytes`` of each.
+        ``columns``, ``values``, ``postings``, ``cells``, ``coordinates``, ``map``, ``bytes`` of each; ``map`` is the one in use, and ``choice`` what it was
+        chosen from, where it was.
     bytes : int
         Of all files.
     files_left_out, columns_left_out : dict of str to int
@@ -64,10 +65,8 @@ class IndexInfo:
     dimensions: int
     metric: str
     map: str
-    n_axes: int
-    n_pivots: int
-    n_levels: int
-    partitions: list[dict[str, int]]
+    cells: str
+    partitions: list[dict[str, Any]]
     bytes: int
     files_left_out: dict[str, int]
     columns_left_out: dict[str, int]
@@ -78,7 +77,7 @@ class IndexInfo:
 
 
 def index_info(store: Store) -> IndexInfo:
-    """Summarise an open index; reads the catalog, not the partitions."""
+    """Summarise an open index; reads the catalog and a small document of each partition."""
     manifest = store.manifest
     tables = pq.read_table(store.catalog_path("tables.parquet"), columns=["reason"])
     columns = pq.read_table(store.catalog_path("columns.parquet"), columns=["reason"])
@@ -98,10 +97,11 @@ def index_info(store: Store) -> IndexInfo:
         dimensions=manifest.facts["dimensions"],
         metric=grid["metric"],
         map=grid["map"],
-        n_axes=grid["n_axes"],
-        n_pivots=grid["n_pivots"],
-        n_levels=grid["n_levels"],
-        partitions=[{**entry.facts, "bytes": entry.n_bytes} for entry in manifest.partitions],
+        cells=grid.get("cells", "grid"),
+        partitions=[
+            {**entry.facts, "bytes": entry.n_bytes, "choice": store.document(number).get("choice")}
+            for number, entry in enumerate(manifest.partitions)
+        ],
         bytes=manifest.n_bytes,
         files_left_out=count_reasons(tables["reason"]),
         columns_left_out=count_reasons(columns["reason"]),

@@ -15,6 +15,8 @@ from pexeso.lake.normalise import Normaliser
 METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
 MAPS = ("projection", "pivots")
 PROJECTED_METRICS = ("euclidean", "angular")
+CELLS = ("blocks", "grid")
+KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 CLUSTERINGS = ("jensen-shannon", "symmetric-kl", "mean-vector", "random")
 COUNTS = ("exact", "decide")
 DEVICES = ("auto", "cpu", "cuda")
@@ -40,12 +42,14 @@ class BuildOptions:
         Of the vectors, 2 to 4,096; None: what the model has, 100 for those made here.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     map : {"auto", "projection", "pivots"}
-        The contractive map that filters rest on: the leading principal axes and the rest, or the paper's pivots. ``"auto"`` takes the projection where the
-        metric allows it (Euclidean and angular).
-    n_axes : int
-        Axes of the projection, 1 to 127.
+        The contractive map that filters rest on: the leading principal axes and the rest (for the Euclidean and angular metrics), or the paper's
+        pivots. ``"auto"`` takes for each partition what costs least on a sample of its own columns.
+    n_axes : int or None
+        Axes of the projection, 1 to 127. None: as many as cost least.
+    cells : {"blocks", "grid"}
+        What the mapped space is cut into: equal blocks, or the paper's hierarchical grid, which needs a map and its size to be given.
     n_pivots, n_levels : int
-        The paper's |P| and m, for the pivots; their product is at most 62.
+        The paper's |P| and m; m times the number of coordinates is at most 62 with the grid.
     pivot_choice : {"pca", "random"}
     n_partitions : int or None
         How many; None: as many as `partition_bytes` asks for.
@@ -66,7 +70,8 @@ class BuildOptions:
     dimensions: int | None = None
     metric: str = "euclidean"
     map: str = "auto"
-    n_axes: int = 16
+    n_axes: int | None = None
+    cells: str = "blocks"
     n_pivots: int = 5
     n_levels: int = 6
     pivot_choice: str = "pca"
@@ -87,7 +92,9 @@ class BuildOptions:
             raise InputError(
                 f"The map projection is for the metrics {' and '.join(PROJECTED_METRICS)}. Got {self.metric!r}; use the map pivots or auto."
             )
-        _require_whole("n_axes", self.n_axes, 1, 127)
+        _require_choice("cells", self.cells, CELLS)
+        if self.n_axes is not None:
+            _require_whole("n_axes", self.n_axes, 1, 127)
         _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
         _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
         _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
@@ -97,23 +104,26 @@ class BuildOptions:
             _require_whole("dimensions", self.dimensions, 2, 4096)
         if self.n_partitions is not None:
             _require_whole("n_partitions", self.n_partitions, 1)
-        if self.n_pivots * self.n_levels > MAX_CODE_BITS:
+        if self.cells == "grid":
+            self._check_grid()
+
+    def _check_grid(self) -> None:
+        if self.map == "auto" or (self.map == "projection" and self.n_axes is None):
+            raise InputError("The cells of a grid need the map to be given, and n_axes with a projection.")
+        name, n_coordinates = ("n_pivots", self.n_pivots) if self.map == "pivots" else ("n_axes + 1", self.n_axes + 1)
+        if n_coordinates * self.n_levels > MAX_CODE_BITS:
             raise InputError(
-                f"n_pivots * n_levels must be at most {MAX_CODE_BITS}. Got {self.n_pivots} * {self.n_levels}; "
-                f"with {self.n_pivots} pivots n_levels can be at most {MAX_CODE_BITS // self.n_pivots}."
+                f"{name} times n_levels must be at most {MAX_CODE_BITS}. Got {n_coordinates} * {self.n_levels}; "
+                f"with {n_coordinates} coordinates n_levels can be at most {MAX_CODE_BITS // n_coordinates}."
             )
 
-    @property
-    def chosen_map(self) -> str:
-        """The map that ``"auto"`` stands for."""
-        if self.map != "auto":
-            return self.map
-        return "projection" if self.metric in PROJECTED_METRICS else "pivots"
-
     def grid(self) -> dict[str, Any]:
-        """Give the fields of `pexeso.engine.partition.GridOptions`."""
-        names = ("metric", "n_pivots", "n_levels", "pivot_choice", "seed", "n_axes")
-        return {"map": self.chosen_map, **{name: getattr(self, name) for name in names}}
+        """Give the fields of `pexeso.engine.grid_options.GridOptions`."""
+        names = ("metric", "map", "cells", "n_axes", "n_pivots", "n_levels", "pivot_choice", "seed")
+        options = {name: getattr(self, name) for name in names}
+        if self.cells == "grid" and self.n_axes is None:
+            del options["n_axes"]
+        return options
 
 
 @dataclass(frozen=True)

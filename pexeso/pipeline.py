@@ -24,7 +24,7 @@ from embed.registry import check_model, create_embedder
 from embed.spark import embed_values
 from partition.spark import plan_partitions
 from pexeso import __version__, tasks
-from pexeso.engine.partition import GridOptions
+from pexeso.engine.grid_options import LAYOUT_VERSION, GridOptions
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.lake import catalog, records
 from pexeso.lake.files import SkippedFile, TableFile, find_tables
@@ -255,6 +255,7 @@ class _Build:
             options={
                 "model": options.model,
                 "grid": vars(self.grid_options),
+                "layout": LAYOUT_VERSION,
                 "clustering": options.clustering,
                 "n_partitions": options.n_partitions,
                 "partition_bytes": options.partition_bytes,

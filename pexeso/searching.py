@@ -11,9 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from pexeso.batching import Batch, batches_of
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.kernels.interface import BYTES_A_PAIR, MAX_PAIRS, KernelChoice
 from pexeso.engine.lemmas import lemma_set
-from pexeso.engine.partition import GridOptions, Partition
-from pexeso.engine.search import Goal, column_pairs, count_needed, exact_partition, search_partition
+from pexeso.engine.partition import Partition
+from pexeso.engine.search import (
+    BatchQuery,
+    Goal,
+    column_pairs,
+    count_needed,
+    exact_partition,
+    search_batch_partition,
+    search_partition,
+)
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions
 from pexeso.prepared import PreparedQuery
@@ -38,12 +49,25 @@ class PartitionScan:
     """Opens the partitions of a store on a device, one at a time, within a memory budget.
 
     On the CPU partitions are memory-mapped, so opening is free and they are kept; on a device one at a time is copied there.
+
+    Attributes
+    ----------
+    kernel : KernelChoice
+        What searches them.
+    max_pairs : int
+        Most (query value, stored value) pairs held at a time, as the budget allows.
     """
 
     def __init__(
-        self, store: Store, grid_options: GridOptions, device: torch.device, memory_budget: int | None
+        self,
+        store: Store,
+        grid_options: GridOptions,
+        device: torch.device,
+        memory_budget: int | None,
+        kernel: KernelChoice,
     ) -> None:
-        self.store = store
+        self.store, self.kernel = store, kernel
+        self.max_pairs = max_pairs_within(memory_budget)
         self._options, self._device, self._budget = grid_options, device, memory_budget
         self._kept: dict[int, Partition] = {}
 
@@ -71,42 +95,108 @@ class PartitionScan:
         return Partition.from_arrays(needed, self._options, self._device)
 
 
+def max_pairs_within(memory_budget: int | None) -> int:
+    """Give how many pairs a budget in bytes allows, at least 2**20: half of it, for what a pair takes on its way.
+
+    Examples
+    --------
+    >>> max_pairs_within(None) == MAX_PAIRS, max_pairs_within(1 << 20)
+    (True, 1048576)
+    """
+    if memory_budget is None:
+        return MAX_PAIRS
+    return min(MAX_PAIRS, max(1 << 20, memory_budget // 2 // BYTES_A_PAIR))
+
+
 def search_store(
     scan: PartitionScan, queries: Sequence[PreparedQuery], options: Sequence[SearchOptions]
 ) -> list[tuple[list[Hit], SearchStats]]:
-    """Search all partitions for several query columns, each with its options.
+    """Search all partitions for several query columns, each with its options; columns that ask alike share one pass.
 
     Returns
     -------
     list of (hits, stats)
-        In the order of `queries`; hits best first, equal counts by column id, at most `k`.
+        In the order of `queries`; hits best first, equal counts by column id, at most `k`. Query columns that shared a pass have its
+        counters and seconds as a whole, each.
     """
     results: list[tuple[list[Hit], SearchStats]] = [([], SearchStats()) for _ in queries]
+    shared = batches_of(queries, options)
+    alone = sorted(set(range(len(queries))) - {place for batch in shared for place in batch.places})
     for number, partition in scan:
         column_ids = scan.store.array(number, "column_ids")
-        for query, chosen, (hits, stats) in zip(queries, options, results, strict=True):
-            goal = _goal(query, chosen, hits)
+        for batch in shared:
+            answers = _search_together(scan, number, partition, batch, queries, options, results)
+            for place, found in zip(batch.places, answers, strict=True):
+                _add_hits(results[place][0], column_ids, found, number, options[place].k)
+        for place in alone:
+            query, chosen, (hits, stats) = queries[place], options[place], results[place]
             left_out = _left_out(scan.store, number, chosen.exclude_table)
-            columns, counts = _search_one(partition, query, chosen, goal, left_out, stats)
-            ids = column_ids[columns.numpy()]
-            hits += [
-                Hit(*each, number, place)
-                for *each, place in zip(ids.tolist(), counts.tolist(), columns.tolist(), strict=True)
-            ]
-            hits.sort(key=lambda hit: (-hit.matched, hit.column_id))
-            if chosen.k is not None:
-                del hits[chosen.k :]
+            found = _search_one(scan, partition, query, chosen, _goal(query, chosen, hits), left_out, stats)
+            _add_hits(hits, column_ids, found, number, chosen.k)
     return results
 
 
+Found = tuple[torch.Tensor, torch.Tensor]
+"""Columns of a partition and their counts."""
+
+
+def _add_hits(hits: list[Hit], column_ids: np.ndarray, found: Found, partition: int, k: int | None) -> None:
+    """Merge what a partition gave into the hits so far, best first."""
+    columns, counts = found
+    ids = column_ids[columns.numpy()]
+    hits += [
+        Hit(*each, partition, place)
+        for *each, place in zip(ids.tolist(), counts.tolist(), columns.tolist(), strict=True)
+    ]
+    hits.sort(key=lambda hit: (-hit.matched, hit.column_id))
+    if k is not None:
+        del hits[k:]
+
+
+def _search_together(
+    scan: PartitionScan,
+    number: int,
+    partition: Partition,
+    batch: Batch,
+    queries: Sequence[PreparedQuery],
+    options: Sequence[SearchOptions],
+    results: Sequence[tuple[list[Hit], SearchStats]],
+) -> list[Found]:
+    """Search one partition for the query columns of a batch in one pass."""
+    goals = [_goal(queries[place], options[place], results[place][0]) for place in batch.places]
+    asked = [
+        BatchQuery(members, queries[place].weights, goal.min_count)
+        for members, place, goal in zip(batch.members, batch.places, goals, strict=True)
+    ]
+    stats = SearchStats()
+    answers = search_batch_partition(
+        partition,
+        batch.vectors,
+        asked,
+        goals[0].max_distance,
+        stats,
+        lemmas=goals[0].lemmas,
+        kernel=scan.kernel,
+        max_pairs=scan.max_pairs,
+    )
+    for place in batch.places:
+        results[place][1].add(stats)
+    masks = [_left_out(scan.store, number, options[place].exclude_table) for place in batch.places]
+    return [
+        found if mask is None else tuple(each[~mask[found[0]]] for each in found)
+        for found, mask in zip(answers, masks, strict=True)
+    ]
+
+
 def _search_one(
+    scan: PartitionScan,
     partition: Partition,
     query: PreparedQuery,
     options: SearchOptions,
     goal: Goal,
     left_out: torch.Tensor | None,
     stats: SearchStats,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Found:
     if options.exact:
         started = time.perf_counter()
         found = exact_partition(partition, query.vectors, query.weights, goal, left_out)
@@ -115,7 +205,17 @@ def _search_one(
         stats.add_seconds("verify", time.perf_counter() - started)
         return found
     total = query.total(options.ignore_missing)
-    return search_partition(partition, query.vectors, query.weights, total, goal, stats, left_out)
+    return search_partition(
+        partition,
+        query.vectors,
+        query.weights,
+        total,
+        goal,
+        stats,
+        left_out,
+        kernel=scan.kernel,
+        max_pairs=scan.max_pairs,
+    )
 
 
 def _goal(query: PreparedQuery, options: SearchOptions, hits: list[Hit]) -> Goal:

@@ -29,7 +29,7 @@ from pexeso.store.manifest import FileEntry
 from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
-    from pexeso.engine.partition import GridOptions
+    from pexeso.engine.grid_options import GridOptions
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -83,12 +83,17 @@ def write_partitions(batches: Batches, *, scratch: str, folders: Sequence[str], 
 
 def write_partition(
     scratch: Path, number: int, folder: Path, options: GridOptions
-) -> tuple[dict[str, int], list[FileEntry]]:
+) -> tuple[dict[str, int | str], list[FileEntry]]:
     """Build one partition from what the earlier stages left, and write its files.
 
     Memory is about four times the partition's vectors.
     """
-    from pexeso.engine.partition import build_partition  # brings torch, which the tasks that read tables do without
+    from pexeso.engine.building import (  # brings torch, which the tasks that read tables do without
+        build_partition,
+        n_cells,
+        n_coordinates,
+    )
+    from pexeso.engine.cost import resolve_options
 
     values, vectors = _vectors(scratch, number)
     columns = _read(scratch, "placed_columns", number, ["column_id", "table", "label"]).sort_by("column_id")
@@ -100,6 +105,7 @@ def write_partition(
     codes = text.indices.to_numpy(zero_copy_only=False)
     by_column = np.argsort(column, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(column_ids)))]).astype(np.int64)
+    options, trials = resolve_options(vectors, offsets, value[by_column], options)
     arrays, order = build_partition(vectors, offsets, value[by_column], options)
     arrays["column_ids"] = column_ids
     arrays["posting_texts"] = _texts_of_postings(column, value, codes, order, len(values))
@@ -108,9 +114,11 @@ def write_partition(
         "values": len(order),
         "values_without_vector": len(values) - len(order),
         "postings": len(arrays["posting_texts"]),
-        "cells": int(arrays["level_sizes"][-1]),
-        "coordinates": arrays["mapped"].shape[1],
+        "cells": n_cells(arrays),
+        "coordinates": n_coordinates(arrays),
+        "map": options.map,
     }
+    choice = {"map": options.map, "coordinates": n_coordinates(arrays), "trials": [each.to_dict() for each in trials]}
     with filling(folder) as place:  # Spark may run a task again: the folder is there whole or not at all
         files = [
             *write_arrays(place, arrays),
@@ -118,7 +126,7 @@ def write_partition(
             write_texts(place / "texts.arrow", text.dictionary),
             write_texts(place / "tables.arrow", columns["table"]),
             write_texts(place / "labels.arrow", columns["label"]),
-            write_document(place / "meta.json", facts),
+            write_document(place / "meta.json", {**facts, "choice": choice}),
         ]
     return facts, files
 
@@ -156,7 +164,7 @@ def _rows(n_rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"rows": pa.array([n_rows], pa.int64())})
 
 
-def facts_of(text: str) -> dict[str, int]:
+def facts_of(text: str) -> dict[str, int | str]:
     """Read the facts that `write_partitions` gave."""
     return json.loads(text)
 

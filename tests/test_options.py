@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.engine import maps, partition
+from pexeso.engine import grid_options, kernels, maps
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.metrics import METRIC_NAMES
 from pexeso.errors import InputError
 from pexeso.options import (
+    CELLS,
+    KERNELS,
     LEMMAS,
     MAPS,
     METRICS,
@@ -64,7 +66,16 @@ def test_an_unknown_search_option_is_named():
         ({"clustering": "best"}, "clustering must be one of jensen-shannon"),
         ({"dimensions": 1}, "dimensions must be a whole number of at least 2 and at most 4,096"),
         ({"n_partitions": 0}, "n_partitions must be a whole number of at least 1"),
-        ({"n_pivots": 9, "n_levels": 7}, "with 9 pivots n_levels can be at most 6"),
+        (
+            {"map": "pivots", "cells": "grid", "n_pivots": 9, "n_levels": 7},
+            "with 9 coordinates n_levels can be at most 6",
+        ),
+        (
+            {"map": "projection", "cells": "grid", "n_axes": 8, "n_levels": 7},
+            r"n_axes \+ 1 times n_levels must be at most 62",
+        ),
+        ({"cells": "grid"}, "The cells of a grid need the map to be given"),
+        ({"cells": "hexagons"}, "cells must be one of blocks, grid"),
         ({"partition_bytes": 10}, "partition_bytes must be a whole number of at least 1,048,576"),
         ({"map": "projection", "metric": "manhattan"}, "The map projection is for the metrics euclidean and angular"),
         ({"n_axes": 0}, "n_axes must be a whole number of at least 1"),
@@ -79,7 +90,8 @@ def test_build_options_out_of_range_are_refused(options, sentence):
 def test_names_that_two_rooms_keep_are_the_same():
     # The options are checked before the engine is imported, so they hold these names themselves.
     assert METRICS == METRIC_NAMES
-    assert (MAPS, PROJECTED_METRICS) == (maps.MAPS, partition.PROJECTED_METRICS)
+    assert (MAPS, PROJECTED_METRICS) == (maps.MAPS, grid_options.PROJECTED_METRICS)
+    assert (CELLS, KERNELS) == (grid_options.CELLS, kernels.KERNELS)
     assert tuple(lemma.value for lemma in Lemma) == LEMMAS
 
 

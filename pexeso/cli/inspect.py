@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pexeso.store.integrity import Problem
 
 MAX_PARTITIONS_SHOWN = 20
+MAX_MAPS_SHOWN = 3
 _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
 
 
@@ -71,7 +73,7 @@ def info_lines(found: IndexInfo) -> list[str]:
     return lines
 
 
-def _partition_lines(partitions: list[dict[str, int]]) -> list[str]:
+def _partition_lines(partitions: list[dict[str, Any]]) -> list[str]:
     rows = [
         (str(number), *(f"{facts.get(name, 0):,}" for name in _PARTITION_COLUMNS))
         for number, facts in enumerate(partitions[:MAX_PARTITIONS_SHOWN])
@@ -179,6 +181,12 @@ def doctor(folder: str, form: str | None) -> None:
 
 
 def _map(found: IndexInfo) -> str:
-    if found.map == "projection":
-        return f"projected on {found.n_axes} axes"
-    return f"{found.n_pivots} pivots, {found.n_levels} levels"
+    """Tell the maps in use, the most frequent first."""
+    kinds = Counter((each.get("map", found.map), each.get("coordinates", 0)) for each in found.partitions)
+    words = [
+        f"projected on {n - 1} axes" if kind == "projection" else f"{n} pivot{'s' * (n != 1)}"
+        for (kind, n), _ in kinds.most_common(MAX_MAPS_SHOWN)
+    ]
+    others = len(kinds) - len(words)
+    how = " (chosen by cost)" if any((each.get("choice") or {}).get("trials") for each in found.partitions) else ""
+    return ", ".join(words) + (f" and {others} others" if others else "") + f", {found.cells}{how}"

@@ -12,10 +12,12 @@ import click
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.options import (
+    CELLS,
     CLUSTERINGS,
     COUNTS,
     DEFAULT_MAX_DISTANCE,
     DEFAULT_MIN_JOINABILITY,
+    KERNELS,
     MAPS,
     METRICS,
     BuildOptions,
@@ -41,7 +43,7 @@ class Asked:
     min_cosine : float or None
         Instead of `max_distance`.
     exclude_self : bool
-    device, memory_budget : str or None
+    device, memory_budget, kernel : str or None
         See `pexeso.index.open_index`.
     """
 
@@ -55,6 +57,7 @@ class Asked:
     exclude_self: bool = False
     device: str = "auto"
     memory_budget: str | None = None
+    kernel: str = "auto"
 
     def __post_init__(self) -> None:
         if self.max_distance is not None and self.min_cosine is not None:
@@ -77,7 +80,7 @@ class Asked:
         """Open the index where the search is to run."""
         from pexeso.index import open_index
 
-        index = open_index(path, device=self.device, memory_budget=self.memory_budget)
+        index = open_index(path, device=self.device, memory_budget=self.memory_budget, kernel=self.kernel)
         metric = index.store.manifest.options["grid"]["metric"]
         if self.min_cosine is not None and metric != "euclidean":
             raise InputError(
@@ -132,7 +135,16 @@ _RUN_OPTIONS = (
     click.option("--exact", is_flag=True, help="Compare everything with everything in float64: slow, the same answer."),
     click.option("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:1.  [default: auto]"),
     click.option(
-        "--memory-budget", metavar="SIZE", help="Most memory that a partition may take on a GPU, such as 8GiB."
+        "--memory-budget",
+        metavar="SIZE",
+        help="Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.",
+    ),
+    click.option(
+        "--kernel",
+        type=click.Choice(KERNELS),
+        default="auto",
+        show_default=True,
+        help="What does the heavy steps; the answer is the same.",
     ),
 )
 
@@ -192,18 +204,25 @@ _GRID_OPTIONS = (
         type=click.Choice(("auto", *MAPS)),
         default=_DEFAULTS.map,
         show_default=True,
-        help="What filters rest on: projected axes, or pivots as published; auto takes axes where the metric allows.",
+        help="What filters rest on: projected axes, or pivots as published; auto takes what costs least on a sample.",
     ),
-    click.option("--n-axes", type=int, default=_DEFAULTS.n_axes, show_default=True, help="Axes of the projection."),
+    click.option("--n-axes", type=int, help="Axes of the projection.  [default: what costs least]"),
     click.option(
         "--n-pivots", type=int, default=_DEFAULTS.n_pivots, show_default=True, help="Pivots, with --map pivots."
+    ),
+    click.option(
+        "--cells",
+        type=click.Choice(CELLS),
+        default=_DEFAULTS.cells,
+        show_default=True,
+        help="Equal blocks, or the grid as published (with --map).",
     ),
     click.option(
         "--n-levels",
         type=int,
         default=_DEFAULTS.n_levels,
         show_default=True,
-        help="Levels of the grid, with --map pivots.",
+        help="Levels of the grid, with --cells grid.",
     ),
 )
 _PARTITION_OPTIONS = (

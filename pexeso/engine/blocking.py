@@ -11,17 +11,23 @@ from dataclasses import dataclass
 
 import torch
 
-from pexeso.engine.arrays import expand_ranges
+from pexeso.engine.arrays import expand_ranges, expand_ranges_in_chunks
 from pexeso.engine.grid import Grid, Level, build_grid, leaf_codes
+from pexeso.engine.kernels.interface import Pairs, Query, Threshold, pairs_by_query
 from pexeso.engine.lemmas import Lemma
-from pexeso.engine.partition import Partition
+from pexeso.engine.maps import PivotMap, ProjectionMap
+from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.stats import SearchStats
 
 MAX_FRONTIER = 1 << 20
+ROWS_AT_ONCE = 1 << 20
+
+CellPairs = tuple[torch.Tensor, torch.Tensor]
+"""(Query cell or value, cell or row) pairs, int64 (p,) each."""
 
 
 @dataclass(frozen=True)
-class Blocks:
+class LeafPairs:
     """Pairs of a query value and a leaf cell that survive.
 
     Attributes
@@ -57,45 +63,93 @@ class QueryGrid:
     mapped: torch.Tensor
 
 
-def query_grid(partition: Partition, mapped: torch.Tensor) -> QueryGrid:
-    """Put mapped query values, float32 (n, P) with n >= 1, into the partition's grid."""
-    n_levels = len(partition.grid.levels)
-    codes = leaf_codes(mapped, partition.origin, partition.extent, n_levels)
+def query_grid(cells: GridCells, mapped: torch.Tensor) -> QueryGrid:
+    """Put mapped query values, float32 (n, P) with n >= 1, into the grid of a partition."""
+    n_levels = len(cells.grid.levels)
+    codes = leaf_codes(mapped, cells.origin, cells.extent, n_levels)
     codes, order = torch.sort(codes, stable=True)
     return QueryGrid(build_grid(codes, mapped[order], n_levels), order, mapped)
 
 
-def block(
+def grid_candidates(
+    partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+) -> Pairs | None:
+    """Do as `pexeso.engine.kernels.interface.Kernel.candidates`, where cells are those of the grid: block, then Lemmas 1 and 2."""
+    cells = partition.cells
+    if not isinstance(cells, GridCells):
+        raise TypeError("This partition is cut into blocks, and has no grid.")
+    leaf_pairs = block(partition, query_grid(cells, query.mapped), threshold, stats)
+    stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
+    stats.matching_pairs += len(leaf_pairs.matching_leaf)
+    leaves = cells.grid.leaves
+    found: list[tuple[torch.Tensor, torch.Tensor]] = []
+    n_found = 0
+    owner, rows = expand_ranges(leaves.first[leaf_pairs.matching_leaf], leaves.count[leaf_pairs.matching_leaf])
+    stats.matched_by_map += len(rows)
+    found.append((leaf_pairs.matching_query[owner], ~rows))
+    starts, sizes = leaves.first[leaf_pairs.candidate_leaf], leaves.count[leaf_pairs.candidate_leaf]
+    for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
+        found.append(_filter_rows(partition, cells, query, threshold, leaf_pairs.candidate_query[owner], rows, stats))
+        n_found += len(found[-1][1])
+        if n_found > max_pairs:
+            return None
+    queries, rows = _concatenate(found, partition.device)
+    stats.candidates += len(rows)
+    return pairs_by_query(queries, rows, len(query))
+
+
+def _filter_rows(
     partition: Partition,
-    query: QueryGrid,
-    tau: float,
-    slack: float,
-    lemmas: frozenset[Lemma],
+    cells: GridCells,
+    query: Query,
+    threshold: Threshold,
+    queries: torch.Tensor,
+    rows: torch.Tensor,
     stats: SearchStats,
-    max_frontier: int = MAX_FRONTIER,
-) -> Blocks:
-    """Find the surviving pairs.
+) -> CellPairs:
+    """Apply L1, then L2; a row that surely matches comes back as its complement."""
+    stats.vectors_touched += len(rows)
+    stats.bytes_read += len(rows) * cells.mapped.shape[1] * 4
+    if Lemma.PIVOT_FILTERING in threshold.lemmas:
+        points = cells.mapped[rows]
+        near = partition.map.near_box(query.mapped[queries], points, points, threshold.reach(Lemma.PIVOT_FILTERING))
+        queries, rows = queries[near], rows[near]
+    if Lemma.PIVOT_MATCHING in threshold.lemmas:
+        limit = threshold.tau - threshold.slack
+        upper, possible = partition.map.upper_points(query.mapped, limit)
+        if bool(possible.any()):
+            points = cells.mapped[rows]
+            sure = possible[queries] & partition.map.within_box(upper[queries], points, points, limit)
+            stats.matched_by_map += int(sure.sum())
+            rows = torch.where(sure, ~rows, rows)
+    return queries, rows
+
+
+def block(
+    partition: Partition, query: QueryGrid, threshold: Threshold, stats: SearchStats, max_frontier: int = MAX_FRONTIER
+) -> LeafPairs:
+    """Find the surviving pairs of query values and leaf cells.
 
     Parameters
     ----------
     partition : Partition
+        Cut into a grid.
     query : QueryGrid
-    tau, slack : float
-        Threshold, and the tolerance of mapped coordinates (`pexeso.engine.maps.slack`).
-    lemmas : frozenset of Lemma
-        L3 to L6 and quick browsing act here.
+    threshold : Threshold
+        Of its lemmas L3 to L6 and quick browsing act here; L6 for pivots only.
     stats : SearchStats
         Counters are added to it.
     max_frontier : int
         Cell pairs looked at together (a single pair may have more children); bounds memory to about
         ``max_frontier * P * 32`` bytes a level, besides the result.
     """
-    walk = _Walk(partition, query, tau, slack, lemmas, stats)
+    cells: GridCells = partition.cells
+    walk = _Walk(cells, partition.map, query, threshold, stats)
     matching, candidates = [], []
-    if Lemma.QUICK_BROWSING in lemmas:
+    if Lemma.QUICK_BROWSING in threshold.lemmas:
         candidates.append(walk.same_leaves())
-    levels = len(partition.grid.levels)
-    todo = [(0, pairs) for pairs in _all_pairs(query.grid.levels[0], partition.grid.levels[0], max_frontier)]
+    levels = len(cells.grid.levels)
+    todo = [(0, pairs) for pairs in _all_pairs(query.grid.levels[0], cells.grid.levels[0], max_frontier)]
     while todo:
         depth, pairs = todo.pop()
         if depth > 0:
@@ -110,82 +164,39 @@ def block(
             whole, candidate = walk.filter_leaves(*piece)
             matching.append(whole)
             candidates.append(candidate)
-    return Blocks(*_concatenate(matching, partition.device), *_concatenate(candidates, partition.device))
-
-
-def block_by_boxes(
-    partition: Partition,
-    mapped: torch.Tensor,
-    threshold_reach: float,
-    lemmas: frozenset[Lemma],
-    stats: SearchStats,
-    max_frontier: int = MAX_FRONTIER,
-) -> Blocks:
-    """Find the surviving pairs under the projection: every query value walks down the boxes by itself.
-
-    L4 acts on the coarser levels and L3 on the leaves, both by the distance to the box over all axes together. Without pivots there is nothing that
-    L5, L6 or quick browsing could accept.
-
-    Parameters
-    ----------
-    partition : Partition
-    mapped : float32 (n, P)
-        The mapped query values.
-    threshold_reach : float
-        ``tau + slack``.
-    lemmas, stats, max_frontier
-        As for `block`.
-    """
-    levels = partition.grid.levels
-    candidates: list[Pairs] = []
-    every = torch.arange(len(mapped), device=partition.device)
-    parts = torch.split(every, max(1, max_frontier // max(1, len(levels[0]))))
-    top = torch.arange(len(levels[0]), device=partition.device)
-    todo = [(0, (part.repeat_interleave(len(top)), top.repeat(len(part)))) for part in parts]
-    while todo:
-        depth, (values, cells) = todo.pop()
-        level, last = levels[depth], depth + 1 == len(levels)
-        stats.cell_pairs += len(cells)
-        stats.value_cell_pairs += len(cells) if last else 0
-        if (Lemma.VECTOR_CELL_FILTERING if last else Lemma.CELL_CELL_FILTERING) in lemmas:
-            near = partition.map.near_box(mapped[values], level.lower[cells], level.upper[cells], threshold_reach)
-            values, cells = values[near], cells[near]
-        if last:
-            candidates.append((values, cells))
-            continue
-        for some_values, some_cells in _pieces((values, cells), level.count[cells], max_frontier):
-            owner, child = expand_ranges(level.first[some_cells], level.count[some_cells])
-            todo.append((depth + 1, (some_values[owner], child)))
-    return Blocks(*_concatenate([], partition.device), *_concatenate(candidates, partition.device))
-
-
-Pairs = tuple[torch.Tensor, torch.Tensor]
+    return LeafPairs(*_concatenate(matching, partition.device), *_concatenate(candidates, partition.device))
 
 
 @dataclass(frozen=True)
 class _Walk:
     """One walk down both grids; the lemmas as masks."""
 
-    partition: Partition
+    cells: GridCells
+    map: PivotMap | ProjectionMap
     query: QueryGrid
-    tau: float
-    slack: float
-    lemmas: frozenset[Lemma]
+    threshold: Threshold
     stats: SearchStats
 
-    def filter_cells(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> tuple[list[Pairs], Pairs]:
+    @property
+    def accept(self) -> float:
+        """Bounds from above at most this long are matches."""
+        return self.threshold.tau - self.threshold.slack
+
+    def filter_cells(
+        self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor
+    ) -> tuple[list[CellPairs], CellPairs]:
         """Apply L6, then L4, to pairs of one level; L6's pairs come back as (query value, leaf) pairs."""
-        query_level, level = self.query.grid.levels[depth], self.partition.grid.levels[depth]
-        self.stats.cell_pairs += len(cells)
-        accepted: list[Pairs] = []
-        if Lemma.CELL_CELL_MATCHING in self.lemmas:
+        query_level, level = self.query.grid.levels[depth], self.cells.grid.levels[depth]
+        self.stats.box_pairs += len(cells)
+        accepted: list[CellPairs] = []
+        if Lemma.CELL_CELL_MATCHING in self.threshold.lemmas and isinstance(self.map, PivotMap):
             # The largest coordinate of the query cell stands for the smallest of its regions RQR (intersection over its vectors).
-            whole = (query_level.upper[query_cells] + level.upper[cells] <= self.tau - self.slack).any(1)
+            whole = (query_level.upper[query_cells] + level.upper[cells] <= self.accept).any(1)
             if bool(whole.any()):
                 accepted.append(self._all_below(depth, query_cells[whole], cells[whole]))
                 query_cells, cells = query_cells[~whole], cells[~whole]
-        if Lemma.CELL_CELL_FILTERING in self.lemmas:
-            reach = self.tau + self.slack
+        if Lemma.CELL_CELL_FILTERING in self.threshold.lemmas:
+            reach = self.threshold.reach(Lemma.CELL_CELL_FILTERING)
             near = (level.lower[cells] <= query_level.upper[query_cells] + reach).all(1)
             near &= (level.upper[cells] >= query_level.lower[query_cells] - reach).all(1)
             query_cells, cells = query_cells[near], cells[near]
@@ -193,46 +204,45 @@ class _Walk:
 
     def n_children(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> torch.Tensor:
         """Give the number of pairs that each pair has on the next level."""
-        return self.query.grid.levels[depth].count[query_cells] * self.partition.grid.levels[depth].count[cells]
+        return self.query.grid.levels[depth].count[query_cells] * self.cells.grid.levels[depth].count[cells]
 
-    def children(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> Pairs:
+    def children(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> CellPairs:
         """Pair every child of the query cell with every child of the cell."""
-        return _products(self.query.grid.levels[depth], query_cells, self.partition.grid.levels[depth], cells)
+        return _products(self.query.grid.levels[depth], query_cells, self.cells.grid.levels[depth], cells)
 
-    def filter_leaves(self, query_cells: torch.Tensor, cells: torch.Tensor) -> tuple[Pairs, Pairs]:
+    def filter_leaves(self, query_cells: torch.Tensor, cells: torch.Tensor) -> tuple[CellPairs, CellPairs]:
         """Apply L5, then L3, for each query value of the leaf pairs that are left."""
-        query_leaves, leaves = self.query.grid.leaves, self.partition.grid.leaves
-        if Lemma.QUICK_BROWSING in self.lemmas:
+        query_leaves, leaves = self.query.grid.leaves, self.cells.grid.leaves
+        if Lemma.QUICK_BROWSING in self.threshold.lemmas:
             fresh = query_leaves.codes[query_cells] != leaves.codes[cells]
             query_cells, cells = query_cells[fresh], cells[fresh]
         owner, member = expand_ranges(query_leaves.first[query_cells], query_leaves.count[query_cells])
         values, cells = self.query.order[member], cells[owner]
-        self.stats.value_cell_pairs += len(cells)
+        self.stats.box_pairs += len(cells)
+        points, lower, upper = self.query.mapped[values], leaves.lower[cells], leaves.upper[cells]
         whole = torch.zeros(len(cells), dtype=torch.bool, device=cells.device)
+        if Lemma.VECTOR_CELL_MATCHING in self.threshold.lemmas:
+            turned, possible = self.map.upper_points(self.query.mapped, self.accept)
+            whole = possible[values] & self.map.within_box(turned[values], lower, upper, self.accept)
         keep = ~whole
-        if Lemma.VECTOR_CELL_MATCHING in self.lemmas:
-            whole = (self.query.mapped[values] + leaves.upper[cells] <= self.tau - self.slack).any(1)
-            keep = ~whole
-        if Lemma.VECTOR_CELL_FILTERING in self.lemmas:
-            reach = self.tau + self.slack
-            keep &= (leaves.lower[cells] <= self.query.mapped[values] + reach).all(1)
-            keep &= (leaves.upper[cells] >= self.query.mapped[values] - reach).all(1)
+        if Lemma.VECTOR_CELL_FILTERING in self.threshold.lemmas:
+            keep &= self.map.near_box(points, lower, upper, self.threshold.reach(Lemma.VECTOR_CELL_FILTERING))
         return (values[whole], cells[whole]), (values[keep], cells[keep])
 
-    def same_leaves(self) -> Pairs:
+    def same_leaves(self) -> CellPairs:
         """Quick browsing: pair each query leaf with the index leaf of the same code, if there is one."""
-        query_leaves, leaves = self.query.grid.leaves, self.partition.grid.leaves
+        query_leaves, leaves = self.query.grid.leaves, self.cells.grid.leaves
         place = torch.searchsorted(leaves.codes, query_leaves.codes).clamp(max=len(leaves) - 1)
         query_cells = torch.nonzero(leaves.codes[place] == query_leaves.codes)[:, 0]
         owner, member = expand_ranges(query_leaves.first[query_cells], query_leaves.count[query_cells])
         return self.query.order[member], place[query_cells][owner]
 
-    def _all_below(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> Pairs:
+    def _all_below(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> CellPairs:
         """Pair every query value below the query cells with every leaf below the cells."""
-        for level in range(depth, len(self.partition.grid.levels) - 1):
+        for level in range(depth, len(self.cells.grid.levels) - 1):
             query_cells, cells = self.children(level, query_cells, cells)
-        query_leaves, leaves = self.query.grid.leaves, self.partition.grid.leaves
-        if Lemma.QUICK_BROWSING in self.lemmas:
+        query_leaves, leaves = self.query.grid.leaves, self.cells.grid.leaves
+        if Lemma.QUICK_BROWSING in self.threshold.lemmas:
             # Those pairs are candidates already, and a pair must not be in both lists.
             fresh = query_leaves.codes[query_cells] != leaves.codes[cells]
             query_cells, cells = query_cells[fresh], cells[fresh]
@@ -240,14 +250,14 @@ class _Walk:
         return self.query.order[member], cells[owner]
 
 
-def _all_pairs(query_level: Level, level: Level, limit: int) -> list[Pairs]:
+def _all_pairs(query_level: Level, level: Level, limit: int) -> list[CellPairs]:
     """Pair every cell of the query with every cell, about `limit` pairs at a time."""
     every = torch.arange(len(level), device=level.codes.device)
     parts = torch.split(torch.arange(len(query_level), device=level.codes.device), max(1, limit // max(1, len(level))))
     return [(part.repeat_interleave(len(level)), every.repeat(len(part))) for part in parts]
 
 
-def _pieces(pairs: Pairs, sizes: torch.Tensor, limit: int) -> list[Pairs]:
+def _pieces(pairs: CellPairs, sizes: torch.Tensor, limit: int) -> list[CellPairs]:
     """Cut pairs into runs whose sizes sum to at most `limit` and one pair's size."""
     total = torch.cumsum(sizes, 0)
     if len(total) == 0 or int(total[-1]) <= limit:
@@ -257,7 +267,7 @@ def _pieces(pairs: Pairs, sizes: torch.Tensor, limit: int) -> list[Pairs]:
     return list(zip(torch.split(pairs[0], lengths), torch.split(pairs[1], lengths), strict=True))
 
 
-def _products(query_level: Level, query_cells: torch.Tensor, level: Level, cells: torch.Tensor) -> Pairs:
+def _products(query_level: Level, query_cells: torch.Tensor, level: Level, cells: torch.Tensor) -> CellPairs:
     """Pair the children of both sides of every pair."""
     n_children = level.count[cells]
     owner, place = expand_ranges(torch.zeros_like(n_children), query_level.count[query_cells] * n_children)
@@ -265,7 +275,7 @@ def _products(query_level: Level, query_cells: torch.Tensor, level: Level, cells
     return query_child, level.first[cells][owner] + place % n_children[owner]
 
 
-def _concatenate(pairs: list[Pairs], device: torch.device) -> Pairs:
+def _concatenate(pairs: list[CellPairs], device: torch.device) -> CellPairs:
     if not pairs:
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         return nothing, nothing

@@ -1,4 +1,4 @@
-"""The hierarchical grid over mapped vectors: a sorted array of Morton codes, or equal blocks, with tight boxes.
+"""The hierarchical grid over mapped vectors: a sorted array of Morton codes with tight boxes.
 
 The mapped space is cut into ``2**i`` equal parts per axis at level i = 1..m (section 4 of the paper). A cell at level i is a prefix of
 ``P i`` bits of the leaf code, hence a contiguous run of the sorted codes: no pointers, and the same arrays serve from a memory-mapped
@@ -6,8 +6,6 @@ file and on a GPU. Only cells that hold something exist.
 
 Each cell carries the tight bounding box of what it holds instead of its geometric bounds. The box lies inside the cell, so every
 lemma that is stated for a cell holds for it and prunes at least as much; and nothing depends on how a cell's border is rounded.
-Where vectors are projected, blocks of equal size, cut by halving at the widest axis, take the place of equal cells: most leaf
-cells of a grid hold one vector or two, and a block is one tile of work.
 
 Vectors beyond the grid's extent go to the outermost cells, which are thereby unbounded outward.
 """
@@ -21,9 +19,6 @@ import torch
 from pexeso.errors import InputError
 
 MAX_CODE_BITS = 62
-
-FANOUT = 16
-"""Blocks below a cell of the next coarser level."""
 
 
 @dataclass(frozen=True)
@@ -136,59 +131,3 @@ def _group(codes: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> Lev
     box_lower = lower.new_zeros(shape).scatter_reduce_(0, index, lower, "amin", include_self=False)
     box_upper = upper.new_zeros(shape).scatter_reduce_(0, index, upper, "amax", include_self=False)
     return Level(cells, first, count, box_lower, box_upper)
-
-
-def build_blocks(mapped: torch.Tensor, block_size: int, fanout: int = FANOUT) -> Grid:
-    """Build a hierarchy of equal blocks over rows in the order of `order_by_splits`.
-
-    Parameters
-    ----------
-    mapped : float32 (n, P)
-    block_size : int
-        Rows of a leaf; the last one may have fewer.
-    fanout : int
-        Cells below a cell of the next coarser level, until a level has no more than that.
-
-    Returns
-    -------
-    Grid
-        Codes are the cells' numbers.
-    """
-    numbers = torch.arange(len(mapped), device=mapped.device)
-    level = _group(torch.div(numbers, block_size, rounding_mode="floor"), mapped, mapped)
-    levels = [level]
-    while len(level) > fanout:
-        level = _group(torch.div(level.codes, fanout, rounding_mode="floor"), level.lower, level.upper)
-        levels.append(level)
-    return Grid(tuple(reversed(levels)))
-
-
-def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
-    """Order rows so that every run of `block_size` is close together: halve at the widest axis until blocks are left.
-
-    Parameters
-    ----------
-    mapped : float32 (n, P)
-    block_size : int
-
-    Returns
-    -------
-    int64 (n,)
-        Row numbers. O(n log n) a halving, ``log2(n / block_size)`` of them, all segments at once.
-    """
-    n, device = len(mapped), mapped.device
-    order = torch.arange(n, device=device)
-    sizes = torch.tensor([n], device=device)
-    while n and int(sizes.max()) > block_size:
-        segment = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
-        rows = mapped[order]
-        box = _group(segment, rows, rows)
-        widest = (box.upper - box.lower).argmax(1)
-        by_key = torch.argsort(rows.gather(1, widest[segment][:, None])[:, 0], stable=True)
-        order = order[by_key[torch.argsort(segment[by_key], stable=True)]]
-        # Halves are whole blocks, so that only the very last block is not full.
-        n_blocks = torch.div(sizes + block_size - 1, block_size, rounding_mode="floor")
-        left = torch.minimum(torch.div(n_blocks + 1, 2, rounding_mode="floor") * block_size, sizes)
-        sizes = torch.stack([left, sizes - left], 1).flatten()
-        sizes = sizes[sizes > 0]
-    return order

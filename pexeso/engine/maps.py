@@ -38,13 +38,26 @@ class PivotMap:
     pivots: torch.Tensor
     metric: Metric
 
-    def near(self, left: torch.Tensor, right: torch.Tensor, reach: float) -> torch.Tensor:
-        """Tell for row pairs of mapped vectors, float32 (..., P), whether no axis puts them farther apart than `reach`."""
-        return ((left - right).abs() <= reach).all(-1)
+    upper_fill = 1e6
+    """Coordinate of an axis that is only padding, in an upper point: bounds nothing."""
 
     def near_box(self, points: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, reach: float) -> torch.Tensor:
-        """Tell for pairs of a mapped vector and a box whether no axis puts them farther apart than `reach`."""
+        """Tell for pairs of a mapped vector and a box, float32 (..., P), whether no axis puts them farther apart than `reach`."""
         return ((lower <= points + reach) & (upper >= points - reach)).all(-1)
+
+    def upper_points(self, mapped: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give what bounds distances from above, ``q'_i + x'_i`` on any axis i, and which vectors are near enough to a pivot for it.
+
+        Returns
+        -------
+        points : float32 (n, P)
+        possible : bool (n,)
+        """
+        return mapped, (mapped <= limit).any(1)
+
+    def within_box(self, points: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, limit: float) -> torch.Tensor:
+        """Tell for pairs of an upper point and a box whether all that is in the box surely lies within `limit`."""
+        return (points + upper <= limit).any(-1)
 
     def map(self, vectors: torch.Tensor) -> torch.Tensor:
         """Give the mapped vectors.
@@ -77,14 +90,33 @@ class ProjectionMap:
 
     axes: torch.Tensor
 
-    def near(self, left: torch.Tensor, right: torch.Tensor, reach: float) -> torch.Tensor:
-        """Tell for row pairs of mapped vectors, float32 (..., A + 1), whether they are not farther apart than `reach`."""
-        return (left - right).square().sum(-1) <= _square(reach)
+    upper_fill = 0.0
+    """As for `PivotMap`: adds nothing."""
 
     def near_box(self, points: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, reach: float) -> torch.Tensor:
-        """Tell for pairs of a mapped vector and a box whether they are not farther apart than `reach`."""
+        """Tell for pairs of a mapped vector and a box, float32 (..., A + 1), whether they are not farther apart than `reach`."""
         beyond = torch.maximum(lower - points, points - upper).clamp_(min=0)
-        return beyond.square_().sum(-1) <= _square(reach)
+        return beyond.square_().sum(-1) <= square_with_room(reach)
+
+    def upper_points(self, mapped: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give what bounds distances from above, and which vectors have a rest short enough for it.
+
+        What the projection leaves out of two vectors is at most ``r_q + r_x`` apart: with the sign of one rest turned that is the
+        difference of the last coordinates.
+
+        Returns
+        -------
+        points : float32 (n, A + 1)
+        possible : bool (n,)
+        """
+        return torch.cat([mapped[:, :-1], -mapped[:, -1:]], 1), mapped[:, -1] <= limit
+
+    def within_box(self, points: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, limit: float) -> torch.Tensor:
+        """Tell for pairs of an upper point and a box whether all that is in the box surely lies within `limit`."""
+        if limit < 0:
+            return torch.zeros(points.shape[:-1], dtype=torch.bool, device=points.device)
+        far = torch.maximum(upper - points, points - lower)
+        return far.square_().sum(-1) <= limit * limit * (1.0 - 2.0**-16)
 
     def map(self, vectors: torch.Tensor) -> torch.Tensor:
         """Give the mapped vectors.
@@ -108,7 +140,7 @@ class ProjectionMap:
         return mapped
 
 
-def _square(reach: float) -> float:
+def square_with_room(reach: float) -> float:
     """Square with room for the rounding of a float32 sum of at most 128 squares (relative ``2**-17``)."""
     return reach * reach * (1.0 + 2.0**-16)
 
@@ -144,11 +176,12 @@ def slack(*mapped: torch.Tensor) -> float:
     A coordinate c carries two errors: float32 rounding, at most ``2**-24 c``, and that of the float64 matrix product
     under the square root. For unit vectors of d dimensions the squared distance is off by at most about
     ``6 d 2**-53``, so the distance by at most ``2**-18.2`` for d <= 16,384, worst near 0. Comparisons involve two
-    coordinates and tau: ``2 (2**-18.2 + 2**-24 c) < 2**-17 max(1, c)``. Filters prune only beyond ``tau + slack`` and
-    accept only below ``tau - slack``; what lies between is decided by the defining distance.
+    coordinates and tau: ``2 (2**-18.2 + 2**-24 c) < 2**-17 max(1, c)``. A coordinate kept as a step of its block's box
+    (`pexeso.engine.blocks`) is recovered to within ``5 * 2**-23 c``, over at most 128 axes ``2**-17.2 c``. Together that is less than ``2**-15 max(1, c)``.
+    Filters prune only beyond ``tau + slack`` and accept only below ``tau - slack``; what lies between is decided by the defining distance.
     """
-    largest = max((float(coordinates.max()) for coordinates in mapped if coordinates.numel()), default=1.0)
-    return 2.0**-17 * max(1.0, largest)
+    largest = max((float(coordinates.abs().max()) for coordinates in mapped if coordinates.numel()), default=1.0)
+    return 2.0**-15 * max(1.0, largest)
 
 
 def check_pivot_choice(choice: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from pexeso.errors import InputError
@@ -88,7 +89,7 @@ class Metric:
             return difference.abs().amax(-1)
         if self.name == "manhattan":
             return tree_sum(difference.abs())
-        return torch.sqrt(tree_sum(difference * difference))
+        return square_roots(tree_sum(difference * difference))
 
     def quick_distances(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         """Give all distances between two sets of rows by matrix products where the metric allows; right to about 1e-7.
@@ -107,6 +108,16 @@ class Metric:
         if self.name == "manhattan":
             return torch.cdist(left, right, p=1.0)
         return torch.cdist(left, right, p=2.0, compute_mode="use_mm_for_euclid_dist")
+
+
+def square_roots(squares: torch.Tensor) -> torch.Tensor:
+    """Give square roots, float64, each rounded once as IEEE 754 says.
+
+    On the CPU torch may leave them to a library (MKL) that is one step off for some numbers; numpy and CUDA round as they should.
+    """
+    if squares.device.type == "cpu":
+        return torch.as_tensor(np.sqrt(squares.numpy()))
+    return torch.sqrt(squares)
 
 
 def tree_sum(terms: torch.Tensor) -> torch.Tensor:

@@ -35,6 +35,10 @@ class Csr:
         """Row sizes, int64 (n,)."""
         return self.offsets[1:] - self.offsets[:-1]
 
+    def sizes_of(self, rows: torch.Tensor) -> torch.Tensor:
+        """Sizes of some rows; does not read the others' offsets."""
+        return self.offsets[rows + 1] - self.offsets[rows]
+
 
 def csr_from_pairs(rows: torch.Tensor, members: torch.Tensor, n_rows: int) -> Csr:
     """Build a CSR of the distinct (row, member) pairs, members ascending within a row.

@@ -1,23 +1,25 @@
-"""Threshold and top-k search over one partition, and the value pairs behind an answer."""
+"""Threshold and top-k search over one partition, for one query column or many, and the value pairs behind an answer."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from pexeso.engine.arrays import expand_ranges
-from pexeso.engine.blocking import Blocks, block, block_by_boxes, query_grid
+from pexeso.engine.blocking import grid_candidates
+from pexeso.engine.building import check_vectors
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.interface import MAX_PAIRS, Groups, Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.maps import slack
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
-from pexeso.engine.partition import Partition, check_vectors
+from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.verification import Query, Threshold, Verifier
-
-BLOCK_PAIRS = 1 << 24
-"""Most (query value, leaf) pairs that one round of blocking may give; a longer query is cut."""
+from pexeso.engine.verification import Verifier
 
 _DECIMALS = 10**9
 
@@ -66,8 +68,7 @@ def prepare_query(partition: Partition, vectors: torch.Tensor, weights: torch.Te
     Raises
     ------
     InputError
-        When a vector is not finite or neither zero nor of unit length: in the boxes of the query's grid
-        one such row would spoil the answer for others.
+        When a vector is not finite or neither zero nor of unit length.
     """
     real = check_vectors(vectors.numpy(force=True))
     taken = vectors[real.to(vectors.device)].to(partition.device)
@@ -82,6 +83,9 @@ def search_partition(
     goal: Goal,
     stats: SearchStats,
     left_out: torch.Tensor | None = None,
+    *,
+    kernel: KernelChoice | None = None,
+    max_pairs: int = MAX_PAIRS,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Find the joinable columns of one partition.
 
@@ -99,6 +103,11 @@ def search_partition(
         Counters and seconds are added to it.
     left_out : bool (C,), optional
         Columns that must not be found.
+    kernel : KernelChoice, optional
+        By default the fastest for the partition's device.
+    max_pairs : int
+        Most (query value, stored value) pairs held at a time; a query column with more candidates is taken in parts. A single
+        query value may exceed it, up to the number of stored values.
 
     Returns
     -------
@@ -108,61 +117,170 @@ def search_partition(
         Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns that tie with the k-th are given:
         ranking over partitions is the caller's.
     """
+    kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
     started = time.perf_counter()
     query = prepare_query(partition, vectors, weights, total)
+    query = query.take(query.weights > 0)
     stats.partitions += 1
-    limit = Threshold(
-        partition.metric.threshold(goal.max_distance, partition.dimensions),
-        slack(query.mapped, partition.extent + partition.origin),
-    )
+    threshold = _threshold(partition, query, goal)
     stats.add_seconds("map", time.perf_counter() - started)
-    needed = _rising(goal)
-    verifier = Verifier(partition, query, limit, goal.lemmas, stats, needed, goal.decide and goal.k is None, left_out)
-    if len(query) and partition.n_values:
-        _verify_all(partition, query, limit, goal.lemmas, stats, verifier)
-    columns = torch.nonzero(verifier.alive & (verifier.matched >= needed(verifier.matched)))[:, 0]
-    return columns.cpu(), verifier.matched[columns].cpu()
-
-
-def _verify_all(
-    partition: Partition,
-    query: Query,
-    limit: Threshold,
-    lemmas: frozenset[Lemma],
-    stats: SearchStats,
-    verifier: Verifier,
-) -> None:
-    """Block and verify, a bounded number of query values at a time."""
-    at_once = max(1, BLOCK_PAIRS // max(1, len(partition.grid.leaves)))
-    for members in torch.split(torch.arange(len(query), device=partition.device), at_once):
-        part = query.take(members)
+    verifier = Verifier(
+        partition,
+        kernel,
+        threshold,
+        stats,
+        weight=int(query.weights.sum()),
+        min_count=goal.min_count,
+        k=goal.k,
+        decide=goal.decide and goal.k is None,
+        left_out=left_out,
+    )
+    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats):
         started = time.perf_counter()
-        blocks = _block(partition, part, limit, lemmas, stats)
-        stats.matching_pairs += len(blocks.matching_leaf)
-        stats.candidate_pairs += len(blocks.candidate_leaf)
-        blocked = time.perf_counter()
-        verifier.add(part, blocks)
-        stats.add_seconds("block", blocked - started)
-        stats.add_seconds("verify", time.perf_counter() - blocked)
+        verifier.add(part, pairs)
+        stats.add_seconds("verify", time.perf_counter() - started)
+    columns, counts = verifier.found()
+    return columns.cpu(), counts.cpu()
 
 
-def _block(
-    partition: Partition, query: Query, limit: Threshold, lemmas: frozenset[Lemma], stats: SearchStats
-) -> Blocks:
-    if partition.axes is None:
-        return block(partition, query_grid(partition, query.mapped), limit.tau, limit.slack, lemmas, stats)
-    return block_by_boxes(partition, query.mapped, limit.tau + limit.slack, lemmas, stats)
+@dataclass(frozen=True)
+class BatchQuery:
+    """One query column of a batch.
+
+    Attributes
+    ----------
+    members : int64 (m,)
+        Its distinct values, rows of the batch's vectors.
+    weights : int64 (m,)
+        How often each occurs.
+    min_count : int
+        Matches a column needs, at least 1.
+    """
+
+    members: torch.Tensor
+    weights: torch.Tensor
+    min_count: int
 
 
-def _rising(goal: Goal):
-    """Give the count a column needs from the counts so far: in top-k mode the k-th largest is a floor that only rises."""
+def search_batch_partition(
+    partition: Partition,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    max_distance: float,
+    stats: SearchStats,
+    *,
+    lemmas: frozenset[Lemma] = ALL_LEMMAS,
+    kernel: KernelChoice | None = None,
+    max_pairs: int = MAX_PAIRS,
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Find the joinable columns for many query columns in one pass: each distinct value is compared once, whichever query columns hold it.
 
-    def needed(matched: torch.Tensor) -> int:
-        if goal.k is None or len(matched) < goal.k:
-            return goal.min_count
-        return max(goal.min_count, int(torch.topk(matched, goal.k).values[-1]))
+    Parameters
+    ----------
+    partition : Partition
+    vectors : float32 (n, d)
+        The distinct values of all query columns; zero vectors match nothing.
+    queries : sequence of BatchQuery
+    max_distance : float
+        In [0, 1], inclusive.
+    stats : SearchStats
+    lemmas : frozenset of Lemma
+        Lemma 7 has no part in it: a pair serves many columns.
+    kernel, max_pairs
+        As in `search_partition`; here matches are held until they are counted, up to as many more.
 
-    return needed
+    Returns
+    -------
+    list of (columns, counts)
+        For each query column as `search_partition` gives them, counts exact.
+    """
+    kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
+    started = time.perf_counter()
+    real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
+    taken = vectors[real].to(partition.device)
+    mapped = partition.map.map(taken)
+    ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
+    stats.partitions += 1
+    threshold = _threshold(partition, Query(taken, mapped, ones, 0), Goal(max_distance, lemmas=lemmas))
+    stats.add_seconds("map", time.perf_counter() - started)
+    place = torch.full((len(vectors),), -1, dtype=torch.int64)
+    place[real.cpu()] = torch.arange(len(real))
+    counter = _BatchCounter(partition, kernel, queries, place)
+    matches: list[tuple[Query, Pairs]] = []
+    everyone = Query(taken, mapped, ones, 0)
+    for part, pairs in _candidates(partition, everyone, threshold, kernel, max_pairs, stats):
+        started = time.perf_counter()
+        matches.append((part, kernel.matches(partition, part, pairs, threshold, stats)))
+        stats.add_seconds("verify", time.perf_counter() - started)
+    started = time.perf_counter()
+    answers = counter.count(_joined([pairs for _, pairs in matches], len(taken), partition))
+    stats.add_seconds("verify", time.perf_counter() - started)
+    return answers
+
+
+class _BatchCounter:
+    """Counts matches for the query columns of a batch."""
+
+    def __init__(
+        self, partition: Partition, kernel: Kernel, queries: Sequence[BatchQuery], place: torch.Tensor
+    ) -> None:
+        self._partition, self._kernel, self._n_queries = partition, kernel, len(queries)
+        members = [place[query.members] for query in queries]
+        kept = [(each >= 0) & (query.weights > 0) for each, query in zip(members, queries, strict=True)]
+        nothing = torch.zeros(0, dtype=torch.int64)
+        sizes = torch.tensor([0, *(int(each.sum()) for each in kept)])
+        self._groups = Groups(
+            torch.cumsum(sizes, 0).to(partition.device),
+            torch.cat([nothing, *(each[some] for each, some in zip(members, kept, strict=True))]).to(partition.device),
+            torch.cat([nothing, *(q.weights[some] for q, some in zip(queries, kept, strict=True))]).to(
+                partition.device
+            ),
+            torch.tensor([query.min_count for query in queries], dtype=torch.int64, device=partition.device),
+        )
+
+    def count(self, matches: Pairs) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Give each query column's columns, ascending, and their counts."""
+        which, column, count = (each.cpu() for each in self._kernel.count_batch(self._partition, matches, self._groups))
+        order = torch.from_numpy(np.lexsort((column.numpy(), which.numpy())))
+        sizes = torch.bincount(which, minlength=self._n_queries).tolist()
+        columns, counts = torch.split(column[order], sizes), torch.split(count[order], sizes)
+        return list(zip(columns, counts, strict=True))
+
+
+def _joined(parts: Sequence[Pairs], n_queries: int, partition: Partition) -> Pairs:
+    """Put the pairs of consecutive runs of query values together; without any run no query value has a pair."""
+    offsets = [torch.zeros(1 if parts else n_queries + 1, dtype=torch.int64, device=partition.device)]
+    for part in parts:
+        offsets.append(part.offsets[1:] + offsets[-1][-1])
+    nothing = torch.zeros(0, dtype=torch.int32, device=partition.device)
+    return Pairs(torch.cat(offsets), torch.cat([nothing, *(part.rows for part in parts)]))
+
+
+def _threshold(partition: Partition, query: Query, goal: Goal) -> Threshold:
+    return Threshold(
+        partition.metric.threshold(goal.max_distance, partition.dimensions),
+        max(slack(query.mapped), partition.slack),
+        goal.lemmas,
+    )
+
+
+def _candidates(
+    partition: Partition, query: Query, threshold: Threshold, kernel: Kernel, max_pairs: int, stats: SearchStats
+) -> Iterator[tuple[Query, Pairs]]:
+    """Yield runs of query values with their candidate pairs; a run with too many is halved."""
+    find = grid_candidates if isinstance(partition.cells, GridCells) else kernel.candidates
+    todo = [query] if len(query) and partition.n_values else []
+    while todo:
+        part = todo.pop()
+        started = time.perf_counter()
+        room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
+        pairs = find(partition, part, threshold, room, stats)
+        stats.add_seconds("block", time.perf_counter() - started)
+        if pairs is not None:
+            yield part, pairs
+            continue
+        half = len(part) // 2
+        todo += [part.take(slice(half, None)), part.take(slice(None, half))]
 
 
 def exact_partition(

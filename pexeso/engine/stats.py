@@ -11,36 +11,41 @@ class SearchStats:
 
     Attributes
     ----------
-    cell_pairs : int
-        (query cell, index cell) pairs looked at while blocking.
-    value_cell_pairs : int
-        (query value, leaf cell) pairs that L5 and L3 were tried on.
-    matching_pairs, candidate_pairs : int
-        (query value, leaf cell) pairs that blocking gave.
+    box_pairs : int
+        (query value, box) pairs looked at on the way down; (query cell, cell) pairs where cells are those of a grid.
+    candidate_pairs, matching_pairs : int
+        (query value, block) pairs that may match (Lemmas 3 and 4), and those that surely do (Lemmas 5 and 6).
     vectors_touched : int
-        (query value, stored value) pairs whose mapped coordinates were compared.
-    pruned_by_pivots, matched_by_pivots : int
-        Of these, decided by Lemma 1 and by Lemma 2.
+        (query value, stored value) pairs whose mapped coordinates were compared (Lemma 1).
+    candidates : int
+        (query value, stored value) pairs that were left.
+    matched_by_map : int
+        Pairs that match without a distance (Lemmas 2, 5 and 6).
+    pairs_skipped : int
+        Pairs whose columns no longer mattered when their turn came (Lemma 7).
     distances : int
-        Distances computed in float64.
+        Distances computed in a quick precision.
+    defining_distances : int
+        Distances computed in float64, those in the band around the threshold.
     columns_dead : int
-        Columns given up before all their candidates were verified (Lemma 7).
+        Columns with a candidate that were given up before all their candidates were verified (Lemma 7).
     bytes_read : int
-        Bytes of vectors and mapped coordinates that verification read.
+        Bytes of boxes, mapped coordinates and vectors that were read; a box or block once for all query values together.
     partitions : int
         Partitions searched.
     seconds : dict of str to float
         Wall time by phase: ``open``, ``embed``, ``map``, ``block``, ``verify``, ``explain``.
     """
 
-    cell_pairs: int = 0
-    value_cell_pairs: int = 0
-    matching_pairs: int = 0
+    box_pairs: int = 0
     candidate_pairs: int = 0
+    matching_pairs: int = 0
     vectors_touched: int = 0
-    pruned_by_pivots: int = 0
-    matched_by_pivots: int = 0
+    candidates: int = 0
+    matched_by_map: int = 0
+    pairs_skipped: int = 0
     distances: int = 0
+    defining_distances: int = 0
     columns_dead: int = 0
     bytes_read: int = 0
     partitions: int = 0

@@ -24,7 +24,7 @@ def builds(monkeypatch, small_index):
 
 
 def test_every_option_reaches_the_build(run, builds):
-    given = "--model hashing --dimensions 8 --metric angular --map pivots --n-axes 9 --n-pivots 3 --n-levels 4 --n-partitions 2 --clustering random"
+    given = "--model hashing --dimensions 8 --metric angular --map pivots --cells grid --n-axes 9 --n-pivots 3 --n-levels 4 --n-partitions 2 --clustering random"
     given += " --kinds text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
     given += " --max-missing-fraction 0.75 --max-table-bytes 5MB --seed 7 --overwrite --master local[1]"
     given += " --conf spark.driver.memory=3g --conf a=b=c"
@@ -52,6 +52,7 @@ def test_every_option_reaches_the_build(run, builds):
         "partition_bytes": 1 << 30,
         "map": "pivots",
         "n_axes": 9,
+        "cells": "grid",
         "clustering": "random",
         "max_table_bytes": 5_000_000,
         "seed": 7,
@@ -137,7 +138,7 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
     ("arguments", "words"),
     [
         (["--dimensions", "1"], "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead."),
-        (["--n-pivots", "9", "--n-levels", "9"], "n_pivots * n_levels must be at most 62. Got 9 * 9"),
+        (["--map", "pivots", "--cells", "grid", "--n-pivots", "9", "--n-levels", "9"], "at most 62. Got 9 * 9"),
         (["--kinds", "text,colour"], "kinds must be one or more of text, date, number."),
         (["--min-rows", "0"], "min_rows must be a whole number, 1 or more. Got 0."),
         (["--partition-bytes", "many"], "A size must be a number with a unit, such as 8GiB, 500MB or 1048576."),

@@ -27,7 +27,7 @@ def test_info_for_people(run, small_index, small_lake):
         "columns     12, of which 7 are indexed",
         "values      33 distinct, in 42 (column, value) pairs",
         "model       hashing, 64 dimensions",
-        "metric      euclidean, projected on 16 axes",
+        "metric      euclidean, projected on 15 axes, blocks",
         "partitions  1",
     ]
     assert lines[10].split() == ["partition", "columns", "values", "postings", "cells", "bytes"]

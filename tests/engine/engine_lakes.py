@@ -1,21 +1,37 @@
 """Random lakes and queries, and what a search of them must give, counted in plain loops from the definition."""
 
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import strategies as st
 
-from pexeso.engine.maps import slack
+from pexeso.engine.building import build_partition
+from pexeso.engine.grid import MAX_CODE_BITS
+from pexeso.engine.grid_options import CELLS, PROJECTED_METRICS, GridOptions
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold
+from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
+from pexeso.engine.maps import MAPS, slack
 from pexeso.engine.metrics import METRIC_NAMES, Metric
-from pexeso.engine.partition import GridOptions, Partition, build_partition
-from pexeso.engine.verification import Query, Threshold
+from pexeso.engine.partition import Partition
 
 SHAPES = ("uniform", "clustered", "coarse")
+KERNELS = ("compiled", "torch", "faiss")
+
+ROW_KERNELS = ("compiled", "torch")
+"""Those that compare mapped coordinates; faiss compares whole vectors once boxes have had their say."""
+MODULES = {"compiled": "compiled", "torch": "torch_kernel", "faiss": "faiss_kernel"}
+MAPS_AND_METRICS = tuple(
+    (chosen, metric) for chosen in MAPS for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)
+)
 TAUS = ("zero", "tie", "above", "below", "largest", "paper", "middle")
 
 
@@ -159,27 +175,38 @@ def choose_tau(rng: np.random.Generator, kind: str, metric: str, query: np.ndarr
 
 
 @st.composite
-def options(draw, maps: tuple[str, ...] = ("pivots",)) -> GridOptions:
-    if draw(st.sampled_from(maps)) == "projection":
-        return GridOptions(
-            metric=draw(st.sampled_from(("euclidean", "angular"))),
-            map="projection",
-            n_axes=draw(st.integers(1, 24)),
-            block_size=draw(st.sampled_from((1, 2, 3, 7, 64))),
-        )
-    n_pivots = draw(st.integers(1, 8))
-    return GridOptions(
-        metric=draw(st.sampled_from(METRIC_NAMES)),
-        n_pivots=n_pivots,
-        n_levels=draw(st.integers(1, min(8, 62 // n_pivots))),
-        pivot_choice=draw(st.sampled_from(("pca", "random"))),
-    )
+def options(
+    draw,
+    maps: tuple[str, ...] = MAPS,
+    cells: tuple[str, ...] = CELLS,
+    metrics: tuple[str, ...] = METRIC_NAMES,
+) -> GridOptions:
+    chosen = {"map": draw(st.sampled_from(maps)), "cells": draw(st.sampled_from(cells))}
+    if chosen["map"] == "projection":
+        chosen["metric"] = draw(st.sampled_from([each for each in metrics if each in PROJECTED_METRICS]))
+        chosen["n_axes"] = draw(st.integers(1, 24))
+        n_coordinates = chosen["n_axes"] + 1
+    else:
+        chosen["metric"] = draw(st.sampled_from(metrics))
+        chosen["n_pivots"] = n_coordinates = draw(st.integers(1, 8))
+        chosen["pivot_choice"] = draw(st.sampled_from(("pca", "random")))
+    if chosen["cells"] == "grid":
+        chosen["n_levels"] = draw(st.integers(1, min(8, MAX_CODE_BITS // n_coordinates)))
+    else:
+        chosen["block_size"] = draw(st.sampled_from((1, 2, 3, 7, 64)))
+    return GridOptions(**chosen)
 
 
 @st.composite
-def cases(draw, min_values: int = 0, maps: tuple[str, ...] = ("pivots",)) -> Case:
+def cases(
+    draw,
+    min_values: int = 0,
+    maps: tuple[str, ...] = MAPS,
+    cells: tuple[str, ...] = CELLS,
+    metrics: tuple[str, ...] = METRIC_NAMES,
+) -> Case:
     """Lakes of all kinds, with a query and a threshold; what is not worth shrinking comes from a seed."""
-    chosen = draw(options(maps))
+    chosen = draw(options(maps, cells, metrics))
     dims = draw(st.sampled_from((1, 2, 3, 5, 8, 17, 40)))
     n_values, n_columns, n_query = draw(st.integers(min_values, 60)), draw(st.integers(1, 12)), draw(st.integers(1, 9))
     shape, kind = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(TAUS))
@@ -237,5 +264,39 @@ def real_query(case: Case) -> tuple[Query, np.ndarray]:
     return query, case.matches[real][:, case.order]
 
 
-def threshold_of(case: Case, query: Query) -> Threshold:
-    return Threshold(case.tau, slack(query.mapped, case.partition.mapped))
+def threshold_of(case: Case, query: Query, lemmas: frozenset[Lemma] = ALL_LEMMAS) -> Threshold:
+    return Threshold(case.tau, max(slack(query.mapped), case.partition.slack), lemmas)
+
+
+def kernel_named(name: str) -> Kernel:
+    """Give a kernel for the CPU, or skip the test where a package that it needs is not installed."""
+    package = {"compiled": "numba", "faiss": "faiss"}.get(name)
+    if package and importlib.util.find_spec(package) is None:
+        pytest.skip(f"the kernel {name} needs the package {package}, which is not installed")
+    if importlib.util.find_spec(f"pexeso.engine.kernels.{MODULES[name]}") is None:
+        pytest.skip(f"there is no kernel {name}")
+    return choose_kernel(name, torch.device("cpu"))
+
+
+def pairs_by_hand(pairs: Iterable[tuple[int, int]], n_queries: int) -> Pairs:
+    """Bring pairs of a query value and a row (a complement where it surely matches) into CSR form, in their order."""
+    lists = [[row for query, row in pairs if query == each] for each in range(n_queries)]
+    offsets, rows = to_csr(lists)
+    return Pairs(torch.from_numpy(offsets), torch.from_numpy(rows).int())
+
+
+def listed(pairs: Pairs) -> list[tuple[int, int]]:
+    """Pairs of a query value and a row, in their order."""
+    queries = torch.repeat_interleave(torch.arange(len(pairs.sizes)), pairs.sizes)
+    return list(zip(queries.tolist(), pairs.rows.tolist(), strict=True))
+
+
+@contextmanager
+def threads_of_torch(n_threads: int) -> Iterator[None]:
+    """Let torch, and with it the engine, use that many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.blocking import query_grid
-from pexeso.engine.grid import MAX_CODE_BITS, build_blocks, build_grid, check_code_bits, leaf_codes, order_by_splits
+from pexeso.engine.grid import MAX_CODE_BITS, Grid, build_grid, check_code_bits, leaf_codes
+from pexeso.engine.partition import GridCells
 from pexeso.errors import InputError
 
 
@@ -47,23 +48,24 @@ def test_an_axis_without_extent_has_one_cell_for_what_lies_on_it():
 
 
 @settings(max_examples=80)
-@given(cases(min_values=1))
+@given(cases(min_values=1, cells=("grid",)))
 def test_the_grid_of_a_partition_and_of_a_query(case):
-    partition = case.partition
+    partition, cells, n_levels = case.partition, case.partition.cells, case.partition.options.n_levels
     if partition.n_values == 0:
         return
-    check_grid(partition.grid, partition.mapped, partition, len(partition.origin))
-    np.testing.assert_array_equal(partition.mapped.amin(0), partition.origin)
+    check_grid(cells.grid, cells.mapped, cells, n_levels)
+    np.testing.assert_array_equal(cells.mapped.amin(0), cells.origin)
+    np.testing.assert_array_equal(cells.mapped.amax(0) - cells.mapped.amin(0), cells.extent)
     vectors = torch.from_numpy(case.query)
-    query = query_grid(partition, partition.map.map(vectors))
+    query = query_grid(cells, partition.map.map(vectors))
     assert sorted(query.order.tolist()) == list(range(len(vectors)))
-    check_grid(query.grid, query.mapped[query.order], partition, len(partition.origin))
+    check_grid(query.grid, query.mapped[query.order], cells, n_levels)
 
 
-def check_grid(grid, rows: torch.Tensor, partition, n_axes: int) -> None:
-    n_levels = partition.options.n_levels
+def check_grid(grid: Grid, rows: torch.Tensor, cells: GridCells, n_levels: int) -> None:
+    n_axes = len(cells.origin)
     assert len(grid.levels) == n_levels
-    codes = leaf_codes(rows, partition.origin, partition.extent, n_levels)
+    codes = leaf_codes(rows, cells.origin, cells.extent, n_levels)
     for depth, level in enumerate(grid.levels):
         below = grid.levels[depth + 1].codes if depth + 1 < n_levels else codes
         assert bool((level.codes.diff() > 0).all())
@@ -104,7 +106,10 @@ def test_codes_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match=message):
         check_code_bits(9, 7)
     with pytest.raises(InputError, match=message):
-        GridOptions(n_pivots=9, n_levels=7)
+        GridOptions(n_pivots=9, n_levels=7, cells="grid")
+    with pytest.raises(InputError, match=message):
+        GridOptions(map="projection", n_axes=8, n_levels=7, cells="grid")
+    GridOptions(n_pivots=9, n_levels=7)
     with pytest.raises(InputError, match=message):
         leaf_codes(torch.zeros(1, 9), torch.zeros(9), torch.ones(9), 7)
 
@@ -112,45 +117,3 @@ def test_codes_that_do_not_fit_are_refused():
 def test_codes_use_all_62_bits_without_overflow():
     corner = leaf_codes(torch.ones(1, 31), torch.zeros(31), torch.ones(31), 2)
     assert corner.tolist() == [2**62 - 1]
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 200), st.integers(1, 5), st.sampled_from((1, 2, 3, 16, 64)), st.integers(0, 2**32), st.booleans())
-def test_blocks_are_full_hold_every_row_once_and_their_boxes_are_tight(n, axes, size, seed, repeated):
-    mapped = torch.from_numpy(np.random.default_rng(seed).normal(size=(n, axes)).astype(np.float32))
-    if repeated:
-        mapped = mapped[torch.zeros(n, dtype=torch.int64)]
-    order = order_by_splits(mapped, size)
-    assert sorted(order.tolist()) == list(range(n))
-    rows = mapped[order]
-    grid = build_blocks(rows, size, fanout=3)
-    assert grid.leaves.count.tolist() == [size] * (n // size) + [n % size] * (n % size > 0)
-    below = grid.leaves
-    for level in reversed(grid.levels):
-        assert len(level) <= 3 or level is not grid.levels[0]
-        if level is not grid.leaves:
-            assert level.count.sum() == len(below)
-            below = level
-        first = 0
-        for number, cell in enumerate(level.lower):
-            members = rows_below(grid, level, number)
-            assert members.start == first
-            first = members.stop
-            assert torch.equal(rows[members].amin(0), cell)
-            assert torch.equal(rows[members].amax(0), level.upper[number])
-
-
-def rows_below(grid, level, number):
-    depth = next(place for place, each in enumerate(grid.levels) if each is level)
-    start, stop = number, number + 1
-    for each in grid.levels[depth:]:
-        start, stop = int(each.first[start]), int(each.first[stop - 1] + each.count[stop - 1])
-    return slice(start, stop)
-
-
-def test_halving_puts_clusters_into_blocks_of_their_own():
-    rng = np.random.default_rng(5)
-    centres = rng.normal(size=(8, 4)) * 10
-    mapped = torch.from_numpy((centres[np.arange(64) % 8] + rng.normal(size=(64, 4)) * 0.01).astype(np.float32))
-    order = order_by_splits(mapped, 8)
-    assert all(len(set((block % 8).tolist())) == 1 for block in order.reshape(8, 8))

@@ -86,8 +86,8 @@ def test_mapping_in_pieces_gives_the_same_coordinates(monkeypatch):
 
 def test_slack_grows_with_the_largest_coordinate_of_any_of_its_arguments():
     small, large, empty = torch.tensor([[0.5]]), torch.tensor([[3.0, 8.0]]), torch.zeros(0, 2)
-    assert slack(small) == slack() == slack(empty) == 2.0**-17
-    assert slack(small, large) == slack(large, small) == slack(large, empty) == 2.0**-14
+    assert slack(small) == slack() == slack(empty) == 2.0**-15
+    assert slack(small, large) == slack(large, small) == slack(large, empty) == 2.0**-12
 
 
 @settings(max_examples=60)
@@ -157,7 +157,7 @@ def test_projected_vectors_are_never_farther_apart_than_the_vectors(dims, n_axes
     assert bool((projected <= distance + slack(mapped)).all())
     # What is near by the filter is at least what is near in truth, at the distance itself and everywhere else.
     for row, reach in ((0, float(distance[0, 1])), (3, 0.0), (len(vectors) - 1, 0.5)):
-        near = projection.near(mapped[row], mapped, reach + slack(mapped))
+        near = projection.near_box(mapped[row], mapped, mapped, reach + slack(mapped))
         assert bool(near[distance[row] <= reach].all())
 
 

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from engine_lakes import build, cases, sphere, to_csr
+from engine_lakes import KERNELS, build, cases, kernel_named, sphere, to_csr
 from hypothesis import given, settings
 
-from pexeso.engine.partition import GridOptions, Partition, build_partition, check_vectors
+from pexeso.engine.building import build_partition, check_vectors
+from pexeso.engine.grid_options import CELLS, GridOptions
+from pexeso.engine.maps import MAPS, slack
+from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
@@ -17,32 +20,50 @@ from pexeso.errors import InputError
 def test_stored_rows_are_the_vectors_in_cell_order(case):
     partition = case.partition
     np.testing.assert_array_equal(partition.vectors.numpy(), case.vectors[case.order])
-    torch.testing.assert_close(partition.mapped, partition.map.map(partition.vectors), rtol=0, atol=2e-6)
-    assert partition.mapped.shape[1] == len(partition.pivots) <= case.partition.options.n_pivots
+    mapped = partition.map.map(partition.vectors)
+    if isinstance(partition.cells, GridCells):
+        torch.testing.assert_close(partition.cells.mapped, mapped, rtol=0, atol=2e-6)
+    else:
+        assert len(partition.blocks) == -(-partition.n_values // partition.blocks.size)
+        assert partition.blocks.n_rows == partition.n_values
+    options, dims = partition.options, case.vectors.shape[1]
+    projected = options.map == "projection"
+    if projected:
+        assert mapped.shape[1] == min(options.n_axes, dims) + 1
+    else:
+        assert 1 <= mapped.shape[1] <= options.n_pivots
+    assert slack(mapped) <= partition.slack * (1 + 1e-6)
     assert partition.n_columns == len(case.columns)
 
 
-def test_the_same_input_gives_the_same_arrays():
+@pytest.mark.parametrize("chosen", MAPS)
+@pytest.mark.parametrize("cells", CELLS)
+def test_the_same_input_gives_the_same_arrays(chosen, cells):
+    options = GridOptions(map=chosen, cells=cells, n_axes=6)
     rng = np.random.default_rng(1)
     vectors, columns = sphere(rng, 50, 7, "clustered"), to_csr([[3, 4, 3], [], [49, 0]])
-    first, order = build_partition(vectors, *columns, GridOptions())
-    again, same_order = build_partition(vectors.copy(), *columns, GridOptions())
+    first, order = build_partition(vectors, *columns, options)
+    again, same_order = build_partition(vectors.copy(), *columns, options)
     assert first.keys() == again.keys()
     np.testing.assert_array_equal(order, same_order)
     for name, array in first.items():
         np.testing.assert_array_equal(array, again[name], err_msg=name)
 
 
-def test_read_only_arrays_serve_and_stay_as_they_are():
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("chosen", MAPS)
+@pytest.mark.parametrize("cells", CELLS)
+def test_read_only_arrays_serve_and_stay_as_they_are(kernel, chosen, cells):
+    options, kernel = GridOptions(map=chosen, cells=cells, n_pivots=2, n_axes=3), kernel_named(kernel)
     rng = np.random.default_rng(2)
     vectors = sphere(rng, 30, 4)
-    arrays, order = build_partition(vectors, *to_csr([list(range(15)), list(range(15, 30))]), GridOptions(n_pivots=2))
+    arrays, order = build_partition(vectors, *to_csr([list(range(15)), list(range(15, 30))]), options)
     before = {name: array.copy() for name, array in arrays.items()}
     for array in arrays.values():
         array.flags.writeable = False
-    partition = Partition.from_arrays(arrays, GridOptions(n_pivots=2))
-    query = torch.from_numpy(vectors[:4])
-    columns, counts = search_partition(partition, query, torch.ones(4, dtype=torch.int64), 4, Goal(0.0), SearchStats())
+    partition = Partition.from_arrays(arrays, options)
+    query, ones = torch.from_numpy(vectors[:4]), torch.ones(4, dtype=torch.int64)
+    columns, counts = search_partition(partition, query, ones, 4, Goal(0.0), SearchStats(), kernel=kernel)
     assert (columns.tolist(), counts.tolist()) == ([0], [4])
     assert sorted(order.tolist()) == list(range(30))
     for name, array in arrays.items():
@@ -54,7 +75,7 @@ def test_equal_vectors_of_different_values_stay_apart():
     partition, order = build(vectors, [[0], [1, 2], [5]], GridOptions())
     assert partition.n_values == 6
     assert sorted(order.tolist()) == list(range(6))
-    assert len(partition.pivots) == 2
+    assert len(partition.map.pivots) == 2
     found = search_partition(partition, torch.eye(2)[:1], torch.tensor([1]), 1, Goal(0.0), SearchStats())
     assert found[0].tolist() == [0, 1]
 
@@ -100,9 +121,24 @@ def test_arrays_of_another_kind_are_refused(vectors, got):
 def test_options_are_checked_where_they_are_made():
     with pytest.raises(InputError, match=r"^The metric must be one of euclidean, .* Got 'hamming' instead\."):
         GridOptions(metric="hamming")
-    for name in ("n_pivots", "n_levels"):
+    for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
         with pytest.raises(InputError, match=rf"^{name} must be at least 1\. Got 0 instead\.$"):
             GridOptions(**{name: 0})
+    for name, most in (("n_axes", "127"), ("block_size", "4,096")):
+        with pytest.raises(InputError, match=rf"^{name} must be at most {most}\. Got 5,000 instead\.$"):
+            GridOptions(**{name: 5000})
+    with pytest.raises(
+        InputError, match=r"^The option map must be one of auto, projection, pivots\. Got 'pca' instead\.$"
+    ):
+        GridOptions(map="pca")
+    with pytest.raises(InputError, match=r"^The option cells must be one of blocks, grid\. Got 'tree' instead\.$"):
+        GridOptions(cells="tree")
+    for metric in ("manhattan", "chebyshev"):
+        message = (
+            rf"^The map 'projection' is for the metrics euclidean and angular\. Got '{metric}'; use the map 'pivots'\.$"
+        )
+        with pytest.raises(InputError, match=message):
+            GridOptions(metric=metric, map="projection")
     with pytest.raises(InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"):
         GridOptions(pivot_choice="best")
 

@@ -16,6 +16,7 @@ from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_ch
 from pexeso.engine.postings import Csr, csr_from_pairs, transpose
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 14)), max_size=40)
+OPTIONAL = ("numba", "triton", "faiss")
 SIZES = st.lists(st.integers(0, 6), max_size=12)
 
 
@@ -61,11 +62,6 @@ def test_the_lists_of_a_partition(case):
     ]
     holders = [[c for c, column in enumerate(case.columns) if value in column] for value in values]
     assert rows_of(partition.value_columns) == holders
-    leaves = partition.grid.leaves
-    assert rows_of(partition.leaf_columns) == [
-        sorted({column for row in range(first, first + count) for column in holders[row]})
-        for first, count in zip(leaves.first.tolist(), leaves.count.tolist(), strict=True)
-    ]
 
 
 @given(SIZES, st.integers(1, 9), st.integers(0, 50))
@@ -88,7 +84,21 @@ def test_any_in_rows_and_offsets(sizes, random):
     assert any_in_rows(flags, offsets).tolist() == [any(row) for row in rows]
 
 
-@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(pexeso.engine.__path__)])
+NAMES = [module.name for module in pkgutil.walk_packages(pexeso.engine.__path__, "pexeso.engine.")]
+
+
+def test_the_kernels_are_among_the_documented_modules():
+    assert {"pexeso.engine.kernels.interface", "pexeso.engine.kernels.torch_kernel", "pexeso.engine.blocks"} <= set(
+        NAMES
+    )
+
+
+@pytest.mark.parametrize("name", ["pexeso.engine.kernels", *NAMES])
 def test_the_examples_of_the_documentation(name):
-    result = doctest.testmod(importlib.import_module(f"pexeso.engine.{name}"))
-    assert result.failed == 0
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if problem.name not in OPTIONAL:
+            raise
+        pytest.skip(f"{name} needs the package {problem.name}, which is not installed")
+    assert doctest.testmod(module).failed == 0

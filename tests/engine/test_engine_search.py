@@ -5,17 +5,29 @@ import functools
 import numpy as np
 import pytest
 import torch
-from engine_lakes import METRIC_NAMES, Case, as_dict, build, cases, draw_case, smallest_count, sphere
+from engine_lakes import (
+    KERNELS,
+    METRIC_NAMES,
+    Case,
+    as_dict,
+    build,
+    cases,
+    draw_case,
+    kernel_named,
+    smallest_count,
+    sphere,
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine import search as search_module
-from pexeso.engine import verification
-from pexeso.engine.blocking import block, block_by_boxes
+from pexeso.engine import blocking, verification
+from pexeso.engine.blocking import block
+from pexeso.engine.grid_options import CELLS, GridOptions
+from pexeso.engine.kernels import torch_kernel
+from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.maps import MAPS
 from pexeso.engine.metrics import Metric
-from pexeso.engine.partition import GridOptions
 from pexeso.engine.search import Goal, column_pairs, count_needed, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
@@ -24,9 +36,15 @@ JOINABILITIES = ("0.000000001", "0.2", "0.6", "1")
 
 
 def search(
-    case: Case, left_out: torch.Tensor | None = None, stats: SearchStats | None = None, **goal
+    case: Case,
+    left_out: torch.Tensor | None = None,
+    stats: SearchStats | None = None,
+    kernel: Kernel | None = None,
+    max_pairs: int = MAX_PAIRS,
+    **goal,
 ) -> dict[int, int]:
-    return as_dict(search_partition(*case.arguments(), Goal(case.tau, **goal), stats or SearchStats(), left_out))
+    goal, stats = Goal(case.tau, **goal), stats or SearchStats()
+    return as_dict(search_partition(*case.arguments(), goal, stats, left_out, kernel=kernel, max_pairs=max_pairs))
 
 
 def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int, int]:
@@ -35,7 +53,7 @@ def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int,
 
 
 @settings(max_examples=90)
-@given(cases(maps=MAPS), st.sampled_from(JOINABILITIES))
+@given(cases(), st.sampled_from(JOINABILITIES))
 def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
     assert count_needed(float(min_joinability), case.total) == needed
@@ -44,7 +62,7 @@ def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_
 
 
 @settings(max_examples=45)
-@given(cases(maps=MAPS), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
+@given(cases(), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
 def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
     for each in (k, len(case.columns), len(case.columns) + 1):
         expected = case.best(each, needed)
@@ -53,7 +71,7 @@ def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
 
 
 @settings(max_examples=40)
-@given(cases(maps=MAPS), st.sampled_from(JOINABILITIES))
+@given(cases(), st.sampled_from(JOINABILITIES))
 def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
     found, expected = search(case, min_count=needed, decide=True), case.joinable(needed)
@@ -63,7 +81,7 @@ def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, m
 
 
 @settings(max_examples=40)
-@given(cases(maps=MAPS), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False))
+@given(cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(case, min_joinability, k, random):
     needed = smallest_count(min_joinability, case.total)
     flags = [random.random() < 0.4 for _ in case.columns]
@@ -74,7 +92,7 @@ def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(case, mi
 
 
 @settings(max_examples=60)
-@given(cases(maps=MAPS), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
+@given(cases(), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
 def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability):
     needed, lemmas = smallest_count(min_joinability, case.total), frozenset(lemmas)
     expected = case.joinable(needed)
@@ -84,19 +102,22 @@ def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability)
 
 
 @settings(max_examples=18)
-@given(cases(maps=MAPS), st.sets(st.sampled_from(list(Lemma)), min_size=5), st.integers(2, 30), st.integers(5, 90))
+@given(cases(), st.sets(st.sampled_from(list(Lemma)), min_size=5), st.integers(2, 30), st.integers(5, 90))
 def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, some):
     needed, lemmas = smallest_count("0.4", case.total), frozenset(lemmas)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module, "BLOCK_PAIRS", some)
-        patch.setattr(verification, "ELEMENTS_AT_ONCE", few)
-        patch.setattr(search_module, "block_by_boxes", functools.partial(block_by_boxes, max_frontier=few))
-        patch.setattr(search_module, "block", functools.partial(block, max_frontier=few))
-        patch.setattr(verification, "PAIRS_AT_ONCE", few)
-        patch.setattr(verification, "MATRIX_CELLS", some)
-        assert search(case, min_count=needed, lemmas=lemmas) == case.joinable(needed)
-        assert search(case, k=2, lemmas=lemmas) == case.best(2, 1)
-        assert search(case, min_count=needed, lemmas=lemmas, decide=True).keys() == case.joinable(needed).keys()
+        patch.setattr(blocking, "block", functools.partial(block, max_frontier=few))
+        patch.setattr(blocking, "ROWS_AT_ONCE", few)
+        patch.setattr(torch_kernel, "FRONTIER", 16 * few)
+        patch.setattr(torch_kernel, "ELEMENTS_AT_ONCE", few)
+        patch.setattr(verification, "FEW_PAIRS", 0)
+        patch.setattr(verification, "LATER_ROUNDS", some)
+        for name in ("compiled", "torch"):
+            cut = {"kernel": kernel_named(name), "max_pairs": some}
+            assert search(case, **cut, min_count=needed, lemmas=lemmas) == case.joinable(needed)
+            assert search(case, **cut, k=2, lemmas=lemmas) == case.best(2, 1)
+            found = search(case, **cut, min_count=needed, lemmas=lemmas, decide=True)
+            assert found.keys() == case.joinable(needed).keys()
         check_pairs(case, list(range(len(case.columns))))
 
 
@@ -125,7 +146,7 @@ def check_pairs(case: Case, columns: list[int]) -> None:
 
 
 @settings(max_examples=60)
-@given(cases(maps=MAPS), st.randoms(use_true_random=False))
+@given(cases(), st.randoms(use_true_random=False))
 def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random):
     columns = [random.randrange(len(case.columns)) for _ in range(random.randrange(6))]
     check_pairs(case, columns)
@@ -133,14 +154,15 @@ def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("shape", ["uniform", "coarse"])
-def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape):
+@pytest.mark.parametrize("cells", CELLS)
+def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
     """There Lemma 1 and Lemma 2 have no room: the mapped coordinate is the distance itself, rounded to float32."""
     rng = np.random.default_rng(3)
     dims = 12
     vectors = sphere(rng, 24, dims, shape)
     columns = [[value] for value in range(len(vectors))]
-    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=8))
-    query = partition.pivots[:1]
+    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4))
+    query = partition.map.pivots[:1]
     distances = partition.metric.distances(query, torch.from_numpy(vectors)).numpy()
     for distance in np.unique(distances):
         for tau in (distance, np.nextafter(distance, 9.0), np.nextafter(distance, -1.0)):
@@ -156,7 +178,7 @@ def test_ties_in_many_dimensions_of_the_manhattan_metric(dims):
     vectors = np.concatenate([centre, -centre, sphere(rng, 24, dims)])
     columns = [[value] for value in range(len(vectors))]
     partition, _ = build(vectors, columns, GridOptions("manhattan", n_pivots=4, n_levels=6))
-    query = torch.cat([partition.pivots, torch.from_numpy(sphere(rng, 4, dims))])
+    query = torch.cat([partition.map.pivots, torch.from_numpy(sphere(rng, 4, dims))])
     distances = partition.metric.distances(query[:, None], torch.from_numpy(vectors)[None]).numpy()
     assert distances.max() > 1.2 * np.sqrt(dims)
     for tau in np.sort(distances, axis=None)[::9]:
@@ -195,9 +217,10 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
 
 @pytest.mark.parametrize("vectors", [np.zeros((0, 4), np.float32), np.zeros((3, 4), np.float32)])
 @pytest.mark.parametrize("chosen", MAPS)
-def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen):
+@pytest.mark.parametrize("cells", CELLS)
+def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen, cells):
     columns = [[], list(range(len(vectors)))]
-    partition, order = build(vectors, columns, GridOptions(map=chosen))
+    partition, order = build(vectors, columns, GridOptions(map=chosen, cells=cells, n_axes=5))
     assert (partition.n_values, partition.n_columns, len(order)) == (0, 2, 0)
     query = torch.eye(4)[:2]
     for goal in (Goal(1.0), Goal(1.0, k=1), Goal(1.0, k=5), Goal(1.0, decide=True)):
@@ -260,14 +283,15 @@ def test_a_tiny_joinability_needs_one_match_and_a_whole_one_needs_all():
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
-def test_filters_leave_a_small_part_of_the_distances(metric):
+@pytest.mark.parametrize("cells", CELLS)
+def test_filters_leave_a_small_part_of_the_distances(metric, cells):
     """Filters that keep everything give right answers too, so the work is measured."""
     rng = np.random.default_rng(5)
     dims, n_clusters = 16, 60
     centres = sphere(rng, n_clusters, dims)
     vectors = unit_near(rng, np.repeat(centres, 30, axis=0))
     columns = [list(range(start, start + 15)) for start in range(0, len(vectors), 15)]
-    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=5, n_levels=5))
+    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8))
     query = unit_near(rng, centres[:12])
     tau = Metric(metric).threshold(0.04, dims)
     stats = SearchStats()
@@ -276,7 +300,8 @@ def test_filters_leave_a_small_part_of_the_distances(metric):
     assert as_dict(found) == as_dict(exact_partition(partition, torch.from_numpy(query), weights, Goal(tau)))
     assert len(found[0]) >= 20
     every_pair = len(query) * len(vectors)
-    assert stats.candidate_pairs < 0.3 * len(query) * len(partition.grid.leaves)
+    n_cells = len(partition.blocks) if cells == "blocks" else len(partition.cells.grid.leaves)
+    assert stats.candidate_pairs < 0.3 * len(query) * n_cells
     assert stats.vectors_touched < 0.3 * every_pair
     assert 0 < stats.distances < 0.1 * every_pair
 
@@ -286,11 +311,14 @@ def unit_near(rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def test_a_column_short_of_the_count_costs_no_distance():
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("cells", CELLS)
+def test_a_column_short_of_the_count_costs_no_distance(kernel, cells):
+    kernel = kernel_named(kernel)
     rng = np.random.default_rng(8)
-    case = draw_case(rng, GridOptions(n_pivots=4, n_levels=5), 8, 60, 12, 9, "clustered", "paper")
+    case = draw_case(rng, GridOptions(n_pivots=4, n_levels=5, cells=cells), 8, 60, 12, 9, "clustered", "paper")
     free, all_needed = SearchStats(), SearchStats()
-    search(case, stats=free)
-    search(case, stats=all_needed, min_count=case.total)
+    search(case, stats=free, kernel=kernel)
+    search(case, stats=all_needed, kernel=kernel, min_count=case.total)
     assert all_needed.distances < free.distances
     assert all_needed.columns_dead > free.columns_dead

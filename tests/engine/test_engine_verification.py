@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 import torch
+from engine_lakes import KERNELS, kernel_named, listed, pairs_by_hand, threads_of_torch
 
 from pexeso.engine import verification
-from pexeso.engine.blocking import Blocks
 from pexeso.engine.grid import build_grid
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.kernels import torch_kernel
+from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.partition import GridOptions, Partition
+from pexeso.engine.maps import PivotMap
+from pexeso.engine.metrics import Metric
+from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.postings import csr_from_pairs, transpose
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.verification import Query, Threshold, Verifier
+from pexeso.engine.verification import Verifier
 
 L7 = frozenset({Lemma.COLUMN_PRUNING})
 # Cell, column and angle in degrees of each value, in cell order. The cells are named as in the paper; b2 is one that no query value reaches.
@@ -26,8 +31,12 @@ VALUES = {
     "x3": (16, "S2", 181.0),
 }
 COLUMNS = ("S1", "S2", "S3", "S4")
-CELLS = sorted({cell for cell, _, _ in VALUES.values()})
 NAMES = list(VALUES)
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request) -> Kernel:
+    return kernel_named(request.param)
 
 
 def on_circle(*degrees: float) -> torch.Tensor:
@@ -41,20 +50,15 @@ def partition_of(values: dict[str, tuple[int, str, float]]) -> Partition:
     vectors = on_circle(*(angle for _, _, angle in values.values()))
     mapped = (vectors - on_circle(0.0)).norm(dim=1, keepdim=True)
     n_levels = 5
-    grid = build_grid(codes, mapped, n_levels)
     columns = torch.tensor([COLUMNS.index(column) for _, column, _ in values.values()])
     value_columns = csr_from_pairs(torch.arange(len(columns)), columns, len(columns))
-    leaf = torch.repeat_interleave(torch.arange(len(grid.leaves)), grid.leaves.count)
+    cells = GridCells(build_grid(codes, mapped, n_levels), mapped, mapped.amin(0), mapped.amax(0) - mapped.amin(0))
     return Partition(
-        options=GridOptions(n_pivots=1, n_levels=n_levels),
+        options=GridOptions(n_pivots=1, n_levels=n_levels, cells="grid"),
         vectors=vectors,
-        mapped=mapped,
-        pivots=on_circle(0.0),
-        origin=mapped.amin(0),
-        extent=mapped.amax(0) - mapped.amin(0),
-        grid=grid,
+        map=PivotMap(on_circle(0.0), Metric()),
+        cells=cells,
         value_columns=value_columns,
-        leaf_columns=csr_from_pairs(leaf, columns, len(grid.leaves)),
         column_values=transpose(value_columns, len(COLUMNS)),
     )
 
@@ -64,141 +68,193 @@ def query_of(partition: Partition, *degrees: float) -> Query:
     return Query(vectors, partition.map.map(vectors), torch.ones(len(degrees), dtype=torch.int64), len(degrees))
 
 
-def blocks_of(partition: Partition, matching: list[tuple[int, int]], candidates: list[tuple[int, int]]) -> Blocks:
-    """Make blocks from pairs of a query row and a cell's code."""
-    place = {code: leaf for leaf, code in enumerate(partition.grid.leaves.codes.tolist())}
-    lists = [
-        torch.tensor(numbers, dtype=torch.int64)
-        for pairs in (matching, candidates)
-        for numbers in ([row for row, _ in pairs], [place[code] for _, code in pairs])
+def pairs_of_cells(
+    partition: Partition, matching: list[tuple[int, int]], candidates: list[tuple[int, int]], n_queries: int
+) -> Pairs:
+    """Make the pairs behind pairs of a query row and a cell's code."""
+    leaves = partition.cells.grid.leaves
+    runs = dict(zip(leaves.codes.tolist(), zip(leaves.first.tolist(), leaves.count.tolist(), strict=True), strict=True))
+    pairs = [
+        (row, ~value if sure else value)
+        for sure, found in ((True, matching), (False, candidates))
+        for row, code in found
+        for value in range(runs[code][0], sum(runs[code]))
     ]
-    return Blocks(*lists)
+    return pairs_by_hand(pairs, n_queries)
 
 
-def verify(partition, query, blocks, needed, lemmas=L7, decide=False) -> tuple[Verifier, SearchStats]:
-    stats = SearchStats()
-    verifier = Verifier(partition, query, Threshold(0.12, 1e-5), lemmas, stats, lambda matched: needed, decide)
-    verifier.add(query, blocks)
-    return verifier, stats
+def verify(
+    kernel: Kernel, partition: Partition, query: Query, pairs: Pairs, needed: int, lemmas=L7, decide: bool = False
+) -> tuple[dict[str, int], SearchStats]:
+    """Give the counts of the columns found, and the work."""
+    stats, threshold = SearchStats(), Threshold(0.12, 1e-5, lemmas)
+    weight = int(query.weights.sum())
+    verifier = Verifier(partition, kernel, threshold, stats, weight=weight, min_count=needed, decide=decide)
+    verifier.add(query, pairs)
+    return found_by(verifier), stats
+
+
+def found_by(verifier: Verifier) -> dict[str, int]:
+    columns, counts = verifier.found()
+    return {COLUMNS[column]: count for column, count in zip(columns.tolist(), counts.tolist(), strict=True)}
 
 
 @pytest.fixture
-def measured(monkeypatch) -> list[tuple[int, str]]:
-    """The pairs of a query row and a value whose distance was computed."""
+def measured(kernel, monkeypatch) -> list[tuple[int, str]]:
+    """The pairs of a query row and a value whose distance was computed, by the kernels whose loops are ours."""
     pairs: list[tuple[int, str]] = []
-    original = verification.pair_distances
+    part = torch_kernel.TorchKernel._decide_part
 
-    def recording(partition, query, queries, values, stats):
-        pairs.extend((row, NAMES[value]) for row, value in zip(queries.tolist(), values.tolist(), strict=True))
-        return original(partition, query, queries, values, stats)
+    def recording_part(self, partition, query, queries, rows, threshold, stats):
+        pairs.extend((query, NAMES[row]) for query, row in zip(queries.tolist(), rows.tolist(), strict=True))
+        return part(self, partition, query, queries, rows, threshold, stats)
 
-    monkeypatch.setattr(verification, "pair_distances", recording)
+    monkeypatch.setattr(torch_kernel.TorchKernel, "_decide_part", recording_part)
+    if kernel.name == "compiled":
+        record_compiled(monkeypatch, pairs)
     return pairs
+
+
+def record_compiled(monkeypatch, pairs: list[tuple[int, str]]) -> None:
+    from pexeso.engine.kernels.compiled import loops
+
+    decide = loops.decide
+
+    def recording(begin, end, members, offsets, rows, *others):
+        states = others[-2]
+        decide(begin, end, members, offsets, rows, *others)
+        pairs.extend(
+            (query, NAMES[rows[pair]])
+            for query in members[begin:end].tolist()
+            for pair in range(offsets[query], offsets[query + 1])
+            if rows[pair] >= 0 and states[pair] != loops.SKIPPED
+        )
+
+    monkeypatch.setattr(loops, "decide", recording)
 
 
 MATCHING = [(1, 16)]
 CANDIDATES = [(0, 5), (0, 9), (0, 13), (0, 14)]
 
 
+@pytest.mark.parametrize("few_pairs", [0, 1 << 12])
 @pytest.mark.parametrize("decide", [False, True])
-def test_the_worked_example_takes_exactly_two_distances(measured, decide):
+def test_the_worked_example_takes_exactly_two_distances(kernel, measured, monkeypatch, decide, few_pairs):
     """Section 5 of the paper: q2 matches b16; q1 may match in b5, b9, b13 and b14; a column needs both."""
+    monkeypatch.setattr(verification, "FEW_PAIRS", few_pairs)
     partition = partition_of(VALUES)
-    blocks = blocks_of(partition, MATCHING, CANDIDATES)
-    verifier, stats = verify(partition, query_of(partition, 0.0, 180.0), blocks, needed=2, decide=decide)
-    assert sorted(measured) == [(0, "x2"), (0, "x4")]
+    pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
+    found, stats = verify(kernel, partition, query_of(partition, 0.0, 180.0), pairs, needed=2, decide=decide)
+    assert found == {"S1": 2}
     assert stats.distances == 2
-    found = [name for name, count in zip(COLUMNS, verifier.matched.tolist(), strict=True) if count >= 2]
-    assert found == ["S1"]
-    assert verifier.alive.tolist()[0]
+    if kernel.name in ("compiled", "torch"):
+        assert sorted(measured) == [(0, "x2"), (0, "x4")]
     # S3 and S4 are given up before any distance: q2 has no cell in common with them.
     assert stats.columns_dead == 2
+    assert stats.pairs_skipped == 3
+    # Neither distance is near enough to tau for a second look.
+    assert stats.defining_distances == 0
 
 
-def test_the_worked_example_without_column_pruning_takes_every_candidate(measured):
+def test_the_worked_example_without_column_pruning_takes_every_candidate(kernel, measured):
     partition = partition_of(VALUES)
-    blocks = blocks_of(partition, MATCHING, CANDIDATES)
-    verifier, stats = verify(partition, query_of(partition, 0.0, 180.0), blocks, needed=2, lemmas=frozenset())
-    assert sorted(measured) == [(0, "x2"), (0, "x4"), (0, "x5"), (0, "x6"), (0, "x7")]
-    assert verifier.matched.tolist() == [2, 1, 0, 0]
-    assert stats.columns_dead == 0
+    pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
+    query = query_of(partition, 0.0, 180.0)
+    found, stats = verify(kernel, partition, query, pairs, needed=1, lemmas=frozenset())
+    assert found == {"S1": 2, "S2": 1}
+    assert stats.distances == 5
+    if kernel.name in ("compiled", "torch"):
+        assert sorted(measured) == [(0, "x2"), (0, "x4"), (0, "x5"), (0, "x6"), (0, "x7")]
+    assert (stats.columns_dead, stats.pairs_skipped) == (0, 0)
+    assert verify(kernel, partition, query, pairs, needed=2, lemmas=frozenset())[1].distances == 5
 
 
-def test_with_all_filters_no_distance_is_taken_twice(measured):
+def test_with_all_filters_no_distance_is_taken_twice(kernel, measured):
     partition = partition_of(VALUES)
-    blocks = blocks_of(partition, MATCHING, CANDIDATES)
-    verifier, _ = verify(partition, query_of(partition, 0.0, 180.0), blocks, needed=2, lemmas=ALL_LEMMAS)
+    pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
+    query = query_of(partition, 0.0, 180.0)
+    found, stats = verify(kernel, partition, query, pairs, needed=2, lemmas=ALL_LEMMAS)
     assert len(measured) == len(set(measured)) <= 2
-    assert verifier.matched.tolist()[0] == 2
+    assert stats.distances <= 2
+    assert found == {"S1": 2}
 
 
 @pytest.mark.parametrize("lemmas", [frozenset(), L7, ALL_LEMMAS])
-def test_a_query_value_counts_once_for_a_column_with_two_values_that_match_it(lemmas):
+def test_a_query_value_counts_once_for_a_column_with_two_values_that_match_it(kernel, lemmas):
     values = {"x1": (5, "S1", 1.0), "x2": (5, "S1", 1.001), "x3": (7, "S1", 2.0), "x4": (7, "S2", 2.0)}
     partition = partition_of(values)
-    blocks = blocks_of(partition, [], [(0, 5), (0, 7)])
-    verifier, _ = verify(partition, query_of(partition, 0.5), blocks, needed=1, lemmas=lemmas)
-    assert verifier.matched.tolist() == [1, 1, 0, 0]
+    pairs = pairs_of_cells(partition, [], [(0, 5), (0, 7)], 1)
+    found, _ = verify(kernel, partition, query_of(partition, 0.5), pairs, needed=1, lemmas=lemmas)
+    assert found == {"S1": 1, "S2": 1}
 
 
 @pytest.mark.parametrize("lemmas", [frozenset(), L7, ALL_LEMMAS])
-@pytest.mark.parametrize("matrix_cells", [1, 1 << 20])
+@pytest.mark.parametrize("few_pairs", [0, 1 << 12])
 def test_a_query_value_counts_once_for_a_column_with_a_matching_cell_and_a_match_among_its_candidates(
-    monkeypatch, lemmas, matrix_cells
+    kernel, monkeypatch, lemmas, few_pairs
 ):
-    monkeypatch.setattr(verification, "MATRIX_CELLS", matrix_cells)
+    monkeypatch.setattr(verification, "FEW_PAIRS", few_pairs)
     values = {"x1": (5, "S1", 1.0), "x2": (7, "S1", 2.0), "x3": (7, "S2", 90.0), "x4": (9, "S1", 91.0)}
     partition = partition_of(values)
-    blocks = blocks_of(partition, [(0, 5)], [(0, 7), (1, 7), (1, 9)])
-    verifier, _ = verify(partition, query_of(partition, 0.5, 90.5), blocks, needed=1, lemmas=lemmas)
-    assert verifier.matched.tolist() == [2, 1, 0, 0]
+    pairs = pairs_of_cells(partition, [(0, 5)], [(0, 7), (1, 7), (1, 9)], 2)
+    found, _ = verify(kernel, partition, query_of(partition, 0.5, 90.5), pairs, needed=1, lemmas=lemmas)
+    assert found == {"S1": 2, "S2": 1}
 
 
-def test_a_column_fails_for_a_query_value_only_when_all_its_values_fail():
+def test_a_column_fails_for_a_query_value_only_when_all_its_values_fail(kernel):
     """Its first two values fail for both query values; the later ones match."""
     values = {"x1": (3, "S1", 40.0), "x2": (3, "S1", 50.0), "x3": (5, "S1", 1.0), "x4": (9, "S1", 90.0)}
     partition = partition_of(values)
-    blocks = blocks_of(partition, [], [(row, cell) for row in (0, 1) for cell in (3, 5, 9)])
-    verifier, _ = verify(partition, query_of(partition, 0.0, 90.0), blocks, needed=2)
-    assert verifier.matched.tolist()[0] == 2
-    assert bool(verifier.alive[0])
+    pairs = pairs_of_cells(partition, [], [(row, cell) for row in (0, 1) for cell in (3, 5, 9)], 2)
+    found, _ = verify(kernel, partition, query_of(partition, 0.0, 90.0), pairs, needed=2)
+    assert found == {"S1": 2}
 
 
-def test_values_added_in_parts_count_as_one_query():
+def test_values_added_in_parts_count_as_one_query(kernel):
     partition = partition_of(VALUES)
     query = query_of(partition, 0.0, 180.0)
     stats = SearchStats()
-    verifier = Verifier(partition, query, Threshold(0.12, 1e-5), L7, stats, lambda matched: 2)
+    verifier = Verifier(partition, kernel, Threshold(0.12, 1e-5, L7), stats, weight=2, min_count=2)
     first, second = query.take(torch.tensor([0])), query.take(torch.tensor([1]))
-    verifier.add(first, blocks_of(partition, [], [(0, 5), (0, 9), (0, 13), (0, 14)]))
+    verifier.add(first, pairs_of_cells(partition, [], CANDIDATES, 1))
+    # All that q1 touches may still win with the help of q2: nothing is skipped.
+    assert (stats.distances, stats.pairs_skipped, stats.columns_dead) == (5, 0, 0)
+    assert found_by(verifier) == {}
+    verifier.add(second, pairs_of_cells(partition, [(0, 16)], [], 1))
     # q1 is spent: whatever it did not match is dead, S1 can still win.
-    assert verifier.alive.tolist() == [True, False, False, False]
-    verifier.add(second, blocks_of(partition, [(0, 16)], []))
-    assert verifier.matched.tolist()[0] == 2
-    assert verifier.alive.tolist() == [True, False, False, False]
+    assert found_by(verifier) == {"S1": 2}
+    assert (stats.distances, stats.pairs_skipped, stats.columns_dead) == (5, 1, 3)
 
 
-def test_early_acceptance_saves_distances():
+def test_early_acceptance_saves_distances(kernel, monkeypatch):
+    monkeypatch.setattr(verification, "FEW_PAIRS", 0)
     values = {f"x{degree}": (degree + 1, "S1", float(3 * degree)) for degree in range(9)}
     partition = partition_of(values)
-    degrees = [3.0 * degree for degree in range(9)]
-    candidates = [(row, row + 1) for row in range(9)]
-    query, blocks = query_of(partition, *degrees), blocks_of(partition, [], candidates)
-    whole, all_work = verify(partition, query, blocks, needed=1)
-    early, less_work = verify(partition, query, blocks, needed=1, decide=True)
-    assert whole.matched.tolist()[0] == 9
-    assert 1 <= early.matched.tolist()[0] <= 9
-    assert less_work.distances <= all_work.distances == 9
+    query = query_of(partition, *(3.0 * degree for degree in range(9)))
+    pairs = pairs_of_cells(partition, [], [(row, row + 1) for row in range(9)], 9)
+    whole, all_work = verify(kernel, partition, query, pairs, needed=3)
+    early, less_work = verify(kernel, partition, query, pairs, needed=3, decide=True)
+    assert whole == {"S1": 9}
+    # It must match three of any seven: after those it is decided.
+    assert early == {"S1": 7}
+    assert (less_work.distances, all_work.distances) == (7, 9)
 
 
-@pytest.mark.parametrize("rows", [1, 3, 1 << 20])
-def test_distances_of_pairs_in_pieces(monkeypatch, rows):
-    monkeypatch.setattr(verification, "PAIRS_AT_ONCE", rows)
+@pytest.mark.parametrize("elements", [1, 6, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
+    monkeypatch.setattr(torch_kernel, "ELEMENTS_AT_ONCE", elements)
+    if kernel.name == "compiled":
+        monkeypatch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", elements)
     partition, stats = partition_of(VALUES), SearchStats()
     query = query_of(partition, 0.0, 180.0)
-    queries, values = torch.arange(2).repeat_interleave(8), torch.arange(8).repeat(2)
-    found = verification.pair_distances(partition, query, queries, values, stats)
-    expected = partition.metric.distances(query.vectors[queries], partition.vectors[values])
-    assert torch.equal(found, expected)
+    everything = pairs_by_hand([(row, value) for row in range(2) for value in range(8)], 2)
+    with threads_of_torch(threads):
+        found = kernel.matches(partition, query, everything, Threshold(0.12, 1e-5), stats)
+    distances = partition.metric.distances(query.vectors[:, None], partition.vectors[None])
+    assert listed(found) == [tuple(pair) for pair in np.argwhere((distances <= 0.12).numpy()).tolist()]
+    assert len(found) == 3
     assert (stats.distances, stats.bytes_read) == (16, 16 * 2 * 4)
-    np.testing.assert_array_equal(verification.pair_distances(partition, query, queries[:0], values[:0], stats), [])
+    nothing = pairs_by_hand([], 2)
+    assert listed(kernel.matches(partition, query, nothing, Threshold(0.12, 1e-5), stats)) == []
+    assert stats.distances == 16

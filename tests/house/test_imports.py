@@ -19,7 +19,15 @@ ROOMS = {
     "pexeso.store": ("pexeso.errors",),
 }
 SPARK_MODULES = {"pexeso.pipeline", "pexeso.session", "embed.spark", "partition.spark"}
-ENGINE_PACKAGES = {"numpy", "torch", "pyarrow", "triton"}
+ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
+KERNEL_PACKAGES = {
+    "pexeso.engine.kernels.compiling": "numba",
+    "pexeso.engine.kernels.triton_counts": "triton",
+    "pexeso.engine.kernels.triton_kernel": "triton",
+    "pexeso.engine.kernels.triton_programs": "triton",
+    "pexeso.engine.kernels.faiss_kernel": "faiss",
+}
+"""The modules that need more, each imported only when its kernel is chosen."""
 STORE_PACKAGES = {"numpy", "pyarrow"}
 HEAVY = ("torch", "pyspark", "fasttext", "faiss", "pandas", "pyarrow", "sklearn", "numpy", "clevercsv", "click")
 
@@ -93,9 +101,35 @@ def test_only_the_command_line_imports_the_command_line():
 @pytest.mark.parametrize(("room", "allowed"), [("pexeso.engine", ENGINE_PACKAGES), ("pexeso.store", STORE_PACKAGES)])
 def test_the_core_needs_few_packages(room, allowed):
     used = {
-        name.partition(".")[0] for module, names in MODULES.items() if lies_in(module, (room,)) for name in names
-    } - set(OURS)
-    assert used - set(sys.stdlib_module_names) <= allowed
+        (module, name.partition(".")[0])
+        for module, names in MODULES.items()
+        if lies_in(module, (room,))
+        for name in names
+    }
+    others = {(module, name) for module, name in used if name not in {*allowed, *OURS, *sys.stdlib_module_names}}
+    assert others <= set(KERNEL_PACKAGES.items())
+
+
+def test_the_engine_searches_without_the_packages_of_its_faster_kernels():
+    program = """
+import sys
+sys.modules.update(dict.fromkeys(("numba", "triton", "faiss", "pyspark", "fasttext", "pandas", "sklearn", "click")))
+import importlib.util
+import numpy as np, torch
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in ("numba", "triton", "faiss") else find(name, *rest)
+from pexeso.engine.building import build_partition
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.partition import Partition
+from pexeso.engine.search import Goal, search_partition
+from pexeso.engine.stats import SearchStats
+options = GridOptions(map="auto")
+arrays, _ = build_partition(np.eye(4, dtype=np.float32), np.array([0, 2, 4]), np.arange(4), options)
+partition = Partition.from_arrays(arrays, options)
+found = search_partition(partition, torch.eye(4)[:1], torch.ones(1, dtype=torch.int64), 1, Goal(0.06), SearchStats())
+print(*found[0].tolist(), *found[1].tolist())
+"""
+    assert run_fresh(program) == "0 1"
 
 
 def test_importing_pexeso_loads_nothing_heavy():

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
 from benchmarks.declared import Algorithm, Arguments
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
+from pexeso.engine.building import build_partition
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.lemmas import ALL_LEMMAS, lemma_set
-from pexeso.engine.partition import GridOptions, Partition, build_partition
-from pexeso.engine.search import Goal, search_partition
+from pexeso.engine.partition import Partition
+from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
 
 class Pexeso(Algorithm):
-    """Pivots, grid, blocking and verification.
+    """A contractive map, blocks, and verification.
 
-    Build arguments are those of `GridOptions`; the query argument ``lemmas`` names the filters in use (all by default).
+    Build arguments are those of `GridOptions`; query arguments are ``lemmas``, the filters in use (all by default), and ``kernel``
+    (``auto``).
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
@@ -23,21 +32,49 @@ class Pexeso(Algorithm):
         arrays, _ = build_partition(lake.vectors, lake.column_offsets, lake.column_values, options)
         self.index_bytes = sum(array.nbytes for array in arrays.values())
         self._partition = Partition.from_arrays(arrays, options, self.device)
-        self._lemmas = ALL_LEMMAS
+        self.set_query_arguments({})
 
     def set_query_arguments(self, arguments: Arguments) -> None:
-        """Take ``lemmas``."""
-        unknown = set(arguments) - {"lemmas"}
+        """Take ``lemmas`` and ``kernel``."""
+        unknown = set(arguments) - {"lemmas", "kernel"}
         if unknown:
-            raise InputError(f"Query arguments of pexeso are: lemmas. Got {', '.join(sorted(unknown))} instead.")
+            raise InputError(
+                f"Query arguments of pexeso are: lemmas, kernel. Got {', '.join(sorted(unknown))} instead."
+            )
         self._lemmas = lemma_set(arguments["lemmas"]) if "lemmas" in arguments else ALL_LEMMAS
+        self._kernel = choose_kernel(arguments.get("kernel", "auto"), self.device)
 
     def query(self, query: BenchmarkQuery) -> Answer:
         """Search with exact counts."""
         goal = Goal(query.max_distance, query.needed, None, False, self._lemmas)
         stats = SearchStats()
-        answer = search_partition(self._partition, query.vectors, query.weights, query.total, goal, stats)
+        answer = search_partition(
+            self._partition, query.vectors, query.weights, query.total, goal, stats, kernel=self._kernel
+        )
+        self._tell(stats)
+        return answer
+
+    def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
+        """Search for all query columns in one pass; values of several columns are told apart by their bytes."""
+        rows = np.concatenate([query.vectors.numpy() for query in queries])
+        as_bytes = rows.view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
+        _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
+        members = torch.split(torch.from_numpy(place), [len(query) for query in queries])
+        batch = [BatchQuery(own, query.weights, query.needed) for own, query in zip(members, queries, strict=True)]
+        stats = SearchStats()
+        answers = search_batch_partition(
+            self._partition,
+            torch.from_numpy(rows[first]),
+            batch,
+            queries[0].max_distance,
+            stats,
+            lemmas=self._lemmas,
+            kernel=self._kernel,
+        )
+        self._tell(stats)
+        return answers
+
+    def _tell(self, stats: SearchStats) -> None:
         counters = stats.to_dict()
         seconds = counters.pop("seconds")
         self.work = {**counters, **{f"seconds_{phase}": value for phase, value in seconds.items()}}
-        return answer

@@ -1,0 +1,149 @@
+"""Blocks: equal runs of neighbouring vectors, a hierarchy of tight boxes over them, and each vector's place in its box.
+
+A block is one slice of the vectors, one tile of work. Sixteen boxes that stand next to each other form a group and are tested together; a
+box of a coarser level encloses a group of the next. A vector's mapped coordinates are kept as one byte an axis, its place in the
+box of its block (a vector approximation in the sense of Weber, Schek and Blott 1998, with the box as the grid): 256 steps of an already
+small box hardly lose anything, and a search reads a quarter of the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+FANOUT = 16
+"""Boxes of a group."""
+
+AXES_MULTIPLE = 8
+"""Coordinates are padded with zeros to a multiple of this, so that loops need no remainder."""
+
+BLOCK_SIZE = 64
+
+STEPS = 256
+
+NOWHERE = 1e6
+"""Both corners of a box that pads a group: farther from everything than any limit, and finite when squared."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of a partition.
+
+    Shape letters: N vectors, A mapped coordinates (padded), K blocks of B vectors, G groups of boxes over all levels.
+
+    Attributes
+    ----------
+    boxes : float32 (G, A, 2, 16)
+        Lower and upper corners of the boxes of each group, coarse levels first.
+    starts : int64 (L + 1,)
+        First group of each level. Box j of group g within its level is number ``16 g + j``: the group of that number on the next
+        level, or on the last one the block.
+    codes : uint8 (K, A, B)
+        Coordinate ``x`` of a vector lies in ``lower + width * [c, c + 1] / 256`` of its block's box.
+    n_rows : int
+        N; the last block may hold fewer than B.
+    """
+
+    boxes: torch.Tensor
+    starts: torch.Tensor
+    codes: torch.Tensor
+    n_rows: int
+
+    @property
+    def size(self) -> int:
+        """B: vectors of a block."""
+        return self.codes.shape[2]
+
+    @property
+    def n_levels(self) -> int:
+        """L: levels of boxes."""
+        return len(self.starts) - 1
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def outer_corners(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give the corners of the box around everything, float32 (A,) each; empty where there is nothing."""
+        if not len(self.boxes):
+            nothing = self.boxes.new_zeros(0)
+            return nothing, nothing
+        lower, upper = _around(self.boxes[:1])
+        return lower[0], upper[0]
+
+    def corners(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give lower and upper corners of the blocks' boxes, float32 (K, A) each."""
+        leaves = self.boxes[int(self.starts[-2]) :] if self.n_levels else self.boxes
+        flat = leaves.permute(0, 3, 2, 1).flatten(0, 1)[: len(self)]
+        return flat[:, 0], flat[:, 1]
+
+
+def pad_axes(mapped: torch.Tensor, fill: float = 0.0) -> torch.Tensor:
+    """Pad mapped coordinates to a multiple of eight axes: zeros on both sides of a comparison add nothing.
+
+    Parameters
+    ----------
+    mapped : float32 (n, P)
+    fill : float
+        `NOWHERE` where a small coordinate would say something.
+
+    Returns
+    -------
+    float32 (n, A), contiguous
+    """
+    missing = -mapped.shape[1] % AXES_MULTIPLE
+    return torch.nn.functional.pad(mapped, (0, missing), value=fill).contiguous()
+
+
+def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE) -> Blocks:
+    """Build the blocks over rows in the order of `pexeso.engine.ordering.order_by_splits`.
+
+    Parameters
+    ----------
+    mapped : float32 (N, P)
+    block_size : int
+        Rows of a block; the last one may have fewer.
+
+    Returns
+    -------
+    Blocks
+        O(N P) time and memory.
+    """
+    n_rows = len(mapped)
+    rows = pad_axes(mapped)
+    n_axes = rows.shape[1]
+    n_blocks = -(-n_rows // block_size)
+    # The last block is filled with its own last row, which changes no box.
+    fill = n_blocks * block_size - n_rows
+    tiles = torch.cat([rows, rows[-1:].expand(fill, -1)]).reshape(n_blocks, block_size, n_axes)
+    lower, upper = (tiles.amin(1), tiles.amax(1)) if n_blocks else (rows, rows)
+    codes = _codes(tiles, lower, upper)
+    levels = [_groups(lower, upper)]
+    while len(levels[0]) > 1:
+        lower, upper = _around(levels[0])
+        levels.insert(0, _groups(lower, upper))
+    sizes = torch.tensor([0, *(len(level) for level in levels)])
+    return Blocks(torch.cat(levels), torch.cumsum(sizes, 0), codes, n_rows)
+
+
+def _codes(tiles: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    """Give each coordinate's step in its box, uint8 (K, A, B); a coordinate is never outside its step by more than its own rounding."""
+    width = (upper - lower)[:, None]
+    place = (tiles - lower[:, None]) / torch.where(width > 0, width, torch.ones_like(width)) * STEPS
+    return place.clamp_(0, STEPS - 1).to(torch.uint8).permute(0, 2, 1).contiguous()
+
+
+def _groups(lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    """Lay boxes out in groups, float32 (g, A, 2, 16); the last group is padded with boxes that nothing is near to."""
+    boxes = torch.stack([lower, upper], 2)  # (b, A, 2)
+    n_groups = -(-len(boxes) // FANOUT)
+    padding = boxes.new_full((n_groups * FANOUT - len(boxes), *boxes.shape[1:]), NOWHERE)
+    return torch.cat([boxes, padding]).reshape(n_groups, FANOUT, *boxes.shape[1:]).permute(0, 2, 3, 1).contiguous()
+
+
+def _around(level: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the box around each group."""
+    real = level[:, :, 0] < NOWHERE / 2
+    lower = level[:, :, 0].amin(2)
+    upper = torch.where(real, level[:, :, 1], torch.full_like(level[:, :, 1], -NOWHERE)).amax(2)
+    return lower, upper

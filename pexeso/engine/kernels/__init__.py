@@ -1,0 +1,89 @@
+"""The kernels, by name and by what a machine has."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+from pexeso.engine.kernels.adaptive import AdaptiveKernel
+from pexeso.engine.kernels.interface import Kernel, KernelChoice
+from pexeso.errors import InputError, MissingPackageError
+
+KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
+
+_MANY_ROWS = 1 << 16
+
+_PACKAGES = {"compiled": "numba", "triton": "triton", "faiss": "faiss"}
+_DEVICES = {"compiled": ("cpu",), "torch": ("cpu", "cuda"), "triton": ("cuda", "cpu"), "faiss": ("cpu",)}
+
+
+def choose_kernel(name: str, device: torch.device) -> KernelChoice:
+    """Give what searches on a device.
+
+    Parameters
+    ----------
+    name : str
+        One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as soon as loading it pays (`pexeso.engine.kernels.adaptive`), or
+        ``"torch"`` where the package that they need is absent.
+    device : torch.device
+
+    Raises
+    ------
+    InputError
+        When there is no such kernel, or it does not run on the device.
+    MissingPackageError
+        When the package it needs is not installed.
+
+    Examples
+    --------
+    >>> choose_kernel("torch", torch.device("cpu")).name
+    'torch'
+    """
+    if name not in KERNELS:
+        raise InputError(f"The kernel must be one of {', '.join(KERNELS)}. Got {name!r} instead.")
+    if name == "auto" and device.type == "cpu" and _is_there("compiled"):
+        return _adaptive()
+    if name == "auto":
+        name = "triton" if device.type == "cuda" and _is_there("triton") else "torch"
+    if device.type not in _DEVICES[name]:
+        raise InputError(
+            f"The kernel {name} runs on {' and '.join(_DEVICES[name])}. Got the device {device} instead; use the kernel auto."
+        )
+    if not _is_there(name):
+        raise MissingPackageError(f"The kernel {name} needs the package {_PACKAGES[name]}, which is not installed.")
+    return _make(name)
+
+
+def fastest_order(n_rows: int) -> Callable[[torch.Tensor, int], torch.Tensor]:
+    """Give `pexeso.engine.ordering.order_by_splits`, or its compiled twin where it is installed and worth loading."""
+    if n_rows >= _MANY_ROWS and _is_there("compiled"):
+        from pexeso.engine.kernels.compiled_order import order_by_splits
+    else:
+        from pexeso.engine.ordering import order_by_splits
+    return order_by_splits
+
+
+def _is_there(name: str) -> bool:
+    return name not in _PACKAGES or importlib.util.find_spec(_PACKAGES[name]) is not None
+
+
+@cache
+def _adaptive() -> AdaptiveKernel:
+    return AdaptiveKernel(lambda: _make("torch"), lambda: _make("compiled"))
+
+
+@cache
+def _make(name: str) -> Kernel:
+    """Import and make a kernel; the packages it needs are loaded here and no earlier."""
+    if name == "compiled":
+        from pexeso.engine.kernels.compiled import CompiledKernel as Chosen
+    elif name == "triton":
+        from pexeso.engine.kernels.triton_kernel import TritonKernel as Chosen
+    elif name == "faiss":
+        from pexeso.engine.kernels.faiss_kernel import FaissKernel as Chosen
+    else:
+        from pexeso.engine.kernels.torch_kernel import TorchKernel as Chosen
+    return Chosen()

@@ -1,0 +1,68 @@
+"""The kernel that compares by faiss: boxes rule blocks out, and a flat range search goes over the blocks that are left."""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+import torch
+
+from pexeso.engine.kernels.interface import Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
+from pexeso.engine.partition import Partition
+from pexeso.engine.precision import product_band
+from pexeso.engine.stats import SearchStats
+
+BLOCKS_AT_ONCE = 1 << 13
+"""Blocks that are gathered and searched together: 64 vectors each, 200 MB of 100 dimensions."""
+
+
+class FaissKernel(TorchKernel):
+    """faiss compares whole vectors, so mapped coordinates play no part beyond the boxes; it knows Euclidean distances only.
+
+    Blocks that survive for any query value are searched for all of them. What faiss finds within the wider limit of its own rounding
+    is a candidate, and is decided as by `TorchKernel`. Other metrics go the way of `TorchKernel` altogether.
+    """
+
+    name = "faiss"
+
+    def candidates(
+        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+    ) -> Pairs | None:
+        """Find the surviving blocks, then search them."""
+        if partition.metric.name not in ("euclidean", "angular"):
+            return super().candidates(partition, query, threshold, max_pairs, stats)
+        # Square differences and products alike stay within this limit (see `product_band`).
+        limit = product_band(threshold.tau, partition.dimensions).possibly
+        alive = torch.zeros(len(partition.blocks), dtype=torch.bool)
+        for _, blocks in Descent(partition, query, threshold, stats).surviving_blocks():
+            alive[blocks] = True
+        found: list[tuple[torch.Tensor, torch.Tensor]] = []
+        n_found = 0
+        for blocks in torch.split(torch.nonzero(alive)[:, 0], BLOCKS_AT_ONCE):
+            found.append(_range_search(partition, query, blocks, limit, stats))
+            n_found += len(found[-1][0])
+            if n_found > max_pairs:
+                return None
+        nothing = torch.zeros(0, dtype=torch.int64)
+        queries, rows = (torch.cat(part) for part in zip((nothing, nothing), *found, strict=True))
+        stats.candidates += len(rows)
+        return pairs_by_query(queries, rows, len(query))
+
+
+def _range_search(
+    partition: Partition, query: Query, blocks: torch.Tensor, limit: float, stats: SearchStats
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give (query value, row) pairs of some blocks within a squared distance."""
+    size = partition.blocks.size
+    rows = (blocks[:, None] * size + torch.arange(size)).flatten()
+    rows = rows[rows < partition.n_values]
+    index = faiss.IndexFlatL2(partition.dimensions)
+    index.add(partition.vectors[rows].numpy())
+    stats.vectors_touched += len(rows) * len(query)
+    stats.bytes_read += len(rows) * partition.dimensions * 4
+    # faiss leaves out what lies at the radius itself.
+    radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
+    offsets, _, places = index.range_search(np.ascontiguousarray(query.vectors.numpy()), radius)
+    sizes = torch.from_numpy(np.diff(offsets.astype(np.int64)))
+    queries = torch.repeat_interleave(torch.arange(len(query)), sizes)
+    return queries, rows[torch.from_numpy(places.astype(np.int64))]

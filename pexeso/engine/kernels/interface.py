@@ -1,0 +1,224 @@
+"""What a kernel is: the heavy steps of a search, for one device.
+
+All kernels give the same answer to the last bit; they differ in what they need and how fast they are:
+
+- `compiled`: loops compiled for the processor (numba); the default on the CPU.
+- `torch`: tensor operations, any device; the default on CUDA where Triton is absent, and what the others are held against.
+- `triton`: CUDA kernels that skip, multiply, compare and compact in one launch.
+- `faiss`: flat range search over the blocks that survive, on the CPU.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from pexeso.engine.arrays import offsets_of
+from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
+from pexeso.engine.stats import SearchStats
+
+if TYPE_CHECKING:
+    from pexeso.engine.partition import Partition
+
+MAX_PAIRS = 1 << 24
+"""Most pairs of a query value and a stored value that a kernel holds at a time: 128 MiB."""
+
+BYTES_A_PAIR = 24
+"""What a pair takes while pairs are gathered and brought into order, at most."""
+
+_OFF = 1e15
+"""Farther than anything, and finite when squared in float32."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """The distinct values of a query column in one partition's space.
+
+    Attributes
+    ----------
+    vectors : float32 (n, d)
+        Unit vectors, all different values.
+    mapped : float32 (n, P)
+    weights : int64 (n,)
+        How often each value occurs in the column, at least 1.
+    total : int
+        |Q|: every row of the column that counts, those that can match nothing included.
+    """
+
+    vectors: torch.Tensor
+    mapped: torch.Tensor
+    weights: torch.Tensor
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def take(self, members: torch.Tensor | slice) -> Query:
+        """Keep some values; `total` stays."""
+        return Query(self.vectors[members], self.mapped[members], self.weights[members], self.total)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """When a query value matches, and which filters are in use.
+
+    Attributes
+    ----------
+    tau : float
+        Largest distance of a match, inclusive, on the metric's comparison scale.
+    slack : float
+        Tolerance of mapped coordinates: filters prune beyond ``tau + slack`` and accept below ``tau - slack``.
+    lemmas : frozenset of Lemma
+    """
+
+    tau: float
+    slack: float
+    lemmas: frozenset[Lemma] = ALL_LEMMAS
+
+    def reach(self, lemma: Lemma) -> float:
+        """Give the distance beyond which a filter prunes; very large where it is switched off."""
+        return self.tau + self.slack if lemma in self.lemmas else _OFF
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of a query value and a stored value, by query value (CSR).
+
+    Attributes
+    ----------
+    offsets : int64 (n + 1,)
+    rows : int32 (p,)
+        Stored rows; a pair that is known to match is given as the row's complement.
+    """
+
+    offsets: torch.Tensor
+    rows: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def sizes(self) -> torch.Tensor:
+        """Pairs of each query value, int64 (n,)."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+
+def pairs_by_query(queries: torch.Tensor, rows: torch.Tensor, n_queries: int) -> Pairs:
+    """Bring pairs, int64 (p,) each, into CSR form, rows of each query value in the order they come in."""
+    order = torch.argsort(queries, stable=True)
+    return Pairs(offsets_of(torch.bincount(queries, minlength=n_queries)), rows[order].int())
+
+
+@dataclass
+class Counts:
+    """What is known about each column; arrays over all columns, of which only those touched are ever looked at.
+
+    Attributes
+    ----------
+    possible : int64 (C,)
+        Weight of the query values looked at so far that may still match: an upper bound that sinks to the exact count.
+    matched : int64 (C,)
+        Weight of the query values that are known to match.
+    touched : int64 (t,)
+        Columns with a candidate, each once.
+    """
+
+    possible: torch.Tensor
+    matched: torch.Tensor
+    touched: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a column needs.
+
+    Attributes
+    ----------
+    needed : int
+        A column with fewer possible matches is dead.
+    enough : int
+        A column with as many known matches needs no more.
+    """
+
+    needed: int
+    enough: int
+
+
+class KernelChoice(ABC):
+    """What gives the kernel for a search."""
+
+    name: str
+
+    @abstractmethod
+    def for_work(self, n_pairs: int) -> Kernel:
+        """Give the kernel for a search of that many (query value, stored value) pairs."""
+
+
+class Kernel(KernelChoice):
+    """The heavy steps of a search over one partition."""
+
+    def for_work(self, n_pairs: int) -> Kernel:
+        """Give this kernel, whatever the work."""
+        return self
+
+    @abstractmethod
+    def candidates(
+        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+    ) -> Pairs | None:
+        """Find the pairs that the boxes and mapped coordinates cannot tell apart (Lemmas 1 to 6), or None when there are too many."""
+
+    @abstractmethod
+    def count(
+        self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
+    ) -> Counts:
+        """Add to the possible count of each column the weight of the members that have a pair with it."""
+
+    @abstractmethod
+    def verify(
+        self,
+        partition: Partition,
+        query: Query,
+        pairs: Pairs,
+        members: torch.Tensor,
+        threshold: Threshold,
+        counts: Counts,
+        limits: Limits,
+        stats: SearchStats,
+    ) -> None:
+        """Decide the members' pairs where a column still matters; raise matched counts, sink possible ones."""
+
+    @abstractmethod
+    def matches(
+        self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
+    ) -> Pairs:
+        """Keep the pairs that match."""
+
+    @abstractmethod
+    def count_batch(
+        self, partition: Partition, matches: Pairs, groups: Groups
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Count for many query columns; give query column, column and count of those with as many as needed, int64 each."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Query columns over shared distinct values.
+
+    Attributes
+    ----------
+    offsets : int64 (Q + 1,)
+    members : int64 (offsets[-1],)
+        The values of each query column.
+    weights : int64 (offsets[-1],)
+        At least 1.
+    needed : int64 (Q,)
+        Matching rows that a column needs, at least 1.
+    """
+
+    offsets: torch.Tensor
+    members: torch.Tensor
+    weights: torch.Tensor
+    needed: torch.Tensor

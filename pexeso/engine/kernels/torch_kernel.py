@@ -1,0 +1,286 @@
+"""The kernel of tensor operations: any device, nothing compiled; what the others are held against."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+
+from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks
+from pexeso.engine.blocks import FANOUT, STEPS, pad_axes
+from pexeso.engine.kernels.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.lemmas import Lemma
+from pexeso.engine.partition import Partition
+from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, product_band
+from pexeso.engine.stats import SearchStats
+
+FRONTIER = 1 << 18
+"""(query value, box) pairs that are tested together."""
+
+ELEMENTS_AT_ONCE = 1 << 20
+"""Vector elements that are gathered together: few enough for a cache."""
+
+_ACCEPTING = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
+
+Couples = tuple[torch.Tensor, torch.Tensor]
+
+
+class TorchKernel(Kernel):
+    """Tensor operations; see `pexeso.engine.kernels.interface`."""
+
+    name = "torch"
+
+    def candidates(
+        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+    ) -> Pairs | None:
+        """Walk the boxes level by level, a bounded frontier at a time."""
+        descent = Descent(partition, query, threshold, stats)
+        found: list[Couples] = []
+        n_found = 0
+        for queries, blocks in descent.surviving_blocks():
+            for near in descent.rows_of(queries, blocks):
+                found.append(near)
+                n_found += len(near[0])
+                if n_found > max_pairs:
+                    return None
+        nothing = torch.zeros(0, dtype=torch.int64, device=partition.device)
+        queries, rows = (torch.cat(part) for part in zip((nothing, nothing), *found, strict=True))
+        stats.candidates += len(rows)
+        return pairs_by_query(queries, rows, len(query))
+
+    def count(
+        self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
+    ) -> Counts:
+        """Count distinct (query value, column) pairs by sorting them."""
+        if counts is None:
+            zeros = torch.zeros(partition.n_columns, dtype=torch.int64, device=partition.device)
+            counts = Counts(zeros, zeros.clone(), zeros[:0])
+        place, rows = _members_of(pairs, members)
+        place, column = _distinct_columns(partition, place, _plain(rows))
+        counts.possible.index_add_(0, column, weights[place])
+        counts.touched = torch.unique(torch.cat([counts.touched, column]))
+        return counts
+
+    def verify(
+        self,
+        partition: Partition,
+        query: Query,
+        pairs: Pairs,
+        members: torch.Tensor,
+        threshold: Threshold,
+        counts: Counts,
+        limits: Limits,
+        stats: SearchStats,
+    ) -> None:
+        """Decide pairs with a column that matters; every (query value, column) pair without a match sinks the possible count."""
+        place, rows = _members_of(pairs, members)
+        wanted = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
+        kept = _in_wanted_column(partition, _plain(rows), wanted)
+        stats.pairs_skipped += len(rows) - int(kept.sum())
+        hit = self._decide(partition, query, members[place[kept]], rows[kept], threshold, stats)
+        weights = query.weights[members]
+        matched = _distinct_columns(partition, place[kept][hit], _plain(rows[kept][hit]))
+        counts.matched.index_add_(0, matched[1], weights[matched[0]])
+        every = _distinct_columns(partition, place, _plain(rows))
+        counts.possible.index_add_(0, every[1], -weights[every[0]])
+        counts.possible.index_add_(0, matched[1], weights[matched[0]])
+
+    def matches(
+        self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
+    ) -> Pairs:
+        """Decide all pairs."""
+        members = torch.arange(len(query), device=partition.device)
+        queries, rows = _members_of(pairs, members)
+        hit = self._decide(partition, query, queries, rows, threshold, stats)
+        return pairs_by_query(queries[hit], _plain(rows[hit]), len(query))
+
+    def count_batch(
+        self, partition: Partition, matches: Pairs, groups: Groups
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Count distinct (member, column) pairs by sorting them, a bounded number of query columns at a time."""
+        device = partition.device
+        sizes = groups.offsets[1:] - groups.offsets[:-1]
+        owner = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
+        found: list[tuple[torch.Tensor, ...]] = []
+        for begin, end in _runs_of_groups(groups, matches):
+            members = slice(int(groups.offsets[begin]), int(groups.offsets[end]))
+            place, rows = _members_of(matches, groups.members[members])
+            place, column = _distinct_columns(partition, place, rows.long())
+            which = owner[members][place]
+            key, slot = torch.unique(which * partition.n_columns + column, return_inverse=True)
+            count = torch.zeros(len(key), dtype=torch.int64, device=device)
+            count.index_add_(0, slot, groups.weights[members][place])
+            which = torch.div(key, partition.n_columns, rounding_mode="floor")
+            kept = count >= groups.needed[which]
+            found.append((which[kept], (key - which * partition.n_columns)[kept], count[kept]))
+        nothing = torch.zeros(0, dtype=torch.int64, device=device)
+        which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
+        return which, column, count
+
+    def _decide(
+        self,
+        partition: Partition,
+        query: Query,
+        queries: torch.Tensor,
+        rows: torch.Tensor,
+        threshold: Threshold,
+        stats: SearchStats,
+    ) -> torch.Tensor:
+        """Tell which pairs match, bool (p,)."""
+        hit = rows < 0
+        open_pairs = torch.nonzero(~hit)[:, 0]
+        at_once = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
+        for part in torch.split(open_pairs, at_once):
+            hit[part] = self._decide_part(partition, query, queries[part], rows[part], threshold, stats)
+        return hit
+
+    def _decide_part(
+        self,
+        partition: Partition,
+        query: Query,
+        queries: torch.Tensor,
+        rows: torch.Tensor,
+        threshold: Threshold,
+        stats: SearchStats,
+    ) -> torch.Tensor:
+        quick, band = _quick_distances(partition, query, queries, rows, threshold.tau)
+        stats.distances += len(rows)
+        stats.bytes_read += len(rows) * partition.dimensions * 4
+        hit = quick <= band.surely
+        band_pairs = torch.nonzero(~hit & (quick <= band.possibly))[:, 0]
+        stats.defining_distances += len(band_pairs)
+        distance = partition.metric.distances(query.vectors[queries[band_pairs]], partition.vectors[rows[band_pairs]])
+        hit[band_pairs] = distance <= threshold.tau
+        return hit
+
+
+class Descent:
+    """The walk from the coarsest boxes to the rows, for all query values together."""
+
+    def __init__(self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats) -> None:
+        self._blocks, self._map, self._threshold, self._stats = partition.blocks, partition.map, threshold, stats
+        self._points = pad_axes(query.mapped)
+        self._accept = threshold.tau - threshold.slack
+        upper, possible = partition.map.upper_points(query.mapped, self._accept)
+        self._upper, self._possible = pad_axes(upper, partition.map.upper_fill), possible
+        self._may_accept = bool(threshold.lemmas & _ACCEPTING) and bool(possible.any())
+
+    def surviving_blocks(self) -> Iterator[Couples]:
+        """Yield (query value, block) pairs that no box rules out (Lemmas 3 and 4)."""
+        device, blocks = self._points.device, self._blocks
+        first = torch.zeros(1, dtype=torch.int64, device=device)
+        if not len(blocks) or not len(self._points):
+            return
+        every = torch.arange(len(self._points), device=device)
+        todo = [(0, (part, first.expand(len(part)))) for part in torch.split(every, max(1, FRONTIER // FANOUT))]
+        while todo:
+            level, (queries, groups) = todo.pop()
+            last = level + 1 == blocks.n_levels
+            box = blocks.boxes[int(blocks.starts[level]) + groups]  # (p, A, 2, 16)
+            self._stats.box_pairs += len(queries) * FANOUT
+            self._stats.bytes_read += box.numel() * 4
+            lower, upper = box[:, :, 0].transpose(1, 2), box[:, :, 1].transpose(1, 2)
+            reach = self._threshold.reach(Lemma.VECTOR_CELL_FILTERING if last else Lemma.CELL_CELL_FILTERING)
+            near = self._map.near_box(self._points[queries][:, None], lower, upper, reach)
+            number = groups[:, None] * FANOUT + torch.arange(FANOUT, device=device)
+            below = len(blocks) if last else int(blocks.starts[level + 2] - blocks.starts[level + 1])
+            place, child = torch.nonzero(near & (number < below), as_tuple=True)
+            queries, number = queries[place], number[place, child]
+            if last:
+                self._stats.candidate_pairs += len(queries)
+                yield queries, number
+                continue
+            pieces = (torch.split(each, max(1, FRONTIER // FANOUT)) for each in (queries, number))
+            todo += [(level + 1, piece) for piece in zip(*pieces, strict=True)]
+
+    def rows_of(self, queries: torch.Tensor, numbers: torch.Tensor) -> Iterator[Couples]:
+        """Yield (query value, row) pairs of blocks that mapped coordinates cannot tell apart (Lemma 1); complements surely match."""
+        lower, upper = self._blocks.corners()
+        size, n_axes = self._blocks.size, self._points.shape[1]
+        at_once = max(1, ELEMENTS_AT_ONCE // (size * n_axes))
+        for some, blocks in zip(torch.split(queries, at_once), torch.split(numbers, at_once), strict=True):
+            if self._may_accept:
+                sure = self._possible[some] & self._map.within_box(
+                    self._upper[some], lower[blocks], upper[blocks], self._accept
+                )
+                yield self._all_rows(some[sure], blocks[sure])
+                some, blocks = some[~sure], blocks[~sure]
+            codes = self._blocks.codes[blocks].transpose(1, 2).float()  # (p, B, A)
+            step = ((upper[blocks] - lower[blocks]) / STEPS)[:, None]
+            corner = lower[blocks][:, None] + codes * step
+            reach = self._threshold.reach(Lemma.PIVOT_FILTERING)
+            near = self._map.near_box(self._points[some][:, None], corner, corner + step, reach)
+            rows = blocks[:, None] * size + torch.arange(size, device=blocks.device)
+            near &= rows < self._blocks.n_rows
+            self._stats.vectors_touched += int((rows < self._blocks.n_rows).sum())
+            self._stats.bytes_read += codes.numel()
+            place, row = torch.nonzero(near, as_tuple=True)
+            yield some[place], rows[place, row]
+
+    def _all_rows(self, queries: torch.Tensor, blocks: torch.Tensor) -> Couples:
+        rows = blocks[:, None] * self._blocks.size + torch.arange(self._blocks.size, device=blocks.device)
+        place, row = torch.nonzero(rows < self._blocks.n_rows, as_tuple=True)
+        self._stats.matched_by_map += len(place)
+        return queries[place], ~rows[place, row]
+
+
+def _quick_distances(
+    partition: Partition, query: Query, queries: torch.Tensor, rows: torch.Tensor, tau: float
+) -> tuple[torch.Tensor, Band]:
+    """Give rounded distances of pairs (squared if Euclidean), and the band around tau that they cannot decide."""
+    if partition.device.type == "cuda" and partition.metric.name in ("euclidean", "angular"):
+        # Half the bytes of a gather from memory that is far away.
+        left, right = query.vectors[queries].half().float(), partition.half_vectors[rows].float()
+        squares = left.double().square().sum(1).float() + partition.half_squares[rows]
+        return squares - 2.0 * (left * right).sum(1), product_band(tau, partition.dimensions, FLOAT16_ROUNDOFF)
+    difference = query.vectors[queries] - partition.vectors[rows]
+    band = difference_band(partition.metric, tau, partition.dimensions)
+    if partition.metric.name == "manhattan":
+        return difference.abs_().sum(1), band
+    if partition.metric.name == "chebyshev":
+        return difference.abs_().amax(1), band
+    return difference.square_().sum(1), band
+
+
+def _members_of(pairs: Pairs, members: torch.Tensor) -> Couples:
+    """Give the pairs of some query values: the place among `members`, and the row, int64 (p,) each."""
+    place, pair = expand_ranges(pairs.offsets[members], pairs.sizes[members])
+    return place, pairs.rows[pair].long()
+
+
+def _plain(rows: torch.Tensor) -> torch.Tensor:
+    return torch.where(rows < 0, ~rows, rows)
+
+
+def _distinct_columns(partition: Partition, place: torch.Tensor, rows: torch.Tensor) -> Couples:
+    """Give the distinct (place, column) pairs behind (place, row) pairs."""
+    csr, n_columns = partition.value_columns, partition.n_columns
+    keys = [torch.zeros(0, dtype=torch.int64, device=partition.device)]
+    for owner, posting in expand_ranges_in_chunks(csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE):
+        keys.append(torch.unique(place[owner] * n_columns + csr.members[posting].long()))
+    key = torch.unique(torch.cat(keys)) if len(keys) > 2 else keys[-1]
+    column = key % max(1, n_columns)
+    return torch.div(key - column, max(1, n_columns), rounding_mode="floor"), column
+
+
+def _in_wanted_column(partition: Partition, rows: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Tell which rows stand in a column that is wanted, bool (p,)."""
+    csr = partition.value_columns
+    kept = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
+    if len(rows) > len(csr.members):
+        return any_in_rows(wanted[csr.members.long()], csr.offsets)[rows]
+    for owner, posting in expand_ranges_in_chunks(csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE):
+        kept[owner[wanted[csr.members[posting].long()]]] = True
+    return kept
+
+
+def _runs_of_groups(groups: Groups, matches: Pairs) -> list[tuple[int, int]]:
+    """Cut the query columns into runs of about as many pairs as are sorted together."""
+    pairs = torch.cumsum(matches.sizes[groups.members], 0)
+    zero = torch.zeros(1, dtype=torch.int64, device=pairs.device)
+    ends = torch.cat([zero, pairs])[groups.offsets[1:]]
+    run = torch.div(ends, ELEMENTS_AT_ONCE, rounding_mode="floor")
+    _, sizes = torch.unique_consecutive(run, return_counts=True)
+    bounds = [0, *torch.cumsum(sizes, 0).tolist()]
+    return list(itertools.pairwise(bounds))

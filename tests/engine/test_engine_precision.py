@@ -1,0 +1,389 @@
+"""No rounding, however unlucky, leaves the band; and the band is narrow enough to be worth having."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from engine_lakes import METRIC_NAMES, sphere, unit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.engine.kernels.interface import Query
+from pexeso.engine.kernels.torch_kernel import _quick_distances
+from pexeso.engine.metrics import Metric
+from pexeso.engine.precision import (
+    BFLOAT16_ROUNDOFF,
+    FLOAT16_ROUNDOFF,
+    FLOAT32_ROUNDOFF,
+    LARGEST_NORM,
+    Band,
+    difference_band,
+    product_band,
+)
+
+DIMENSIONS = (16, 50, 64, 100, 256, 300, 1024)
+FORMATS = {
+    "float32": (torch.float32, FLOAT32_ROUNDOFF),
+    "float16": (torch.float16, FLOAT16_ROUNDOFF),
+    "bfloat16": (torch.bfloat16, BFLOAT16_ROUNDOFF),
+}
+NUMBERS = {"euclidean": 0, "angular": 0, "manhattan": 1, "chebyshev": 2}
+
+
+def defining(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The defining distances of row pairs."""
+    return Metric(metric).distances(torch.from_numpy(left), torch.from_numpy(right)).numpy()
+
+
+def quick_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
+    """Float32 distances of row pairs in several orders of summation, as the band allows any."""
+    difference = left - right
+    terms = np.abs(difference) if metric in ("manhattan", "chebyshev") else difference * difference
+    if metric == "chebyshev":
+        found = {"numpy": terms.max(1)}
+    else:
+        # cumsum adds one term after the other.
+        found = {
+            "forward": terms.cumsum(1, dtype=np.float32)[:, -1],
+            "backward": terms[:, ::-1].cumsum(1, dtype=np.float32)[:, -1],
+            "numpy": terms.sum(1, dtype=np.float32),
+        }
+    found["torch"] = torch_differences(metric, left, right).numpy()
+    return found | compiled_sums(metric, left, right)
+
+
+def torch_differences(metric: str, left: np.ndarray, right: np.ndarray) -> torch.Tensor:
+    vectors, every = torch.from_numpy(right), torch.arange(len(left))
+    partition = SimpleNamespace(
+        device=vectors.device, metric=Metric(metric), vectors=vectors, dimensions=vectors.shape[1]
+    )
+    query = Query(torch.from_numpy(left), vectors, every, 0)
+    return _quick_distances(partition, query, every, every, 0.1)[0]
+
+
+def compiled_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
+    try:
+        from pexeso.engine.kernels.compiled_counts import quick_distance
+    except ModuleNotFoundError:
+        return {}
+    limit = np.float32(1e30)
+    found = [quick_distance(a, b, NUMBERS[metric], limit) for a, b in zip(left, right, strict=True)]
+    return {"compiled": np.array(found, np.float32)}
+
+
+def around(distance: float) -> tuple[float, ...]:
+    """Thresholds at a distance, and one and two steps off it."""
+    up, down = math.nextafter(distance, math.inf), math.nextafter(distance, -math.inf)
+    taus = (distance, up, down, math.nextafter(up, math.inf), math.nextafter(down, -math.inf))
+    return tuple(tau for tau in taus if tau >= 0)
+
+
+def check_band(band: Band, tau: float, quick: np.ndarray, distance: np.ndarray) -> None:
+    assert band.surely < band.possibly
+    quick = quick.astype(np.float64)
+    assert bool((distance[quick <= band.surely] <= tau).all())
+    assert bool((distance[quick > band.possibly] > tau).all())
+
+
+def pairs_near(rng: np.random.Generator, n: int, dims: int, low: float = 1e-6, high: float = 1.0):
+    """Draw pairs of unit vectors at distances of all sizes."""
+    left = sphere(rng, n, dims)
+    steps = np.exp(rng.uniform(np.log(low), np.log(high), size=(n, 1)))
+    direction = unit(rng.normal(size=(n, dims)))
+    return left, unit(left + steps * direction)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("dims", DIMENSIONS)
+def test_pairs_at_the_threshold_and_one_step_off_it(metric, dims):
+    """Every pair is planted at tau: whichever way its quick distance was rounded, it must not contradict the defining one."""
+    left, right = pairs_near(np.random.default_rng(dims), 60, dims)
+    distance = defining(metric, left, right)
+    quick = quick_sums(metric, left, right)
+    for pair in range(len(left)):
+        for tau in around(float(distance[pair])):
+            band = difference_band(Metric(metric), tau, dims)
+            for found in quick.values():
+                check_band(band, tau, found[pair : pair + 1], distance[pair : pair + 1])
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(METRIC_NAMES),
+    st.integers(1, 1024),
+    st.integers(0, 2**32),
+    st.sampled_from(("uniform", "clustered", "coarse")),
+)
+def test_the_band_of_differences_holds_for_all_pairs_of_a_lake(metric, dims, seed, shape):
+    rng = np.random.default_rng(seed)
+    rows = sphere(rng, 20, dims, shape)
+    left, right = (rows[list(side)] for side in zip(*itertools.combinations(range(20), 2), strict=True))
+    distance = defining(metric, left, right)
+    quick = quick_sums(metric, left, right)
+    for tau in around(float(rng.choice(distance))):
+        for found in quick.values():
+            check_band(difference_band(Metric(metric), tau, dims), tau, found, distance)
+
+
+def one_sided_differences(dims: int, up: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Make a pair of unit vectors whose squared differences, added one after the other, are all rounded the same way.
+
+    The first square is just above a power of two, where a step is largest for its number; every other one is a little more (or less) than half a
+    step, so that each addition rounds up to a whole step (or down to nothing).
+    """
+    base, half_step = np.float32(2.0**-7 * (1 + 2.0**-12)), 2.0**-31
+    wanted = half_step * (1 + 2.0**-6 if up else 1 - 2.0**-6)
+    differences = np.full(dims - 1, np.sqrt(wanted), np.float32)
+    differences[0] = np.sqrt(base)
+    half = (differences / 2).astype(np.float64)
+    shared = np.sqrt(1 - (half**2).sum())
+    return np.float32([[shared, *half]]), np.float32([[shared, *-half]])
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("dims", [16, 64, 300, 1024])
+def test_squares_of_differences_that_are_all_rounded_the_same_way(dims, up):
+    left, right = one_sided_differences(dims, up)
+    distance = defining("euclidean", left, right)
+    quick = quick_sums("euclidean", left, right)
+    error = float(quick["forward"][0]) / float(distance[0]) ** 2 - 1
+    # The pair is as bad as it is meant to be: nearly one unit roundoff for each term.
+    assert (error if up else -error) > 0.9 * (dims - 2) * FLOAT32_ROUNDOFF
+    for tau in around(float(distance[0])):
+        for found in quick.values():
+            check_band(difference_band(Metric(), tau, dims), tau, found, distance)
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("dims", [16, 300, 1024])
+def test_absolute_differences_that_are_all_rounded_the_same_way(dims, up):
+    differences = np.full(dims, 2.0**-25 * (1 + 2.0**-6 if up else 1 - 2.0**-6), np.float32)
+    differences[0] = np.float32(0.5 * (1 + 2.0**-12))
+    left, right = np.zeros((1, dims), np.float32), differences[None]
+    distance = defining("manhattan", left, right)
+    quick = quick_sums("manhattan", left, right)
+    error = float(quick["forward"][0]) / float(distance[0]) - 1
+    assert (error if up else -error) > 0.9 * (dims - 2) * FLOAT32_ROUNDOFF
+    for tau in around(float(distance[0])):
+        for found in quick.values():
+            check_band(difference_band(Metric("manhattan"), tau, dims), tau, found, distance)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_differences_whose_squares_vanish_are_left_to_the_defining_distance(metric):
+    left = np.zeros((1, 16), np.float32)
+    right = np.full((1, 16), 2.0**-80, np.float32)
+    distance = defining(metric, left, right)
+    assert distance[0] > 0
+    for tau in (0.0, *around(float(distance[0]))):
+        for found in quick_sums(metric, left, right).values():
+            check_band(difference_band(Metric(metric), tau, 16), tau, found, distance)
+    same = quick_sums(metric, left, left)
+    for found in same.values():
+        check_band(difference_band(Metric(metric), 0.0, 16), 0.0, found, np.zeros(1))
+
+
+def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, np.ndarray]:
+    """Squared distances of row pairs from products of vectors rounded to a format, summed in float32 in several orders."""
+    rounded = [torch.from_numpy(rows).to(FORMATS[kind][0]) for rows in (left, right)]
+    squares = [rows.double().square().sum(1).float().numpy() for rows in rounded]
+    x, y = (rows.float().numpy() for rows in rounded)
+    terms = x * y
+    products = {
+        "forward": terms.cumsum(1, dtype=np.float32)[:, -1],
+        "backward": terms[:, ::-1].cumsum(1, dtype=np.float32)[:, -1],
+        "matrix": np.array([a @ b for a, b in zip(x, y, strict=True)], np.float32),
+    }
+    two = np.float32(2)
+    found = {}
+    for name, product in products.items():
+        found[name] = (squares[0] + squares[1]) - two * product
+        found[name + ", turned"] = squares[0] - (two * product - squares[1])
+    if kind == "float16":
+        found["torch"] = torch_products(left, right)
+    return found
+
+
+def torch_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """What the kernel of tensor operations computes on CUDA, on the CPU."""
+    vectors, every = torch.from_numpy(right), torch.arange(len(left))
+    half = vectors.half()
+    partition = SimpleNamespace(
+        device=SimpleNamespace(type="cuda"),
+        metric=Metric(),
+        half_vectors=half,
+        half_squares=half.double().square().sum(1).float(),
+        dimensions=vectors.shape[1],
+    )
+    quick, band = _quick_distances(partition, Query(torch.from_numpy(left), vectors, every, 0), every, every, 0.12)
+    assert band == product_band(0.12, vectors.shape[1], FLOAT16_ROUNDOFF)
+    return quick.numpy()
+
+
+def check_products(left: np.ndarray, right: np.ndarray, kind: str) -> None:
+    distance = defining("euclidean", left, right)
+    quick = quick_products(left, right, kind)
+    for pair in range(len(left)):
+        for tau in around(float(distance[pair])):
+            band = product_band(tau, left.shape[1], FORMATS[kind][1])
+            for found in quick.values():
+                check_band(band, tau, found[pair : pair + 1], distance[pair : pair + 1])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("dims", DIMENSIONS)
+def test_products_of_pairs_at_the_threshold_and_one_step_off_it(kind, dims):
+    rng = np.random.default_rng(dims)
+    left, right = pairs_near(rng, 60, dims, high=2.0)
+    check_products(left, right, kind)
+    # Lengths at the border of what is taken for a unit vector.
+    longest = np.float32(LARGEST_NORM * (1 - 1e-6))
+    check_products(left * longest, right * longest, kind)
+    check_products(left * longest, right * (2 - longest), kind)
+    check_products(left, left, kind)
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(sorted(FORMATS)),
+    st.integers(16, 1024),
+    st.integers(0, 2**32),
+    st.sampled_from(("uniform", "clustered", "coarse")),
+)
+def test_the_band_of_products_holds_for_all_pairs_of_a_lake(kind, dims, seed, shape):
+    rng = np.random.default_rng(seed)
+    rows = sphere(rng, 16, dims, shape)
+    left, right = (rows[list(side)] for side in zip(*itertools.combinations(range(16), 2), strict=True))
+    distance = defining("euclidean", left, right)
+    quick = quick_products(left, right, kind)
+    for tau in (0.0, *around(float(rng.choice(distance)))):
+        for found in quick.values():
+            check_band(product_band(tau, dims, FORMATS[kind][1]), tau, found, distance)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("dims", [16, 64, 300, 1024])
+def test_products_that_are_all_rounded_the_same_way(kind, up, dims):
+    """The sum stands just above 1, where a step is 2**-23, and each term is a little more or less than half of one."""
+    step = 2.0**-12
+    left, right = np.full((2, 1, dims), step, np.float32)
+    # Entries that all three formats hold, and one product that is a little off half a step.
+    right *= np.float32(1 + 2.0**-6 if up else 1 - 2.0**-6)
+    left[0, 0] = right[0, 0] = 1.0
+    left[0, 1], right[0, 1] = 2.0**-6, -(2.0**-6)
+    # Two entries bring the sum above 1 again, within the length allowed.
+    left[0, 2] = right[0, 2] = 2.0**-6 * 1.125
+    assert np.linalg.norm(left[0].astype(float)) <= LARGEST_NORM
+    assert np.linalg.norm(right[0].astype(float)) <= LARGEST_NORM
+    exact = float(left[0].astype(float) @ right[0].astype(float))
+    terms = (left * right)[0].cumsum(dtype=np.float32)
+    error = float(terms[-1]) - exact
+    assert (error if up else -error) > 0.9 * (dims - 4) * FLOAT32_ROUNDOFF
+    check_products(left, right, kind)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dims", [16, 64, 256, 1024])
+@pytest.mark.parametrize("apart", [True, False])
+def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, dims, apart):
+    """Entries next to a power of two, where a step is largest for its number, and next to the border between two steps."""
+    roundoff = FORMATS[kind][1]
+    entry = 1 / math.sqrt(dims)
+    assert math.log2(entry).is_integer()
+    step, signs = 2 * roundoff * entry, np.where(np.arange(dims) % 3, 1.0, -1.0)
+    nudge = step * 2.0**-6
+    border = entry + step / 2
+    low, high = (border - nudge, border + nudge) if apart else (border + nudge, border + step - nudge)
+    left, right = np.float32([signs * low]), np.float32([signs * high])
+    # Lengths of 1 within what is allowed (bfloat16's steps are coarser than that: shorter vectors then).
+    scale = 1.0 if high * math.sqrt(dims) <= LARGEST_NORM else 0.5
+    left, right = left * np.float32(scale), right * np.float32(scale)
+    distance = defining("euclidean", left, right)
+    moved = {name: math.sqrt(max(0.0, float(found[0]))) for name, found in quick_products(left, right, kind).items()}
+    if apart:
+        # All the distance that rounding can make: one step in each entry.
+        assert distance[0] < 0.05 * scale * step * math.sqrt(dims)
+        assert moved["forward"] > 0.95 * scale * step * math.sqrt(dims)
+    else:
+        assert distance[0] > 0.95 * scale * step * math.sqrt(dims)
+        assert moved["forward"] < 0.05 * scale * step * math.sqrt(dims) + 1e-3
+    check_products(left, right, kind)
+
+
+def spread_pairs(rng: np.random.Generator, n: int, dims: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw pairs at distances spread evenly from half to twice a threshold of 0.12."""
+    left = sphere(rng, n, dims)
+    direction = rng.normal(size=(n, dims))
+    direction -= (direction * left).sum(1, keepdims=True) * left
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    angle = 2 * np.arcsin(rng.uniform(0.06, 0.24, size=(n, 1)) / 2)
+    right = (np.cos(angle) * left + np.sin(angle) * direction).astype(np.float32)
+    return left, right, defining("euclidean", left, right)
+
+
+# The widths at 300 dimensions, as shares of the pairs that lie within half and twice the threshold.
+SHARES = {"difference": 0.001, "float32": 0.01, "float16": 0.03, "bfloat16": 0.15}
+
+
+@pytest.mark.parametrize("kind", SHARES)
+@pytest.mark.parametrize("dims", [50, 300])
+def test_a_band_decides_nearly_all_pairs(kind, dims):
+    """A band that holds everything would pass every test above."""
+    left, right, distance = spread_pairs(np.random.default_rng(1), 4000, dims)
+    if kind == "difference":
+        band, quick = difference_band(Metric(), 0.12, dims), quick_sums("euclidean", left, right)["torch"]
+    else:
+        band = product_band(0.12, dims, FORMATS[kind][1])
+        quick = quick_products(left, right, kind)["matrix"]
+    check_band(band, 0.12, quick, distance)
+    open_pairs = (quick > band.surely) & (quick <= band.possibly)
+    assert open_pairs.mean() <= SHARES[kind]
+    assert (quick <= band.surely).mean() > 0.2
+    assert (quick > band.possibly).mean() > 0.5
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("dims", DIMENSIONS)
+def test_the_band_of_differences_is_a_few_units_of_rounding_wide(metric, dims):
+    for tau in (1e-3, 0.12, 1.0):
+        band = difference_band(Metric(metric), tau, dims)
+        limit = tau**2 if metric in ("euclidean", "angular") else tau
+        assert band.surely < limit < band.possibly
+        assert band.possibly - band.surely < 4 * (dims + 4) * FLOAT32_ROUNDOFF * limit
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
+    loops = pytest.importorskip("pexeso.engine.kernels.compiled_counts")
+    rng = np.random.default_rng(7)
+    for dims in range(1, 301):
+        left, right = rng.normal(size=(2, 6, dims))
+        if scaled:
+            # Entries of very different size: sums of like ones are exact in float64, and then in any order.
+            left, right = (
+                left * 10.0 ** rng.uniform(-15, 0, left.shape),
+                right * 10.0 ** rng.uniform(-15, 0, left.shape),
+            )
+        left, right = left.astype(np.float32), right.astype(np.float32)
+        right[0] = left[0]
+        terms = np.empty(dims)
+        found = [loops.defining_distance(a, b, NUMBERS[metric], terms) for a, b in zip(left, right, strict=True)]
+        assert found == defining(metric, left, right).tolist(), dims
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("dims", [2, 63, 64, 65, 300])
+def test_the_compiled_quick_distance_stops_only_beyond_the_limit(metric, dims):
+    loops = pytest.importorskip("pexeso.engine.kernels.compiled_counts")
+    left, right = pairs_near(np.random.default_rng(dims), 40, dims, low=1e-3, high=2.0)
+    for a, b in zip(left, right, strict=True):
+        whole = loops.quick_distance(a, b, NUMBERS[metric], np.float32(1e30))
+        for limit in (whole, np.nextafter(whole, np.float32(9)), whole * np.float32(1.5)):
+            assert loops.quick_distance(a, b, NUMBERS[metric], limit) == whole
+        for limit in (np.nextafter(whole, np.float32(-1)), whole / np.float32(2)):
+            assert loops.quick_distance(a, b, NUMBERS[metric], limit) > limit
