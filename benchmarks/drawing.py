@@ -51,22 +51,43 @@ def draw_queries(
     InputError
         When the lake has fewer columns of these sizes.
     """
-    sizes = np.diff(lake.column_offsets)
+    columns = choose_columns(np.diff(lake.column_offsets), n_queries, seed=seed, name=lake.name)
+    return [_query(lake, column, max_distance, min_joinability) for column in columns]
+
+
+def choose_columns(sizes: np.ndarray, n_queries: int, *, seed: int, name: str) -> list[int]:
+    """Draw columns by their numbers of values, none twice, the classes in turn while they last.
+
+    Parameters
+    ----------
+    sizes : int64 (C,)
+    n_queries : int
+        At least 1.
+    seed : int
+    name : str
+        Of the lake, for the message.
+
+    Raises
+    ------
+    InputError
+        When there are fewer columns of these sizes.
+    """
     generator = np.random.default_rng(seed)
-    classes = np.array([size_class(size) for size in range(int(sizes.max(initial=0)) + 1)])[sizes]
+    of_size = np.array([size_class(size) for size in range(int(sizes.max(initial=0)) + 1)], dtype=np.int8)
+    classes = of_size[sizes]
     orders = [generator.permutation(np.flatnonzero(classes == number)) for number in range(len(SIZE_CLASSES))]
     n_fit = sum(map(len, orders))
     if not 1 <= n_queries <= n_fit:
         least, most = SIZE_CLASSES[0][0], SIZE_CLASSES[-1][1]
         raise InputError(
-            f"The number of queries must lie between 1 and {n_fit:,}, the columns of {lake.name} with {least} to {most:,} values. "
+            f"The number of queries must lie between 1 and {n_fit:,}, the columns of {name} with {least} to {most:,} values. "
             f"Got {n_queries} instead."
         )
     waiting = [order[-n_queries:].tolist() for order in orders]  # no class gives more
     chosen: list[int] = []
     while len(chosen) < n_queries:
         chosen += [columns.pop() for columns in waiting if columns]
-    return [_query(lake, column, max_distance, min_joinability) for column in chosen[:n_queries]]
+    return chosen[:n_queries]
 
 
 def _query(lake: BenchmarkLake, column: int, max_distance: float, min_joinability: float) -> BenchmarkQuery:

@@ -9,7 +9,6 @@ import platform
 from pathlib import Path
 
 import torch
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from pexeso.errors import DeviceError, InputError
 
@@ -42,6 +41,8 @@ def find_device(name: str) -> torch.device:
 
 def pin_threads(n_threads: int) -> None:
     """Give torch, and every OpenMP and BLAS library that is loaded by now, so many threads; float32 products stay float32."""
+    from threadpoolctl import threadpool_limits
+
     torch.set_num_threads(n_threads)
     threadpool_limits(n_threads)
     torch.set_float32_matmul_precision("highest")
@@ -55,9 +56,6 @@ def describe_machine(device: torch.device) -> dict[str, object]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    pools = {
-        f"{pool['internal_api']} ({Path(pool['filepath']).name})": pool["num_threads"] for pool in threadpool_info()
-    }
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -67,8 +65,19 @@ def describe_machine(device: torch.device) -> dict[str, object]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "packages": versions,
-        "threads": {"torch": torch.get_num_threads(), **pools},
+        "threads": {"torch": torch.get_num_threads(), **_pools()},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _pools() -> dict[str, int]:
+    """Give the threads of each OpenMP and BLAS library; nothing where that cannot be told."""
+    try:
+        from threadpoolctl import threadpool_info
+    except ModuleNotFoundError:
+        return {}
+    return {
+        f"{pool['internal_api']} ({Path(pool['filepath']).name})": pool["num_threads"] for pool in threadpool_info()
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from embed.checking import require_unit_or_zero
 from embed.protocol import Embedder
 from embed.registry import load_embedder
 from pexeso.errors import EmbedderError
@@ -39,7 +40,8 @@ def embed_values(frame: DataFrame, folder: str | Path) -> DataFrame:
     Raises
     ------
     pexeso.errors.EmbedderError
-        If there is no model in the folder. In a task: if the folder holds another model by then.
+        If there is no model in the folder. In a task: if the folder holds another model by then, or gives a value a vector with NaN or infinite
+        entries.
 
     Notes
     -----
@@ -51,8 +53,9 @@ def embed_values(frame: DataFrame, folder: str | Path) -> DataFrame:
 
 
 def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
-    """Return values and their vectors as an Arrow batch with the columns `value` and `vector` (list of float32)."""
+    """Return values and their vectors as an Arrow batch with the columns `value` and `vector` (list of float32); refuse vectors that cannot be used."""
     vectors = embedder.embed(values)
+    require_unit_or_zero(values, vectors)
     offsets = pa.array(np.arange(len(vectors) + 1, dtype=np.int32) * embedder.dimensions)
     lists = pa.ListArray.from_arrays(offsets, pa.array(vectors.reshape(-1)))
     return pa.RecordBatch.from_arrays([values, lists], [VALUE, VECTOR])

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.checking import require_unit_or_zero
 from embed.corpus import MAX_TOKENS, count_corpus, write_corpus
 from embed.fasttext import TrainingOptions, train
 from embed.protocol import Embedder
@@ -319,6 +320,7 @@ class _Costs:
             model_bytes = round(rows * sum(path.stat().st_size for path in saved.rglob("*") if path.is_file()))
             started = time.perf_counter()
             vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
+            require_unit_or_zero(values, vectors)
             embedded = time.perf_counter()
         grid = GridOptions(**options.grid())
         build_partition(vectors, np.array([0, len(values)]), np.arange(len(values)), grid)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ from pexeso.store.reader import Store, open_store
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_log = logging.getLogger(__name__)
 
 
 class Index:
@@ -263,10 +266,11 @@ def open_index(
     path : path
         What `build_index` wrote.
     device : {"auto", "cpu", "cuda"}
-        ``"auto"`` takes a CUDA device where there is one; ``"cuda:1"`` names one.
+        ``"auto"`` takes a CUDA device where there is one, and else the CPU, which it says once (logger ``pexeso.index``, level INFO);
+        ``"cuda:1"`` names one.
     memory_budget : str or int, optional
         Most bytes that a search may take, such as ``"8GiB"``: of a device for a partition and the pairs compared there, of the host
-        for the pairs, which never get less than 24 MiB. On the CPU partitions are memory-mapped and take none.
+        for the pairs, where it takes 140 MiB however small the budget is. On the CPU partitions are memory-mapped and take none.
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest for the device.
 
@@ -342,7 +346,10 @@ def build_index(
 
 def _device(name: str) -> torch.device:
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        _tell_of_the_cpu()
+        return torch.device("cpu")
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
         raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
@@ -351,6 +358,12 @@ def _device(name: str) -> torch.device:
             f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
         )
     return torch.device(name)
+
+
+@cache
+def _tell_of_the_cpu() -> None:
+    """Say once in a process that `auto` found no CUDA device."""
+    _log.info("No CUDA device was found, so searches run on the CPU.")
 
 
 def _require_layout(store: Store) -> None:

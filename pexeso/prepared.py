@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from embed.checking import require_unit_or_zero
 from embed.protocol import Embedder
 from pexeso.lake.normalise import Normaliser
 from pexeso.queries import QueryColumn
@@ -85,4 +86,5 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     places = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
     weights = np.bincount(places, minlength=len(values)).astype(np.int64)
     vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
+    require_unit_or_zero(values, vectors)
     return PreparedQuery(column, values, value_of_row, torch.from_numpy(vectors), torch.from_numpy(weights))

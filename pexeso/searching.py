@@ -26,11 +26,16 @@ from pexeso.engine.search import (
     search_partition,
 )
 from pexeso.engine.stats import SearchStats
+from pexeso.errors import DeviceError
 from pexeso.options import SearchOptions
 from pexeso.prepared import PreparedQuery
 from pexeso.results import Pair
 from pexeso.store.reader import Store
-from pexeso.store.scan import scan_partitions
+from pexeso.store.scan import copied_bytes, scan_partitions
+from pexeso.store.sizes import format_bytes
+
+MIN_PAIRS = 1 << 18
+"""So many pairs may be held however small the budget: 12 MiB."""
 
 ENGINE_ARRAYS_NOT_NEEDED = frozenset({"column_ids", "posting_texts"})
 
@@ -48,14 +53,13 @@ class Hit:
 class PartitionScan:
     """Opens the partitions of a store on a device, one at a time, within a memory budget.
 
-    On the CPU partitions are memory-mapped, so opening is free and they are kept; on a device one at a time is copied there.
+    On the CPU partitions are memory-mapped, so opening is free and they are kept; on a device one at a time is copied there, and kept if it is
+    the only one.
 
     Attributes
     ----------
     kernel : KernelChoice
         What searches them.
-    max_pairs : int
-        Most (query value, stored value) pairs held at a time, as the budget allows.
     """
 
     def __init__(
@@ -67,22 +71,49 @@ class PartitionScan:
         kernel: KernelChoice,
     ) -> None:
         self.store, self.kernel = store, kernel
-        self.max_pairs = max_pairs_within(memory_budget)
         self._options, self._device, self._budget = grid_options, device, memory_budget
         self._kept: dict[int, Partition] = {}
 
     def __iter__(self):
         """Yield (number, partition)."""
         on_cpu = self._device.type == "cpu"
-        if on_cpu and len(self._kept) == self.store.n_partitions:
+        if not on_cpu and self._budget is not None:
+            self._require_room(self._budget)
+        if len(self._kept) == self.store.n_partitions:
             yield from sorted(self._kept.items())
             return
         copied = () if on_cpu else None
         for number, arrays in scan_partitions(self.store, copied=copied, memory_budget=self._budget):
             partition = self._tensors(arrays)
-            if on_cpu:
+            if on_cpu or self.store.n_partitions == 1:
                 self._kept[number] = partition
             yield number, partition
+            # The next one is copied to a device only when this one is gone.
+            del partition
+
+    def max_pairs(self, number: int) -> int:
+        """Give the most (query value, stored value) pairs to be held at a time while a partition is searched, as the budget allows."""
+        if self._budget is None:
+            return MAX_PAIRS
+        return max_pairs_within(self._budget - self._fixed_bytes(number))
+
+    def _fixed_bytes(self, number: int) -> int:
+        """Give what a search of a partition takes before it holds a single pair; on the CPU the partition itself takes nothing."""
+        if self._device.type == "cpu":
+            return self.kernel.working_bytes
+        copied = copied_bytes(self.store, number) - copied_bytes(self.store, number, ENGINE_ARRAYS_NOT_NEEDED)
+        return self.kernel.working_bytes + copied
+
+    def _require_room(self, memory_budget: int) -> None:
+        """Refuse a budget that a partition does not fit into."""
+        needed, number = max((self._fixed_bytes(number), number) for number in range(self.store.n_partitions))
+        needed += MIN_PAIRS * BYTES_A_PAIR
+        if needed > memory_budget:
+            raise DeviceError(
+                f"To search partition {number} of '{self.store.path}' on the device {self._device} takes {format_bytes(needed)}, and the memory budget is "
+                f"{format_bytes(memory_budget)}: raise the budget above that, build the index with smaller partitions (--partition-bytes), or search on the "
+                "CPU (--device cpu)."
+            )
 
     def open(self, number: int) -> Partition:
         """Open one partition."""
@@ -92,20 +123,24 @@ class PartitionScan:
 
     def _tensors(self, arrays: dict[str, np.ndarray]) -> Partition:
         needed = {name: array for name, array in arrays.items() if name not in ENGINE_ARRAYS_NOT_NEEDED}
-        return Partition.from_arrays(needed, self._options, self._device)
+        try:
+            return Partition.from_arrays(needed, self._options, self._device)
+        except torch.OutOfMemoryError as error:
+            raise DeviceError(
+                f"A partition of '{self.store.path}' does not fit into the memory of the device {self._device}. Build the index with smaller partitions "
+                "(--partition-bytes), or search on the CPU (--device cpu)."
+            ) from error
 
 
-def max_pairs_within(memory_budget: int | None) -> int:
-    """Give how many pairs a budget in bytes allows, at least 2**20: half of it, for what a pair takes on its way.
+def max_pairs_within(n_bytes: int) -> int:
+    """Give how many pairs may be held in that many bytes, from `MIN_PAIRS` to `MAX_PAIRS`.
 
     Examples
     --------
-    >>> max_pairs_within(None) == MAX_PAIRS, max_pairs_within(1 << 20)
-    (True, 1048576)
+    >>> max_pairs_within(1 << 40) == MAX_PAIRS, max_pairs_within(48_000_000), max_pairs_within(-1)
+    (True, 1000000, 262144)
     """
-    if memory_budget is None:
-        return MAX_PAIRS
-    return min(MAX_PAIRS, max(1 << 20, memory_budget // 2 // BYTES_A_PAIR))
+    return min(MAX_PAIRS, max(MIN_PAIRS, n_bytes // BYTES_A_PAIR))
 
 
 def search_store(
@@ -131,8 +166,9 @@ def search_store(
         for place in alone:
             query, chosen, (hits, stats) = queries[place], options[place], results[place]
             left_out = _left_out(scan.store, number, chosen.exclude_table)
-            found = _search_one(scan, partition, query, chosen, _goal(query, chosen, hits), left_out, stats)
+            found = _search_one(scan, number, partition, query, chosen, _goal(query, chosen, hits), left_out, stats)
             _add_hits(hits, column_ids, found, number, chosen.k)
+        del partition
     return results
 
 
@@ -177,7 +213,7 @@ def _search_together(
         stats,
         lemmas=goals[0].lemmas,
         kernel=scan.kernel,
-        max_pairs=scan.max_pairs,
+        max_pairs=scan.max_pairs(number),
     )
     for place in batch.places:
         results[place][1].add(stats)
@@ -190,6 +226,7 @@ def _search_together(
 
 def _search_one(
     scan: PartitionScan,
+    number: int,
     partition: Partition,
     query: PreparedQuery,
     options: SearchOptions,
@@ -214,7 +251,7 @@ def _search_one(
         stats,
         left_out,
         kernel=scan.kernel,
-        max_pairs=scan.max_pairs,
+        max_pairs=scan.max_pairs(number),
     )
 
 

@@ -1,11 +1,13 @@
 """The index that a user holds: search, results, pairs, joins, and what it refuses."""
 
 import json
+import logging
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import pexeso
 from pexeso.errors import (
@@ -244,6 +246,35 @@ def test_a_device_that_is_no_device_is_refused(small_index, device):
 def test_a_device_that_is_not_there_is_refused(small_index):
     with pytest.raises(DeviceError, match="There is no device cuda:99"):
         open_index(small_index, device="cuda:99")
+
+
+def test_cuda_asked_for_and_absent_is_a_clear_error(small_index, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    for name in ("cuda", "cuda:0"):
+        with pytest.raises(DeviceError) as caught:
+            open_index(small_index, device=name)
+        assert str(caught.value) == (
+            f"There is no device {name}: torch sees 0 CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
+        )
+
+
+def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypatch, caplog):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    pexeso.index._tell_of_the_cpu.cache_clear()
+    with caplog.at_level("INFO", logger="pexeso"):
+        for _ in range(2):
+            assert open_index(small_index).device == torch.device("cpu")
+        assert open_index(small_index, device="cpu").device == torch.device("cpu")
+    assert caplog.record_tuples == [
+        ("pexeso.index", logging.INFO, "No CUDA device was found, so searches run on the CPU.")
+    ]
+
+
+def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):
+    pexeso.index._tell_of_the_cpu.cache_clear()
+    with caplog.at_level("INFO", logger="pexeso"):
+        open_index(small_index, device="cpu")
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("options", [{"max_distance": 2}, {"min_joinability": 0}, {"k": 0}, {"tau": 1}])

@@ -82,6 +82,30 @@ def expand_ranges_in_chunks(
         yield owner, position - offsets[owner] + starts[owner]
 
 
+def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
+    """Cut items into consecutive runs, each of items that sum to at most `limit` and the size of one item more.
+
+    Parameters
+    ----------
+    sizes : int64 (n,)
+    limit : int
+        At least 1.
+
+    Returns
+    -------
+    list of int
+        How many items each run has.
+
+    Examples
+    --------
+    >>> run_lengths(torch.tensor([2, 2, 2, 9, 1]), 4)
+    [2, 2, 1]
+    """
+    before = torch.cumsum(sizes, 0) - sizes
+    _, lengths = torch.unique_consecutive(torch.div(before, limit, rounding_mode="floor"), return_counts=True)
+    return lengths.tolist()
+
+
 def any_in_rows(flags: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
     """Tell for every CSR row whether any of its flags is set.
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import torch
 
-from pexeso.engine.arrays import expand_ranges, expand_ranges_in_chunks
+from pexeso.engine.arrays import expand_ranges, expand_ranges_in_chunks, run_lengths
 from pexeso.engine.grid import Grid, Level, build_grid, leaf_codes
-from pexeso.engine.kernels.interface import Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels.interface import Pairs, Query, Threshold, merge_by_query
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.maps import PivotMap, ProjectionMap
 from pexeso.engine.partition import GridCells, Partition
@@ -82,20 +82,23 @@ def grid_candidates(
     stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
     stats.matching_pairs += len(leaf_pairs.matching_leaf)
     leaves = cells.grid.leaves
-    found: list[tuple[torch.Tensor, torch.Tensor]] = []
-    n_found = 0
-    owner, rows = expand_ranges(leaves.first[leaf_pairs.matching_leaf], leaves.count[leaf_pairs.matching_leaf])
-    stats.matched_by_map += len(rows)
-    found.append((leaf_pairs.matching_query[owner], ~rows))
+    found: list[CellPairs] = []
+    starts, sizes = leaves.first[leaf_pairs.matching_leaf], leaves.count[leaf_pairs.matching_leaf]
+    n_found = int(sizes.sum())
+    if n_found > max_pairs:
+        return None
+    stats.matched_by_map += n_found
+    for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
+        found.append((leaf_pairs.matching_query[owner].int(), (~rows).int()))
     starts, sizes = leaves.first[leaf_pairs.candidate_leaf], leaves.count[leaf_pairs.candidate_leaf]
     for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
-        found.append(_filter_rows(partition, cells, query, threshold, leaf_pairs.candidate_query[owner], rows, stats))
-        n_found += len(found[-1][1])
+        queries, rows = _filter_rows(partition, cells, query, threshold, leaf_pairs.candidate_query[owner], rows, stats)
+        found.append((queries.int(), rows.int()))
+        n_found += len(rows)
         if n_found > max_pairs:
             return None
-    queries, rows = _concatenate(found, partition.device)
-    stats.candidates += len(rows)
-    return pairs_by_query(queries, rows, len(query))
+    stats.candidates += n_found
+    return merge_by_query(found, len(query), partition.device)
 
 
 def _filter_rows(
@@ -259,11 +262,9 @@ def _all_pairs(query_level: Level, level: Level, limit: int) -> list[CellPairs]:
 
 def _pieces(pairs: CellPairs, sizes: torch.Tensor, limit: int) -> list[CellPairs]:
     """Cut pairs into runs whose sizes sum to at most `limit` and one pair's size."""
-    total = torch.cumsum(sizes, 0)
-    if len(total) == 0 or int(total[-1]) <= limit:
+    if int(sizes.sum()) <= limit:
         return [pairs]
-    _, run = torch.unique_consecutive(torch.div(total - sizes, limit, rounding_mode="floor"), return_counts=True)
-    lengths = run.tolist()
+    lengths = run_lengths(sizes, limit)
     return list(zip(torch.split(pairs[0], lengths), torch.split(pairs[1], lengths), strict=True))
 
 

@@ -22,6 +22,8 @@ BLOCK_SIZE = 64
 
 STEPS = 256
 
+_ROWS_AT_ONCE = 1 << 20
+
 NOWHERE = 1e6
 """Both corners of a box that pads a group: farther from everything than any limit, and finite when squared."""
 
@@ -95,7 +97,7 @@ def pad_axes(mapped: torch.Tensor, fill: float = 0.0) -> torch.Tensor:
     return torch.nn.functional.pad(mapped, (0, missing), value=fill).contiguous()
 
 
-def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE) -> Blocks:
+def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torch.Tensor | None = None) -> Blocks:
     """Build the blocks over rows in the order of `pexeso.engine.ordering.order_by_splits`.
 
     Parameters
@@ -103,21 +105,28 @@ def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE) -> Blocks:
     mapped : float32 (N, P)
     block_size : int
         Rows of a block; the last one may have fewer.
+    order : int64 (N,), optional
+        The order of the rows, where they do not stand in it.
 
     Returns
     -------
     Blocks
-        O(N P) time and memory.
+        O(N P) time; on the device of the rows. Beside what is given 256 MiB are held, for 16 coordinates.
     """
     n_rows = len(mapped)
-    rows = pad_axes(mapped)
-    n_axes = rows.shape[1]
-    n_blocks = -(-n_rows // block_size)
-    # The last block is filled with its own last row, which changes no box.
-    fill = n_blocks * block_size - n_rows
-    tiles = torch.cat([rows, rows[-1:].expand(fill, -1)]).reshape(n_blocks, block_size, n_axes)
-    lower, upper = (tiles.amin(1), tiles.amax(1)) if n_blocks else (rows, rows)
-    codes = _codes(tiles, lower, upper)
+    n_blocks, n_axes = -(-n_rows // block_size), mapped.shape[1] + -mapped.shape[1] % AXES_MULTIPLE
+    lower, upper = mapped.new_empty((2, n_blocks, n_axes))
+    codes = torch.empty((n_blocks, n_axes, block_size), dtype=torch.uint8, device=mapped.device)
+    at_once = max(1, _ROWS_AT_ONCE // block_size)
+    for begin in range(0, n_blocks, at_once):
+        end = min(begin + at_once, n_blocks)
+        taken = slice(begin * block_size, min(end * block_size, n_rows))
+        rows = pad_axes(mapped[taken] if order is None else mapped.index_select(0, order[taken]))
+        # The last block is filled with its own last row, which changes no box.
+        fill = (end - begin) * block_size - len(rows)
+        tiles = torch.cat([rows, rows[-1:].expand(fill, -1)]).reshape(end - begin, block_size, n_axes)
+        lower[begin:end], upper[begin:end] = tiles.amin(1), tiles.amax(1)
+        codes[begin:end] = _codes(tiles, lower[begin:end], upper[begin:end])
     levels = [_groups(lower, upper)]
     while len(levels[0]) > 1:
         lower, upper = _around(levels[0])

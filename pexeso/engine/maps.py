@@ -8,11 +8,14 @@ bound the distance: ``d(q, x)**2 >= |Aq - Ax|**2 + (r_q - r_x)**2``. That prunes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
 from pexeso.engine.metrics import Metric
+from pexeso.engine.precision import LARGEST_NORM
+from pexeso.engine.threads import few_threads, in_pieces
 from pexeso.errors import InputError
 
 MAPS = ("projection", "pivots")
@@ -21,7 +24,8 @@ MAX_DIMENSIONS = 16_384
 """More would need a larger `slack`."""
 
 _SAMPLE = 20_000
-_ROWS_AT_ONCE = 65_536
+_ELEMENTS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 24}
+"""Vector entries that are mapped together: in float64 and with all that comes of them, few enough for a core's cache; on a device, many a launch."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,14 @@ class PivotMap:
         """Tell for pairs of an upper point and a box whether all that is in the box surely lies within `limit`."""
         return (points + upper <= limit).any(-1)
 
+    def may_accept(self, lower_corner: Sequence[float], limit: float) -> bool:
+        """Tell whether any vector above that corner can be so near to a pivot that `within_box` says yes."""
+        return min(lower_corner, default=limit) <= limit
+
+    def largest(self) -> float:
+        """Give the largest coordinate that a unit vector can have."""
+        return self.metric.largest_distance(self.pivots.shape[1]) * LARGEST_NORM
+
     def map(self, vectors: torch.Tensor) -> torch.Tensor:
         """Give the mapped vectors.
 
@@ -72,9 +84,11 @@ class PivotMap:
         """
         pivots = self.pivots.double()
         mapped = torch.empty((len(vectors), len(pivots)), dtype=torch.float32, device=vectors.device)
-        for begin in range(0, len(vectors), _ROWS_AT_ONCE):
-            rows = vectors[begin : begin + _ROWS_AT_ONCE].double()
-            mapped[begin : begin + _ROWS_AT_ONCE] = self.metric.quick_distances(rows, pivots).float()
+
+        def map_piece(begin: int, end: int) -> None:
+            mapped[begin:end] = self.metric.quick_distances(vectors[begin:end].double(), pivots).float()
+
+        in_pieces(len(vectors), _rows_at_once(vectors), vectors.device, map_piece)
         return mapped
 
 
@@ -118,6 +132,14 @@ class ProjectionMap:
         far = torch.maximum(upper - points, points - lower)
         return far.square_().sum(-1) <= limit * limit * (1.0 - 2.0**-16)
 
+    def may_accept(self, lower_corner: Sequence[float], limit: float) -> bool:
+        """Tell whether any vector above that corner can have a rest so short that `within_box` says yes."""
+        return lower_corner[-1] <= limit
+
+    def largest(self) -> float:
+        """Give the largest coordinate that a unit vector can have."""
+        return LARGEST_NORM
+
     def map(self, vectors: torch.Tensor) -> torch.Tensor:
         """Give the mapped vectors.
 
@@ -131,13 +153,20 @@ class ProjectionMap:
         """
         axes = self.axes
         mapped = torch.empty((len(vectors), len(axes) + 1), dtype=torch.float32, device=vectors.device)
-        for begin in range(0, len(vectors), _ROWS_AT_ONCE):
-            rows = vectors[begin : begin + _ROWS_AT_ONCE].double()
+
+        def map_piece(begin: int, end: int) -> None:
+            rows = vectors[begin:end].double()
             coordinates = rows @ axes.T
             # From the rest itself: the difference of squared lengths would cancel where the rest is short.
-            rest = torch.linalg.vector_norm(rows - coordinates @ axes, dim=1)
-            mapped[begin : begin + _ROWS_AT_ONCE] = torch.cat([coordinates, rest[:, None]], 1).float()
+            rest = torch.linalg.vector_norm(rows.sub_(coordinates @ axes), dim=1)
+            mapped[begin:end] = torch.cat([coordinates, rest[:, None]], 1).float()
+
+        in_pieces(len(vectors), _rows_at_once(vectors), vectors.device, map_piece)
         return mapped
+
+
+def _rows_at_once(vectors: torch.Tensor) -> int:
+    return max(64, _ELEMENTS_AT_ONCE[vectors.device.type] // max(1, vectors.shape[1]))
 
 
 def square_with_room(reach: float) -> float:
@@ -145,7 +174,9 @@ def square_with_room(reach: float) -> float:
     return reach * reach * (1.0 + 2.0**-16)
 
 
-def choose_axes(vectors: torch.Tensor, n_axes: int, *, seed: int = 0) -> torch.Tensor:
+def choose_axes(
+    vectors: torch.Tensor, n_axes: int, *, seed: int = 0, among: torch.Tensor | None = None
+) -> torch.Tensor:
     """Choose the leading principal axes of a sample of 20,000 vectors.
 
     Parameters
@@ -154,20 +185,29 @@ def choose_axes(vectors: torch.Tensor, n_axes: int, *, seed: int = 0) -> torch.T
     n_axes : int
         At least 1; at most d axes are given.
     seed : int
+    among : int64 (m,), optional
+        The rows that the sample is drawn from; all by default.
 
     Returns
     -------
     float64 (A, d), orthonormal rows, leading axis first
     """
-    rows = _sample(vectors, seed).double()
+    rows = _sample(vectors, seed, among).double()
     centred = rows - rows.mean(0) if len(rows) else rows
-    _, axes = torch.linalg.eigh(centred.T @ centred)
-    return axes.flip(1).T[:n_axes].contiguous()
+    return _principal_axes(centred)[:, :n_axes].T.contiguous()
 
 
-def _sample(vectors: torch.Tensor, seed: int) -> torch.Tensor:
-    order = torch.randperm(len(vectors), generator=torch.Generator().manual_seed(seed))[:_SAMPLE]
-    return vectors[order.to(vectors.device)]
+def _principal_axes(centred: torch.Tensor) -> torch.Tensor:
+    """Give the principal axes of centred rows as columns, float64 (d, d), leading axis first."""
+    covariance = centred.T @ centred
+    with few_threads(covariance.numel()):
+        return torch.linalg.eigh(covariance)[1].flip(1)
+
+
+def _sample(vectors: torch.Tensor, seed: int, among: torch.Tensor | None) -> torch.Tensor:
+    n = len(vectors if among is None else among)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:_SAMPLE].to(vectors.device)
+    return vectors[order if among is None else among[order]]
 
 
 def slack(*mapped: torch.Tensor) -> float:
@@ -190,7 +230,9 @@ def check_pivot_choice(choice: str) -> None:
         raise InputError(f"The pivot choice must be one of {', '.join(PIVOT_CHOICES)}. Got {choice!r} instead.")
 
 
-def choose_pivots(vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", seed: int = 0) -> torch.Tensor:
+def choose_pivots(
+    vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", seed: int = 0, among: torch.Tensor | None = None
+) -> torch.Tensor:
     """Choose pivots among the vectors.
 
     Good pivots are outliers. ``"pca"`` takes, on each leading principal axis in turn, the vector farthest out, then the vectors
@@ -204,6 +246,8 @@ def choose_pivots(vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", 
     choice : {"pca", "random"}
     seed : int
         Of the sample of 20,000 vectors that the axes are fitted on, and of the random choice.
+    among : int64 (m,), optional
+        The rows that may be chosen; all by default.
 
     Returns
     -------
@@ -211,7 +255,7 @@ def choose_pivots(vectors: torch.Tensor, n_pivots: int, *, choice: str = "pca", 
         Distinct vectors; P < n_pivots only where the sample has not as many distinct vectors.
     """
     check_pivot_choice(choice)
-    sample = _sample(vectors, seed)
+    sample = _sample(vectors, seed, among)
     ranked = _extremes(sample) if choice == "pca" else torch.arange(len(sample), device=sample.device)
     return _first_distinct(sample, ranked, n_pivots)
 
@@ -220,8 +264,7 @@ def _extremes(sample: torch.Tensor) -> torch.Tensor:
     """Rank sample rows: the far end of each principal axis first, then the other ends, then everything else."""
     rows = sample.double()
     centred = rows - rows.mean(0)
-    _, axes = torch.linalg.eigh(centred.T @ centred)
-    projected = centred @ axes.flip(1)  # (n, d), leading axis first
+    projected = centred @ _principal_axes(centred)  # (n, d)
     top, bottom = projected.argmax(0), projected.argmin(0)
     reach_top, reach_bottom = projected.amax(0), -projected.amin(0)
     far = torch.where(reach_top >= reach_bottom, top, bottom)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,15 +100,11 @@ class Partition:
         return self.cells
 
     @cached_property
-    def half_vectors(self) -> torch.Tensor:
-        """The vectors rounded to float16, (N, d): what a device compares first."""
-        return self.vectors.half()
-
-    @cached_property
-    def half_squares(self) -> torch.Tensor:
-        """Squared lengths of the rounded vectors, float32 (N,), summed in float64."""
-        squares = [part.double().square().sum(1).float() for part in torch.split(self.half_vectors, 1 << 20)]
-        return torch.cat(squares) if squares else self.vectors.new_zeros(0)
+    def lower_corner(self) -> list[float]:
+        """Smallest value of each mapped coordinate, (P,); infinite where there is no vector."""
+        n_coordinates = len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)
+        lower = self.cells.origin if isinstance(self.cells, GridCells) else self.cells.outer_corners()[0]
+        return lower[:n_coordinates].tolist() or [math.inf] * n_coordinates
 
     @cached_property
     def slack(self) -> float:
@@ -121,7 +118,11 @@ class Partition:
         cls, arrays: Mapping[str, np.ndarray], options: GridOptions, device: torch.device | str = "cpu"
     ) -> Partition:
         """View the arrays that `pexeso.engine.building.build_partition` gave; on the CPU nothing is copied."""
-        tensors = {name: as_tensor(array, device) for name, array in arrays.items()}
+        return cls.from_tensors({name: as_tensor(array, device) for name, array in arrays.items()}, options)
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, torch.Tensor], options: GridOptions) -> Partition:
+        """View the tensors that `pexeso.engine.building.build_tensors` gave, on the device where they are."""
         return cls(
             options=options,
             vectors=tensors["vectors"],

@@ -1,7 +1,7 @@
-"""The inverted index in CSR form: values to columns, leaf cells to columns, and columns to values.
+"""The inverted index in CSR form: values to columns, and columns to values.
 
 The paper's posting list hangs on a leaf cell and names columns and their vectors there (section 5). With the vectors in cell order a cell
-is a run of rows, so the lists fall apart into two flat arrays: the columns of each row, and the distinct columns of each cell.
+is a run of rows, so the columns of each row are all that is needed.
 """
 
 from __future__ import annotations

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 
 from pexeso.engine.arrays import expand_ranges
+from pexeso.engine.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
 from pexeso.engine.blocking import grid_candidates
 from pexeso.engine.building import check_vectors
 from pexeso.engine.kernels import choose_kernel
-from pexeso.engine.kernels.interface import MAX_PAIRS, Groups, Kernel, KernelChoice, Pairs, Query, Threshold
+from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.maps import slack
+from pexeso.engine.memory import search_within_memory
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.threads import few_threads
 from pexeso.engine.verification import Verifier
 
 _DECIMALS = 10**9
+
+_MATCHES_A_PAIR = 3
+"""Matches of a batch that may be held for each pair of the budget: 8 bytes each while they are put together, a third of what a pair takes."""
+
+Found = tuple[torch.Tensor, torch.Tensor]
+"""Columns and their counts, int64 (r,) each."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +71,21 @@ def count_needed(min_joinability: float, total: int) -> int:
 
 
 def prepare_query(partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int) -> Query:
-    """Map the distinct query vectors, float32 (n, d), into the partition's space; zero vectors drop out.
+    """Map the distinct query vectors, float32 (n, d), into the partition's space; zero vectors and values that never occur drop out.
 
     Raises
     ------
     InputError
         When a vector is not finite or neither zero nor of unit length.
     """
-    real = check_vectors(vectors.numpy(force=True))
-    taken = vectors[real.to(vectors.device)].to(partition.device)
-    return Query(taken, partition.map.map(taken), weights[real.to(weights.device)].to(partition.device), total)
+    real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
+    real = real[weights.to(vectors.device)[real] > 0]
+    if len(real) < len(vectors):
+        vectors, weights = vectors[real], weights[real.to(weights.device)]
+    taken = vectors.to(partition.device)
+    with few_threads(taken.numel()):
+        mapped = partition.map.map(taken)
+    return Query(taken, mapped, weights.to(partition.device), total)
 
 
 def search_partition(
@@ -86,7 +99,7 @@ def search_partition(
     *,
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Found:
     """Find the joinable columns of one partition.
 
     Parameters
@@ -107,7 +120,7 @@ def search_partition(
         By default the fastest for the partition's device.
     max_pairs : int
         Most (query value, stored value) pairs held at a time; a query column with more candidates is taken in parts. A single
-        query value may exceed it, up to the number of stored values.
+        query value may exceed it, up to the number of stored values. Where a device runs out of memory it is lowered.
 
     Returns
     -------
@@ -116,14 +129,43 @@ def search_partition(
     counts : int64 (r,)
         Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns that tie with the k-th are given:
         ranking over partitions is the caller's.
+
+    Raises
+    ------
+    InputError
+        When a vector is not finite or neither zero nor of unit length.
+    DeviceError
+        When the device has not enough memory even for one query value at a time.
     """
     kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
+    stats.partitions += 1
+
+    def attempt(max_pairs: int) -> Found:
+        return _search(partition, vectors, weights, total, goal, stats, left_out, kernel, max_pairs)
+
+    return search_within_memory(attempt, partition, kernel, max_pairs, stats)
+
+
+def _search(
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    total: int,
+    goal: Goal,
+    stats: SearchStats,
+    left_out: torch.Tensor | None,
+    kernel: Kernel,
+    max_pairs: int,
+) -> Found:
     started = time.perf_counter()
     query = prepare_query(partition, vectors, weights, total)
-    query = query.take(query.weights > 0)
-    stats.partitions += 1
-    threshold = _threshold(partition, query, goal)
+    threshold = _threshold(partition, goal)
     stats.add_seconds("map", time.perf_counter() - started)
+    started = time.perf_counter()
+    found = kernel.search(partition, query, threshold, goal.min_count, max_pairs, stats)
+    if found is not None:
+        stats.add_seconds("block", time.perf_counter() - started)
+        return _ranked(*found, goal, left_out)
     verifier = Verifier(
         partition,
         kernel,
@@ -140,26 +182,8 @@ def search_partition(
         verifier.add(part, pairs)
         stats.add_seconds("verify", time.perf_counter() - started)
     columns, counts = verifier.found()
+    verifier.close()
     return columns.cpu(), counts.cpu()
-
-
-@dataclass(frozen=True)
-class BatchQuery:
-    """One query column of a batch.
-
-    Attributes
-    ----------
-    members : int64 (m,)
-        Its distinct values, rows of the batch's vectors.
-    weights : int64 (m,)
-        How often each occurs.
-    min_count : int
-        Matches a column needs, at least 1.
-    """
-
-    members: torch.Tensor
-    weights: torch.Tensor
-    min_count: int
 
 
 def search_batch_partition(
@@ -172,7 +196,7 @@ def search_batch_partition(
     lemmas: frozenset[Lemma] = ALL_LEMMAS,
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
+) -> list[Found]:
     """Find the joinable columns for many query columns in one pass: each distinct value is compared once, whichever query columns hold it.
 
     Parameters
@@ -187,7 +211,8 @@ def search_batch_partition(
     lemmas : frozenset of Lemma
         Lemma 7 has no part in it: a pair serves many columns.
     kernel, max_pairs
-        As in `search_partition`; here matches are held until they are counted, up to as many more.
+        As in `search_partition`; besides, three times as many matches are held until they are counted. Where there are more, half of
+        the query columns are searched after the other half.
 
     Returns
     -------
@@ -195,73 +220,96 @@ def search_batch_partition(
         For each query column as `search_partition` gives them, counts exact.
     """
     kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
+    goal = Goal(max_distance, lemmas=lemmas)
+    stats.partitions += 1
+
+    def attempt(max_pairs: int) -> list[Found]:
+        return _search_batch(partition, vectors, queries, goal, stats, kernel, max_pairs)
+
+    return search_within_memory(attempt, partition, kernel, max_pairs, stats)
+
+
+def _search_batch(
+    partition: Partition,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    goal: Goal,
+    stats: SearchStats,
+    kernel: Kernel,
+    max_pairs: int,
+) -> list[Found]:
+    """Search all query columns in one pass, or in several where their matches would be too many to be held together."""
+    found = _search_together(partition, vectors, queries, goal, stats, kernel, max_pairs)
+    if found is not None:
+        return found
+    if len(queries) == 1:
+        # A single query column is counted part by part, and holds no matches.
+        weights = queries[0].weights
+        alone = replace(goal, min_count=queries[0].min_count)
+        part = vectors[queries[0].members]
+        return [_search(partition, part, weights, int(weights.sum()), alone, stats, None, kernel, max_pairs)]
+    half = len(queries) // 2
+    return [
+        each
+        for some in (queries[:half], queries[half:])
+        for each in _search_batch(partition, *vectors_of(vectors, some), goal, stats, kernel, max_pairs)
+    ]
+
+
+def _search_together(
+    partition: Partition,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    goal: Goal,
+    stats: SearchStats,
+    kernel: Kernel,
+    max_pairs: int,
+) -> list[Found] | None:
+    """Search all query columns in one pass; None when there are too many matches."""
     started = time.perf_counter()
     real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
     taken = vectors[real].to(partition.device)
     mapped = partition.map.map(taken)
     ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
-    stats.partitions += 1
-    threshold = _threshold(partition, Query(taken, mapped, ones, 0), Goal(max_distance, lemmas=lemmas))
+    threshold = _threshold(partition, goal)
     stats.add_seconds("map", time.perf_counter() - started)
     place = torch.full((len(vectors),), -1, dtype=torch.int64)
     place[real.cpu()] = torch.arange(len(real))
-    counter = _BatchCounter(partition, kernel, queries, place)
-    matches: list[tuple[Query, Pairs]] = []
-    everyone = Query(taken, mapped, ones, 0)
-    for part, pairs in _candidates(partition, everyone, threshold, kernel, max_pairs, stats):
+    counter = BatchCounter(partition, kernel, queries, place)
+    matches: list[Pairs] = []
+    for part, pairs in _candidates(partition, Query(taken, mapped, ones, 0), threshold, kernel, max_pairs, stats):
         started = time.perf_counter()
-        matches.append((part, kernel.matches(partition, part, pairs, threshold, stats)))
+        matches.append(kernel.matches(partition, part, pairs, threshold, stats))
         stats.add_seconds("verify", time.perf_counter() - started)
+        # What a single part gave fits, as its candidates did.
+        if len(matches) > 1 and sum(len(each) for each in matches) > _MATCHES_A_PAIR * max_pairs:
+            return None
     started = time.perf_counter()
-    answers = counter.count(_joined([pairs for _, pairs in matches], len(taken), partition))
+    answers = counter.count(join_pairs(matches, len(taken), partition))
     stats.add_seconds("verify", time.perf_counter() - started)
     return answers
 
 
-class _BatchCounter:
-    """Counts matches for the query columns of a batch."""
-
-    def __init__(
-        self, partition: Partition, kernel: Kernel, queries: Sequence[BatchQuery], place: torch.Tensor
-    ) -> None:
-        self._partition, self._kernel, self._n_queries = partition, kernel, len(queries)
-        members = [place[query.members] for query in queries]
-        kept = [(each >= 0) & (query.weights > 0) for each, query in zip(members, queries, strict=True)]
-        nothing = torch.zeros(0, dtype=torch.int64)
-        sizes = torch.tensor([0, *(int(each.sum()) for each in kept)])
-        self._groups = Groups(
-            torch.cumsum(sizes, 0).to(partition.device),
-            torch.cat([nothing, *(each[some] for each, some in zip(members, kept, strict=True))]).to(partition.device),
-            torch.cat([nothing, *(q.weights[some] for q, some in zip(queries, kept, strict=True))]).to(
-                partition.device
-            ),
-            torch.tensor([query.min_count for query in queries], dtype=torch.int64, device=partition.device),
-        )
-
-    def count(self, matches: Pairs) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Give each query column's columns, ascending, and their counts."""
-        which, column, count = (each.cpu() for each in self._kernel.count_batch(self._partition, matches, self._groups))
-        order = torch.from_numpy(np.lexsort((column.numpy(), which.numpy())))
-        sizes = torch.bincount(which, minlength=self._n_queries).tolist()
-        columns, counts = torch.split(column[order], sizes), torch.split(count[order], sizes)
-        return list(zip(columns, counts, strict=True))
-
-
-def _joined(parts: Sequence[Pairs], n_queries: int, partition: Partition) -> Pairs:
-    """Put the pairs of consecutive runs of query values together; without any run no query value has a pair."""
-    offsets = [torch.zeros(1 if parts else n_queries + 1, dtype=torch.int64, device=partition.device)]
-    for part in parts:
-        offsets.append(part.offsets[1:] + offsets[-1][-1])
-    nothing = torch.zeros(0, dtype=torch.int32, device=partition.device)
-    return Pairs(torch.cat(offsets), torch.cat([nothing, *(part.rows for part in parts)]))
-
-
-def _threshold(partition: Partition, query: Query, goal: Goal) -> Threshold:
+def _threshold(partition: Partition, goal: Goal) -> Threshold:
     return Threshold(
         partition.metric.threshold(goal.max_distance, partition.dimensions),
-        max(slack(query.mapped), partition.slack),
+        max(slack(torch.tensor(partition.map.largest())), partition.slack),
         goal.lemmas,
     )
+
+
+def _ranked(
+    columns: torch.Tensor, counts: torch.Tensor, goal: Goal, left_out: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bring what a kernel found into the order of columns; keep the best, and those that tie with the last of them."""
+    if left_out is not None:
+        kept = ~left_out.cpu()[columns]
+        columns, counts = columns[kept], counts[kept]
+    if goal.k is not None and len(counts) > goal.k:
+        kept = counts >= torch.topk(counts, goal.k).values[-1]
+        columns, counts = columns[kept], counts[kept]
+    order = torch.argsort(columns)
+    return columns[order], counts[order]
 
 
 def _candidates(

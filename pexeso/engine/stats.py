@@ -33,6 +33,9 @@ class SearchStats:
         Bytes of boxes, mapped coordinates and vectors that were read; a box or block once for all query values together.
     partitions : int
         Partitions searched.
+    times_out_of_memory : int
+        How often a device ran out of memory, and a partition was searched again with a quarter of the pairs held at a time. The work up to
+        then counts too.
     seconds : dict of str to float
         Wall time by phase: ``open``, ``embed``, ``map``, ``block``, ``verify``, ``explain``.
     """
@@ -49,6 +52,7 @@ class SearchStats:
     columns_dead: int = 0
     bytes_read: int = 0
     partitions: int = 0
+    times_out_of_memory: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
     def add_seconds(self, phase: str, seconds: float) -> None:

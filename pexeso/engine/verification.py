@@ -73,7 +73,8 @@ class Verifier:
         counts = self._kernel.count(self._partition, pairs, everyone, query.weights, self._counts)
         self._counts = counts
         if self._left_out is not None:
-            counts.possible.masked_fill_(self._left_out, _NEVER)
+            # Columns without a candidate stay untouched: the arrays may be used again.
+            counts.possible[counts.touched[self._left_out[counts.touched]]] = _NEVER
         n_dead = 0
         for members in self._rounds(query, pairs):
             n_dead = self._count_dead()
@@ -96,6 +97,12 @@ class Verifier:
         columns, matched = columns[matched >= self._floor], matched[matched >= self._floor]
         order = torch.argsort(columns)
         return columns[order], matched[order]
+
+    def close(self) -> None:
+        """Give the counts back to the kernel; nothing can be added or found any more."""
+        if self._counts is not None:
+            self._kernel.release(self._counts)
+            self._counts = None
 
     def _rounds(self, query: Query, pairs: Pairs) -> list[torch.Tensor]:
         """Cut the values, cheapest first, where the first |Q| - min_count + 1 are complete, and the rest in a few rounds."""

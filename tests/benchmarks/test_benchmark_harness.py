@@ -290,8 +290,8 @@ def test_query_arguments_that_are_not_known_are_refused(name):
 
 
 def test_an_unknown_data_set_is_refused():
-    with pytest.raises(InputError, match=r"Data sets are web, demo, random\. Got 'swdc'"):
-        datasets.data_set("swdc")
+    with pytest.raises(InputError, match=r"Data sets are web, demo, random, swdc, open, lwdc\. Got 'gittables'"):
+        datasets.data_set("gittables")
 
 
 def test_peak_memory_sees_what_a_step_held():

@@ -25,9 +25,9 @@ from pexeso.engine.partition import Partition
 
 SHAPES = ("uniform", "clustered", "coarse")
 KERNELS = ("compiled", "torch", "faiss")
-
 ROW_KERNELS = ("compiled", "torch")
 """Those that compare mapped coordinates; faiss compares whole vectors once boxes have had their say."""
+
 MODULES = {"compiled": "compiled", "torch": "torch_kernel", "faiss": "faiss_kernel"}
 MAPS_AND_METRICS = tuple(
     (chosen, metric) for chosen in MAPS for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)

@@ -127,17 +127,18 @@ def test_nothing_is_near_to_the_boxes_that_pad_a_group(reach):
     lower, upper = boxes_of(blocks, 0)
     assert len(lower) == FANOUT
     for chosen in (PivotMap(torch.eye(8), Metric()), ProjectionMap(torch.eye(8, dtype=torch.float64)[:7])):
-        near = chosen.near_box(rows[:, None], lower, upper, reach)
+        near = chosen.near_box(pad_axes(rows)[:, None], lower, upper, reach)
         assert not bool(near[:, 5:].any())
         # A real box is near its own row.
         assert bool(near[:, :5].diagonal().all())
 
 
 def test_padding_adds_zeros_or_what_is_asked_for():
-    mapped = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0]])
-    assert pad_axes(mapped).tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 0.0, 0.0]]
-    assert pad_axes(mapped, NOWHERE)[0, 5:].tolist() == [NOWHERE] * 3
-    assert torch.equal(pad_axes(torch.ones(2, 8)), torch.ones(2, 8))
+    mapped = torch.arange(1.0, AXES_MULTIPLE + 2)[None]
+    more = AXES_MULTIPLE - 1
+    assert pad_axes(mapped).tolist() == [[*mapped[0].tolist(), *[0.0] * more]]
+    assert pad_axes(mapped, NOWHERE)[0, -more:].tolist() == [NOWHERE] * more
+    assert torch.equal(pad_axes(mapped[:, :AXES_MULTIPLE]), mapped[:, :AXES_MULTIPLE])
 
 
 @settings(max_examples=150)

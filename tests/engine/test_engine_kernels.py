@@ -1,6 +1,7 @@
 """Every kernel finds what plain loops find, and its steps keep their word."""
 
 import importlib.util
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from engine_lakes import (
     KERNELS,
     MAPS_AND_METRICS,
+    ROW_KERNELS,
     Case,
     as_dict,
     build,
@@ -200,7 +202,8 @@ def test_candidates_are_all_or_none(kernel, case, max_pairs):
     whole, _ = candidates(case, kernel)
     some, _ = candidates(case, kernel, max_pairs=max_pairs)
     if some is None:
-        assert len(whole) > max_pairs
+        # A walk stops as soon as a block might not fit.
+        assert len(whole) > max_pairs or len(case.query) * case.partition.blocks.size > max_pairs
     else:
         assert sorted(listed(some)) == sorted(listed(whole))
         assert len(some) <= max_pairs + case.partition.blocks.size or len(case.query) == 1
@@ -225,68 +228,75 @@ def code_intervals(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
     """Where each stored row's mapped coordinates lie by its code, float64 (N, A) each."""
     blocks = case.partition.blocks
     lower, upper = (corner.double() for corner in blocks.corners())
-    owner = torch.arange(blocks.n_rows) // blocks.size
+    owner = owners(case)
     codes = blocks.codes.permute(0, 2, 1).flatten(0, 1)[: blocks.n_rows].double()
     step = ((upper - lower) / STEPS)[owner]
     begin = lower[owner] + codes * step
     return begin, begin + step
 
 
-def bounds(case: Case, points: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> tuple:
-    """Bound the distances of mapped query values to boxes from below and above, float64 (n, N) each."""
-    points = pad_axes(points).double()[:, None]
+def interval_bounds(case: Case, points: torch.Tensor) -> torch.Tensor:
+    """Bound distances from below by the intervals of the codes, float64 (n, N)."""
+    lower, upper = code_intervals(case)
     gaps = torch.maximum(lower - points, points - upper).clamp(min=0)
-    n_axes = case.partition.map.map(torch.from_numpy(case.query[:1])).shape[1]
+    return gaps.amax(2) if isinstance(case.partition.map, PivotMap) else gaps.square().sum(2).sqrt()
+
+
+def middle_bounds(case: Case, points: torch.Tensor, reach: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `interval_bounds`, from the middles of the intervals, as products give them; and what their rounding may cost at `reach`."""
+    lower, upper = code_intervals(case)
+    half_step = (upper - lower).norm(dim=1) / 2
+    distance = (points - (lower + upper) / 2).norm(dim=2)
+    box_lower, box_upper = (corner.double()[owners(case)] for corner in case.partition.blocks.corners())
+    lengths = (points - (box_lower + box_upper) / 2).square().sum(2) + ((box_upper - box_lower) / 2).square().sum(1)
+    squares = 4 * (points.shape[2] + 6) * 2.0**-22 * lengths
+    return distance - half_step, (squares + (reach + half_step) ** 2).sqrt() - (reach + half_step)
+
+
+def most_by_boxes(case: Case, points: torch.Tensor, n_coordinates: int) -> torch.Tensor:
+    """Bound distances from above by the boxes of the blocks, float64 (n, N)."""
+    lower, upper = (corner.double()[owners(case)] for corner in case.partition.blocks.corners())
     if isinstance(case.partition.map, PivotMap):
-        return gaps.amax(2), (points + upper)[:, :, :n_axes].amin(2)
+        return (points + upper)[:, :, :n_coordinates].amin(2)
     far = torch.maximum(upper - points, points - lower)
-    far[:, :, n_axes - 1] = (points + upper)[:, :, n_axes - 1]
-    return gaps.square().sum(2).sqrt(), far.square().sum(2).sqrt()
+    # What the axes leave out may point anywhere: two such lengths add up.
+    far[:, :, n_coordinates - 1] = (points + upper)[:, :, n_coordinates - 1]
+    return far.square().sum(2).sqrt()
+
+
+def owners(case: Case) -> torch.Tensor:
+    return torch.arange(case.partition.blocks.n_rows) // case.partition.blocks.size
 
 
 @settings(max_examples=80)
 @given(cases(min_values=1, cells=("blocks",)))
-def test_both_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_else(case):
+def test_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_else(case):
     """A filter may be careful within the tolerance of coordinates; there alone two kernels may differ."""
     if not can_walk(case):
         return
     query, _ = real_query(case)
-    limit, blocks = threshold_of(case, query), case.partition.blocks
-    least, _ = bounds(case, query.mapped, *code_intervals(case))
-    _, most = bounds(case, query.mapped, *(corner.double() for corner in blocks.corners()))
-    most = most[:, torch.arange(blocks.n_rows) // blocks.size]
-    room = limit.slack / 2
-    must = least <= case.tau + limit.slack - room
-    may = least <= case.tau + limit.slack + room
+    limit, points = threshold_of(case, query), pad_axes(query.mapped).double()[:, None]
+    reach, room = case.tau + limit.slack, limit.slack / 2
+    least = interval_bounds(case, points)
+    most = most_by_boxes(case, points, query.mapped.shape[1])
     found = {}
-    for name in ("compiled", "torch"):
+    for name in ROW_KERNELS:
+        may = least <= reach + room
+        if name == "compiled" and not isinstance(case.partition.map, PivotMap):
+            looser, cost = middle_bounds(case, points, reach)
+            may = looser <= reach + room + cost
         pairs, _ = candidates(case, kernel_named(name))
-        taken, accepted = torch.zeros(2, *must.shape, dtype=torch.bool)
+        taken, accepted = torch.zeros(2, *least.shape, dtype=torch.bool)
         for row, value in listed(pairs):
             taken[row, max(value, ~value)] = True
             accepted[row, max(value, ~value)] = value < 0
-        assert bool((taken | ~must).all())
-        allowed = may if name == "torch" else may | (least <= widened(case, query.mapped, limit))
-        assert bool((allowed | accepted | ~taken).all())
+        assert bool((taken | (least > reach - room)).all())
+        assert bool((may | accepted | ~taken).all())
         assert bool((accepted | (most > case.tau - limit.slack - room)).all())
         assert bool((~accepted | (most <= case.tau - limit.slack + room)).all())
         found[name] = taken
-    only_torch = found["torch"] & ~found["compiled"]
-    assert bool(((least - case.tau - limit.slack).abs()[only_torch] <= room).all())
-
-
-def widened(case: Case, points: torch.Tensor, limit: Threshold) -> torch.Tensor:
-    """The reach of the compiled kernel under the projection, float64 (n, N): it sees rows in the middle of their steps, through products."""
-    if isinstance(case.partition.map, PivotMap):
-        return torch.full((len(points), case.partition.n_values), -1.0, dtype=torch.float64)
-    lower, upper = (corner.double() for corner in case.partition.blocks.corners())
-    owner = torch.arange(case.partition.n_values) // case.partition.blocks.size
-    half, middle = (upper - lower)[owner] / 2, (upper + lower)[owner] / 2
-    moved = (pad_axes(points).double()[:, None] - middle).square().sum(2)
-    half_step, half_squares = half.square().sum(1).sqrt() / 256, half.square().sum(1)
-    error = 2.0 * (half.shape[1] + 6) * 2.0**-22 * (moved + half_squares)
-    # From the middle of a step to its nearer end is half a step once more.
-    return ((case.tau + 1.5 * limit.slack + half_step).square() * (1 + 2.0**-14) + error).sqrt() + half_step
+    differ = found["compiled"] != found["torch"]
+    assert bool((least[differ] > reach - room).all())
 
 
 @settings(max_examples=40)
@@ -313,21 +323,38 @@ WALKS = (frozenset(), ALL_LEMMAS, ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}, ALL_
 
 @pytest.mark.parametrize("n", [5, 40, 290])
 @pytest.mark.parametrize("lemmas", WALKS)
-def test_the_compiled_walk_stays_within_its_arrays(n, lemmas):
-    """Compiled code checks no bounds; the same function interpreted does."""
+@pytest.mark.parametrize("chosen", MAPS)
+def test_the_compiled_walk_stays_within_its_arrays(monkeypatch, n, lemmas, chosen):
+    """Compiled code checks no bounds; the same functions interpreted do."""
     compiled = pytest.importorskip("pexeso.engine.kernels.compiled")
-    case = draw_case(np.random.default_rng(n), GridOptions(block_size=1), 4, n, 3, 3, "uniform", "paper")
+    options = GridOptions(map=chosen, block_size=1, n_axes=3)
+    case = draw_case(np.random.default_rng(n), options, 4, n, 3, 3, "uniform", "paper")
     query, _ = real_query(case)
     threshold = threshold_of(case, query, lemmas)
     arguments = compiled._walk_arguments(case.partition, query, threshold)
     n_groups = int(case.partition.blocks.starts[1])
-    room = len(query) * case.partition.n_values + 1
+    room = (len(query) + 1) * (case.partition.n_values + 1)
     queries, rows, work = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(5, np.int64)
-    n_found = compiled.walk.py_func(*arguments, 0, 0, n_groups, queries, rows, work)
+    expected, stats = candidates(case, kernel_named("compiled"), lemmas)
+    walk = interpreted_walk(monkeypatch)
+    n_found = walk(*arguments, 0, 0, n_groups, queries, rows, work)
     found = pairs_by_query(torch.from_numpy(queries[:n_found]), torch.from_numpy(rows[:n_found]), len(query))
-    assert sorted(listed(found)) == sorted(listed(candidates(case, kernel_named("compiled"), lemmas)[0]))
+    assert sorted(listed(found)) == sorted(listed(expected))
+    counters = ("box_pairs", "candidate_pairs", "vectors_touched", "bytes_read", "matched_by_map")
+    assert work.tolist() == [getattr(stats, name) for name in counters]
     # Without room for a single pair it says so.
-    assert compiled.walk.py_func(*arguments, 0, 0, n_groups, queries[:0], rows[:0], work) == -1 or n_found == 0
+    assert walk(*arguments, 0, 0, n_groups, queries[:0], rows[:0], work) == -1 or n_found == 0
+
+
+def interpreted_walk(monkeypatch) -> Callable[..., int]:
+    """Put plain Python in the place of the compiled functions that the walk calls."""
+    from pexeso.engine.kernels import compiled_blocks, compiled_walks
+
+    for module in (compiled_blocks, compiled_walks):
+        for name, function in list(vars(module).items()):
+            if hasattr(function, "py_func"):
+                monkeypatch.setattr(module, name, function.py_func)
+    return compiled_walks.walk
 
 
 def test_counting_adds_up_over_calls(kernel):
@@ -413,3 +440,17 @@ def test_columns_without_a_candidate_cost_no_distance(kernel):
     assert as_dict(found) == {0: 1, 1: 1, 2: 1}
     assert stats.distances <= 6
     assert stats.vectors_touched < 3 * 400
+
+
+def test_nothing_of_one_search_is_left_for_the_next(kernel):
+    """Counts are used again: columns left out, pruned or found in one search must be as good as new in the next."""
+    case = draw_case(np.random.default_rng(12), GridOptions(), 8, 60, 12, 9, "clustered", "middle")
+    expected = case.joinable(1)
+    assert len(expected) > 3
+    everything = torch.ones(len(case.columns), dtype=torch.bool)
+    for _ in range(2):
+        assert search(case, kernel, MANY, everything) == {}
+        assert search(case, kernel, MANY) == expected
+        assert search(case, kernel, 5, min_count=case.total + 1) == {}
+        assert search(case, kernel, 5, k=2) == case.best(2, 1)
+        assert search(case, kernel, MANY) == expected

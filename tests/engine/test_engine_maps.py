@@ -10,7 +10,7 @@ from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots, slack
+from pexeso.engine.maps import _ELEMENTS_AT_ONCE, PivotMap, ProjectionMap, choose_axes, choose_pivots, slack
 from pexeso.engine.metrics import Metric
 from pexeso.errors import InputError
 
@@ -78,9 +78,9 @@ def test_no_coordinate_of_two_vectors_differs_by_more_than_their_distance_and_th
 
 
 def test_mapping_in_pieces_gives_the_same_coordinates(monkeypatch):
-    vectors = torch.from_numpy(sphere(np.random.default_rng(4), 50, 9))
+    vectors = torch.from_numpy(sphere(np.random.default_rng(4), 500, 9))
     whole = PivotMap(vectors[:3], Metric()).map(vectors)
-    monkeypatch.setattr("pexeso.engine.maps._ROWS_AT_ONCE", 7)
+    monkeypatch.setitem(_ELEMENTS_AT_ONCE, "cpu", 1)
     torch.testing.assert_close(PivotMap(vectors[:3], Metric()).map(vectors), whole, rtol=0, atol=slack(whole) / 4)
 
 

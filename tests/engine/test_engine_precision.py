@@ -202,25 +202,7 @@ def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, 
     for name, product in products.items():
         found[name] = (squares[0] + squares[1]) - two * product
         found[name + ", turned"] = squares[0] - (two * product - squares[1])
-    if kind == "float16":
-        found["torch"] = torch_products(left, right)
     return found
-
-
-def torch_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """What the kernel of tensor operations computes on CUDA, on the CPU."""
-    vectors, every = torch.from_numpy(right), torch.arange(len(left))
-    half = vectors.half()
-    partition = SimpleNamespace(
-        device=SimpleNamespace(type="cuda"),
-        metric=Metric(),
-        half_vectors=half,
-        half_squares=half.double().square().sum(1).float(),
-        dimensions=vectors.shape[1],
-    )
-    quick, band = _quick_distances(partition, Query(torch.from_numpy(left), vectors, every, 0), every, every, 0.12)
-    assert band == product_band(0.12, vectors.shape[1], FLOAT16_ROUNDOFF)
-    return quick.numpy()
 
 
 def check_products(left: np.ndarray, right: np.ndarray, kind: str) -> None:
@@ -286,31 +268,29 @@ def test_products_that_are_all_rounded_the_same_way(kind, up, dims):
     check_products(left, right, kind)
 
 
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("kind", "steps"), [("float16", 0), ("float16", 50), ("bfloat16", 0), ("bfloat16", 8)])
 @pytest.mark.parametrize("dims", [16, 64, 256, 1024])
 @pytest.mark.parametrize("apart", [True, False])
-def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, dims, apart):
-    """Entries next to a power of two, where a step is largest for its number, and next to the border between two steps."""
-    roundoff = FORMATS[kind][1]
-    entry = 1 / math.sqrt(dims)
+def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, steps, dims, apart):
+    """Entries just above a power of two, where a step is largest for its number, and next to the border between two steps.
+
+    They are some steps apart, and rounding adds or takes away nearly a whole step in each of them.
+    """
+    entry, n_used = 1 / math.sqrt(dims), dims - dims // 8
     assert math.log2(entry).is_integer()
-    step, signs = 2 * roundoff * entry, np.where(np.arange(dims) % 3, 1.0, -1.0)
-    nudge = step * 2.0**-6
-    border = entry + step / 2
-    low, high = (border - nudge, border + nudge) if apart else (border + nudge, border + step - nudge)
-    left, right = np.float32([signs * low]), np.float32([signs * high])
-    # Lengths of 1 within what is allowed (bfloat16's steps are coarser than that: shorter vectors then).
-    scale = 1.0 if high * math.sqrt(dims) <= LARGEST_NORM else 0.5
-    left, right = left * np.float32(scale), right * np.float32(scale)
-    distance = defining("euclidean", left, right)
-    moved = {name: math.sqrt(max(0.0, float(found[0]))) for name, found in quick_products(left, right, kind).items()}
-    if apart:
-        # All the distance that rounding can make: one step in each entry.
-        assert distance[0] < 0.05 * scale * step * math.sqrt(dims)
-        assert moved["forward"] > 0.95 * scale * step * math.sqrt(dims)
-    else:
-        assert distance[0] > 0.95 * scale * step * math.sqrt(dims)
-        assert moved["forward"] < 0.05 * scale * step * math.sqrt(dims) + 1e-3
+    step = 2 * FORMATS[kind][1] * entry
+    nudge, border = step * 2.0**-6, entry + step / 2
+    low, high = (-nudge, steps * step + nudge) if apart else (nudge, (steps + 1) * step - nudge)
+    signs = np.where(np.arange(n_used) % 3, 1.0, -1.0)
+    # One vector has the larger entry here, the other one there, so that both are about as long.
+    larger = np.arange(n_used) % 2 == 0
+    left, right = np.zeros((2, 1, dims), np.float32)
+    left[0, :n_used] = signs * (border + np.where(larger, high, low))
+    right[0, :n_used] = signs * (border + np.where(larger, low, high))
+    assert max(np.linalg.norm(left), np.linalg.norm(right)) <= LARGEST_NORM
+    moved = [torch.from_numpy(rows).to(FORMATS[kind][0]).double() for rows in (left, right)]
+    change = float((moved[0] - moved[1]).norm()) - float(defining("euclidean", left, right)[0])
+    assert (change if apart else -change) > 0.95 * step * math.sqrt(n_used)
     check_products(left, right, kind)
 
 

@@ -22,9 +22,10 @@ SPARK_MODULES = {"pexeso.pipeline", "pexeso.session", "embed.spark", "partition.
 ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
 KERNEL_PACKAGES = {
     "pexeso.engine.kernels.compiling": "numba",
-    "pexeso.engine.kernels.triton_counts": "triton",
-    "pexeso.engine.kernels.triton_kernel": "triton",
-    "pexeso.engine.kernels.triton_programs": "triton",
+    **{
+        f"pexeso.engine.kernels.triton_{name}": "triton"
+        for name in ("boxes", "column", "counter", "counts", "distances", "kernel", "lists", "search", "workspace")
+    },
     "pexeso.engine.kernels.faiss_kernel": "faiss",
 }
 """The modules that need more, each imported only when its kernel is chosen."""

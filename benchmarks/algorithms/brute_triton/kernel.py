@@ -98,6 +98,10 @@ class PairFinder:
         rows, members, products = (torch.cat(part) for part in zip(*found, strict=True))
         return rows, members, products
 
+    def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
+        """Tell how many pairs `find` would give: one launch, and nothing but the launch."""
+        return self._launch(queries, limits, 0, len(self._values))
+
     def _scan(self, queries: torch.Tensor, limits: torch.Tensor, begin: int, end: int) -> list[Found]:
         count = self._launch(queries, limits, begin, end)
         if count > MOST_PAIRS and end - begin > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -27,6 +28,11 @@ _TESTS_A_TASK = 1 << 14
 
 _PAIRS_A_TASK = 1 << 12
 
+_BYTES_A_COLUMN = 21
+_MAX_KEPT_BYTES = 1 << 26
+_MAX_KEPT_SIZES = 8
+_MARKS_FOR_REUSE = 1 << 30
+
 
 class CompiledKernel(Kernel):
     """Compiled loops; see `pexeso.engine.kernels.interface`.
@@ -35,6 +41,13 @@ class CompiledKernel(Kernel):
     """
 
     name = "compiled"
+
+    def __init__(self) -> None:
+        self._scratch = _Scratch()
+
+    def release(self, counts: Counts) -> None:
+        """Keep the arrays for the next search."""
+        self._scratch.give_back(counts)
 
     def candidates(
         self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
@@ -74,7 +87,7 @@ class CompiledKernel(Kernel):
     ) -> Counts:
         """Count the columns of the candidates; new arrays are untouched zero pages, so that columns without a candidate cost nothing."""
         if counts is None:
-            counts = _no_counts(partition.n_columns)
+            counts = self._scratch.take(partition.n_columns)
         csr = _columns_of(partition)
         lists = (pairs.offsets.numpy(), pairs.rows.numpy())
         room = min(partition.n_columns, loops.count_pairs(*lists, *csr, members.numpy()))
@@ -134,7 +147,7 @@ class CompiledKernel(Kernel):
         """Count query column by query column, runs of them side by side."""
         csr = _columns_of(partition)
         lists = (matches.offsets.numpy(), matches.rows.numpy())
-        room = min(partition.n_columns, int((partition.value_columns.sizes[matches.rows.long()]).sum()))
+        room = min(partition.n_columns, loops.count_pairs(*lists, *csr, np.arange(len(matches.offsets) - 1)))
         runs = _runs(len(groups.needed), _n_tasks(len(matches), _PAIRS_A_TASK, a_thread=1))
 
         def task(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,7 +183,7 @@ class CompiledKernel(Kernel):
         band = difference_band(partition.metric, threshold.tau, partition.dimensions)
         states = np.zeros(len(pairs), np.uint8)
         check = counts is not None
-        known = counts if check else _no_counts(0)
+        known = counts if check else _Counts(0)
         ends = torch.cumsum(pairs.sizes[members], 0).numpy()
         runs = _runs_by_work(ends, _n_tasks(int(ends[-1]) if len(ends) else 0, _PAIRS_A_TASK))
         work = np.zeros((len(runs), 4), np.int64)
@@ -217,6 +230,14 @@ class _Counts(Counts):
         self.seen = np.zeros(n_columns, np.bool_)
         self._next_mark = 1
 
+    def empty(self) -> bool:
+        """Forget everything; False when the marks are nearly used up."""
+        self.possible[self.touched] = 0
+        self.matched[self.touched] = 0
+        self.seen[self.touched.numpy()] = False
+        self.touched = self.touched[:0].clone()
+        return self._next_mark < _MARKS_FOR_REUSE
+
     def take_marks(self, n_marks: int) -> int:
         """Give the first of marks that were never used before."""
         first = self._next_mark
@@ -224,8 +245,30 @@ class _Counts(Counts):
         return first
 
 
-def _no_counts(n_columns: int) -> _Counts:
-    return _Counts(n_columns)
+class _Scratch:
+    """Counts that were used before, empty again: pages that are there already are not filled with zeros by the system once more."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, list[_Counts]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, n_columns: int) -> _Counts:
+        """Give empty counts."""
+        with self._lock:
+            kept = self._kept.get(n_columns)
+            return kept.pop() if kept else _Counts(n_columns)
+
+    def give_back(self, counts: _Counts) -> None:
+        """Empty the counts, and keep them if they are small and no more are kept than threads."""
+        n_columns = len(counts.possible)
+        if n_columns * _BYTES_A_COLUMN > _MAX_KEPT_BYTES or not counts.empty():
+            return
+        with self._lock:
+            if n_columns not in self._kept and len(self._kept) >= _MAX_KEPT_SIZES:
+                self._kept.clear()
+            kept = self._kept.setdefault(n_columns, [])
+            if len(kept) < torch.get_num_threads():
+                kept.append(counts)
 
 
 def _columns_of(partition: Partition) -> tuple[np.ndarray, np.ndarray]:

@@ -6,14 +6,16 @@ import faiss
 import numpy as np
 import torch
 
-from pexeso.engine.kernels.interface import Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels.interface import Pairs, Query, Threshold, merge_by_query
 from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
 from pexeso.engine.partition import Partition
 from pexeso.engine.precision import product_band
 from pexeso.engine.stats import SearchStats
 
-BLOCKS_AT_ONCE = 1 << 13
-"""Blocks that are gathered and searched together: 64 vectors each, 200 MB of 100 dimensions."""
+ELEMENTS_AT_ONCE = 1 << 23
+"""Vector elements that are gathered and searched together: 32 MiB, and as much in faiss."""
+
+_LEAST_ROWS = 256
 
 
 class FaissKernel(TorchKernel):
@@ -38,15 +40,16 @@ class FaissKernel(TorchKernel):
             alive[blocks] = True
         found: list[tuple[torch.Tensor, torch.Tensor]] = []
         n_found = 0
-        for blocks in torch.split(torch.nonzero(alive)[:, 0], BLOCKS_AT_ONCE):
+        # Were every pair found, each would take four times as much on the way as it does in the end.
+        n_rows = min(ELEMENTS_AT_ONCE // partition.dimensions, max_pairs // (4 * max(1, len(query))))
+        at_once = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
+        for blocks in torch.split(torch.nonzero(alive)[:, 0], at_once):
             found.append(_range_search(partition, query, blocks, limit, stats))
             n_found += len(found[-1][0])
             if n_found > max_pairs:
                 return None
-        nothing = torch.zeros(0, dtype=torch.int64)
-        queries, rows = (torch.cat(part) for part in zip((nothing, nothing), *found, strict=True))
-        stats.candidates += len(rows)
-        return pairs_by_query(queries, rows, len(query))
+        stats.candidates += n_found
+        return merge_by_query(found, len(query), partition.device)
 
 
 def _range_search(
@@ -64,5 +67,5 @@ def _range_search(
     radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
     offsets, _, places = index.range_search(np.ascontiguousarray(query.vectors.numpy()), radius)
     sizes = torch.from_numpy(np.diff(offsets.astype(np.int64)))
-    queries = torch.repeat_interleave(torch.arange(len(query)), sizes)
-    return queries, rows[torch.from_numpy(places.astype(np.int64))]
+    queries = torch.repeat_interleave(torch.arange(len(query), dtype=torch.int32), sizes)
+    return queries, rows[torch.from_numpy(places)].int()

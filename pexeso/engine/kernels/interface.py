@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from pexeso.engine.arrays import offsets_of
+from pexeso.engine.arrays import expand_ranges, offsets_of
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.stats import SearchStats
 
@@ -24,10 +24,15 @@ if TYPE_CHECKING:
     from pexeso.engine.partition import Partition
 
 MAX_PAIRS = 1 << 24
-"""Most pairs of a query value and a stored value that a kernel holds at a time: 128 MiB."""
+"""Most pairs of a query value and a stored value that a kernel holds at a time: 768 MiB."""
 
-BYTES_A_PAIR = 24
-"""What a pair takes while pairs are gathered and brought into order, at most."""
+BYTES_A_PAIR = 48
+"""What a search takes for each pair that it may hold, at most: 24 while pairs are gathered, and 8 for each of three matches of a batch."""
+
+WORKING_BYTES = 128 << 20
+"""What a search takes whatever it holds, at most: pieces of boxes, codes and vectors."""
+
+_PAIRS_AT_ONCE = 1 << 18
 
 _OFF = 1e15
 """Farther than anything, and finite when squared in float32."""
@@ -112,6 +117,32 @@ def pairs_by_query(queries: torch.Tensor, rows: torch.Tensor, n_queries: int) ->
     return Pairs(offsets_of(torch.bincount(queries, minlength=n_queries)), rows[order].int())
 
 
+def merge_by_query(parts: list[tuple[torch.Tensor, torch.Tensor]], n_queries: int, device: torch.device) -> Pairs:
+    """Do as `pairs_by_query` for lists of pairs, int32 each, a bounded number at a time; `parts` may be emptied.
+
+    Brought into order all at once, many would take four times the memory.
+    """
+    if sum(len(rows) for _, rows in parts) <= _PAIRS_AT_ONCE:
+        nothing = torch.zeros(0, dtype=torch.int32, device=device)
+        return pairs_by_query(*(torch.cat(part) for part in zip((nothing, nothing), *parts, strict=True)), n_queries)
+    offsets = torch.zeros(n_queries + 1, dtype=torch.int64, device=device)
+    for queries, _ in parts:
+        offsets[1:] += torch.bincount(queries, minlength=n_queries)
+    torch.cumsum(offsets, 0, out=offsets)
+    merged = torch.empty(int(offsets[-1]), dtype=torch.int32, device=device)
+    begin = offsets[:-1].clone()
+    parts.reverse()
+    while parts:
+        some = [parts.pop()]
+        while parts and sum(len(rows) for _, rows in some) + len(parts[-1][1]) <= _PAIRS_AT_ONCE:
+            some.append(parts.pop())
+        queries, rows = (torch.cat(part) for part in zip(*some, strict=True))
+        pairs = pairs_by_query(queries, rows, n_queries)
+        merged[expand_ranges(begin, pairs.sizes)[1]] = pairs.rows
+        begin += pairs.sizes
+    return Pairs(offsets, merged)
+
+
 @dataclass
 class Counts:
     """What is known about each column; arrays over all columns, of which only those touched are ever looked at.
@@ -148,9 +179,17 @@ class Limits:
 
 
 class KernelChoice(ABC):
-    """What gives the kernel for a search."""
+    """What gives the kernel for a search.
+
+    Attributes
+    ----------
+    name : str
+    working_bytes : int
+        What a search takes of a device, or of the host's memory, besides the partition and the pairs.
+    """
 
     name: str
+    working_bytes: int = WORKING_BYTES
 
     @abstractmethod
     def for_work(self, n_pairs: int) -> Kernel:
@@ -164,6 +203,24 @@ class Kernel(KernelChoice):
         """Give this kernel, whatever the work."""
         return self
 
+    def search(
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        min_count: int,
+        max_pairs: int,
+        stats: SearchStats,
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Do a whole search, where a kernel can do it better than step by step.
+
+        Returns
+        -------
+        columns, counts : int64 (r,), on the CPU
+            All columns with `min_count` matching query values or more, in any order. Or None: the steps below are taken.
+        """
+        return None
+
     @abstractmethod
     def candidates(
         self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
@@ -175,6 +232,12 @@ class Kernel(KernelChoice):
         self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
     ) -> Counts:
         """Add to the possible count of each column the weight of the members that have a pair with it."""
+
+    def release(self, counts: Counts) -> None:
+        """Take back counts that are not needed any more, to be used again."""
+
+    def forget(self) -> None:
+        """Let go of memory that is kept for later searches: the device has run out of it."""
 
     @abstractmethod
     def verify(

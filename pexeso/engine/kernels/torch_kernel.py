@@ -7,19 +7,25 @@ from collections.abc import Iterator
 
 import torch
 
-from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks
+from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks, offsets_of, run_lengths
 from pexeso.engine.blocks import FANOUT, STEPS, pad_axes
-from pexeso.engine.kernels.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold, merge_by_query
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.partition import Partition
-from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, product_band
+from pexeso.engine.precision import Band, difference_band
 from pexeso.engine.stats import SearchStats
 
 FRONTIER = 1 << 18
 """(query value, box) pairs that are tested together."""
 
+BOX_ELEMENTS_AT_ONCE = 1 << 21
+"""Corner coordinates that are gathered together: 8 MiB."""
+
 ELEMENTS_AT_ONCE = 1 << 20
 """Vector elements that are gathered together: few enough for a cache."""
+
+PAIRS_AT_ONCE = 1 << 18
+"""Candidates that are verified together; on the way each takes about 100 bytes."""
 
 _ACCEPTING = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
 
@@ -40,14 +46,12 @@ class TorchKernel(Kernel):
         n_found = 0
         for queries, blocks in descent.surviving_blocks():
             for near in descent.rows_of(queries, blocks):
-                found.append(near)
+                found.append((near[0].int(), near[1].int()))
                 n_found += len(near[0])
                 if n_found > max_pairs:
                     return None
-        nothing = torch.zeros(0, dtype=torch.int64, device=partition.device)
-        queries, rows = (torch.cat(part) for part in zip((nothing, nothing), *found, strict=True))
-        stats.candidates += len(rows)
-        return pairs_by_query(queries, rows, len(query))
+        stats.candidates += n_found
+        return merge_by_query(found, len(query), partition.device)
 
     def count(
         self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
@@ -56,10 +60,11 @@ class TorchKernel(Kernel):
         if counts is None:
             zeros = torch.zeros(partition.n_columns, dtype=torch.int64, device=partition.device)
             counts = Counts(zeros, zeros.clone(), zeros[:0])
-        place, rows = _members_of(pairs, members)
-        place, column = _distinct_columns(partition, place, _plain(rows))
-        counts.possible.index_add_(0, column, weights[place])
-        counts.touched = torch.unique(torch.cat([counts.touched, column]))
+        for some, some_weights in _runs_of_members(pairs, members, weights):
+            place, rows = _members_of(pairs, some)
+            place, column = _distinct_columns(partition, place, _plain(rows))
+            counts.possible.index_add_(0, column, some_weights[place])
+            counts.touched = torch.unique(torch.cat([counts.touched, column]))
         return counts
 
     def verify(
@@ -74,26 +79,29 @@ class TorchKernel(Kernel):
         stats: SearchStats,
     ) -> None:
         """Decide pairs with a column that matters; every (query value, column) pair without a match sinks the possible count."""
-        place, rows = _members_of(pairs, members)
-        wanted = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
-        kept = _in_wanted_column(partition, _plain(rows), wanted)
-        stats.pairs_skipped += len(rows) - int(kept.sum())
-        hit = self._decide(partition, query, members[place[kept]], rows[kept], threshold, stats)
-        weights = query.weights[members]
-        matched = _distinct_columns(partition, place[kept][hit], _plain(rows[kept][hit]))
-        counts.matched.index_add_(0, matched[1], weights[matched[0]])
-        every = _distinct_columns(partition, place, _plain(rows))
-        counts.possible.index_add_(0, every[1], -weights[every[0]])
-        counts.possible.index_add_(0, matched[1], weights[matched[0]])
+        for some, weights in _runs_of_members(pairs, members, query.weights[members]):
+            place, rows = _members_of(pairs, some)
+            wanted = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
+            kept = _in_wanted_column(partition, _plain(rows), wanted)
+            stats.pairs_skipped += len(rows) - int(kept.sum())
+            hit = self._decide(partition, query, some[place[kept]], rows[kept], threshold, stats)
+            matched = _distinct_columns(partition, place[kept][hit], _plain(rows[kept][hit]))
+            counts.matched.index_add_(0, matched[1], weights[matched[0]])
+            every = _distinct_columns(partition, place, _plain(rows))
+            counts.possible.index_add_(0, every[1], -weights[every[0]])
+            counts.possible.index_add_(0, matched[1], weights[matched[0]])
 
     def matches(
         self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
     ) -> Pairs:
         """Decide all pairs."""
-        members = torch.arange(len(query), device=partition.device)
-        queries, rows = _members_of(pairs, members)
-        hit = self._decide(partition, query, queries, rows, threshold, stats)
-        return pairs_by_query(queries[hit], _plain(rows[hit]), len(query))
+        everyone = torch.arange(len(query), device=partition.device)
+        found: list[Couples] = []
+        for some, _ in _runs_of_members(pairs, everyone, everyone):
+            place, rows = _members_of(pairs, some)
+            hit = self._decide(partition, query, some[place], rows, threshold, stats)
+            found.append((some[place[hit]].int(), _plain(rows[hit]).int()))
+        return merge_by_query(found, len(query), partition.device)
 
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
@@ -105,18 +113,38 @@ class TorchKernel(Kernel):
         found: list[tuple[torch.Tensor, ...]] = []
         for begin, end in _runs_of_groups(groups, matches):
             members = slice(int(groups.offsets[begin]), int(groups.offsets[end]))
-            place, rows = _members_of(matches, groups.members[members])
-            place, column = _distinct_columns(partition, place, rows.long())
-            which = owner[members][place]
-            key, slot = torch.unique(which * partition.n_columns + column, return_inverse=True)
-            count = torch.zeros(len(key), dtype=torch.int64, device=device)
-            count.index_add_(0, slot, groups.weights[members][place])
-            which = torch.div(key, partition.n_columns, rounding_mode="floor")
+            keys, counts = self._count_members(
+                partition, matches, groups.members[members], groups.weights[members], owner[members]
+            )
+            key, slot = torch.unique(keys, return_inverse=True)
+            count = torch.zeros(len(key), dtype=torch.int64, device=device).index_add_(0, slot, counts)
+            which = torch.div(key, max(1, partition.n_columns), rounding_mode="floor")
             kept = count >= groups.needed[which]
             found.append((which[kept], (key - which * partition.n_columns)[kept], count[kept]))
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
         return which, column, count
+
+    def _count_members(
+        self,
+        partition: Partition,
+        matches: Pairs,
+        members: torch.Tensor,
+        weights: torch.Tensor,
+        owner: torch.Tensor,
+    ) -> Couples:
+        """Give ``owner * C + column`` and the weight that some of the owner's members add to it, int64 each; a key may come more than once."""
+        found: list[Couples] = [(members[:0], weights[:0])]
+        begin = 0
+        for some, some_weights in _runs_of_members(matches, members, weights):
+            place, rows = _members_of(matches, some)
+            place, column = _distinct_columns(partition, place, rows.long())
+            keys = owner[begin : begin + len(some)][place] * partition.n_columns + column
+            key, slot = torch.unique(keys, return_inverse=True)
+            found.append((key, torch.zeros_like(key).index_add_(0, slot, some_weights[place])))
+            begin += len(some)
+        keys, counts = (torch.cat(part) for part in zip(*found, strict=True))
+        return keys, counts
 
     def _decide(
         self,
@@ -173,7 +201,9 @@ class Descent:
         if not len(blocks) or not len(self._points):
             return
         every = torch.arange(len(self._points), device=device)
-        todo = [(0, (part, first.expand(len(part)))) for part in torch.split(every, max(1, FRONTIER // FANOUT))]
+        box_elements = 2 * FANOUT * self._points.shape[1]
+        at_once = max(1, min(FRONTIER // FANOUT, BOX_ELEMENTS_AT_ONCE // box_elements))
+        todo = [(0, (part, first.expand(len(part)))) for part in torch.split(every, at_once)]
         while todo:
             level, (queries, groups) = todo.pop()
             last = level + 1 == blocks.n_levels
@@ -191,7 +221,7 @@ class Descent:
                 self._stats.candidate_pairs += len(queries)
                 yield queries, number
                 continue
-            pieces = (torch.split(each, max(1, FRONTIER // FANOUT)) for each in (queries, number))
+            pieces = (torch.split(each, at_once) for each in (queries, number))
             todo += [(level + 1, piece) for piece in zip(*pieces, strict=True)]
 
     def rows_of(self, queries: torch.Tensor, numbers: torch.Tensor) -> Iterator[Couples]:
@@ -229,11 +259,6 @@ def _quick_distances(
     partition: Partition, query: Query, queries: torch.Tensor, rows: torch.Tensor, tau: float
 ) -> tuple[torch.Tensor, Band]:
     """Give rounded distances of pairs (squared if Euclidean), and the band around tau that they cannot decide."""
-    if partition.device.type == "cuda" and partition.metric.name in ("euclidean", "angular"):
-        # Half the bytes of a gather from memory that is far away.
-        left, right = query.vectors[queries].half().float(), partition.half_vectors[rows].float()
-        squares = left.double().square().sum(1).float() + partition.half_squares[rows]
-        return squares - 2.0 * (left * right).sum(1), product_band(tau, partition.dimensions, FLOAT16_ROUNDOFF)
     difference = query.vectors[queries] - partition.vectors[rows]
     band = difference_band(partition.metric, tau, partition.dimensions)
     if partition.metric.name == "manhattan":
@@ -241,6 +266,14 @@ def _quick_distances(
     if partition.metric.name == "chebyshev":
         return difference.abs_().amax(1), band
     return difference.square_().sum(1), band
+
+
+def _runs_of_members(
+    pairs: Pairs, members: torch.Tensor, weights: torch.Tensor
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Cut members and their weights into runs of about as many pairs as are looked at together."""
+    lengths = [len(members)] if len(pairs) <= PAIRS_AT_ONCE else run_lengths(pairs.sizes[members], PAIRS_AT_ONCE)
+    return zip(torch.split(members, lengths), torch.split(weights, lengths), strict=True)
 
 
 def _members_of(pairs: Pairs, members: torch.Tensor) -> Couples:
@@ -277,10 +310,6 @@ def _in_wanted_column(partition: Partition, rows: torch.Tensor, wanted: torch.Te
 
 def _runs_of_groups(groups: Groups, matches: Pairs) -> list[tuple[int, int]]:
     """Cut the query columns into runs of about as many pairs as are sorted together."""
-    pairs = torch.cumsum(matches.sizes[groups.members], 0)
-    zero = torch.zeros(1, dtype=torch.int64, device=pairs.device)
-    ends = torch.cat([zero, pairs])[groups.offsets[1:]]
-    run = torch.div(ends, ELEMENTS_AT_ONCE, rounding_mode="floor")
-    _, sizes = torch.unique_consecutive(run, return_counts=True)
-    bounds = [0, *torch.cumsum(sizes, 0).tolist()]
+    pairs = offsets_of(matches.sizes[groups.members])[groups.offsets]
+    bounds = [0, *itertools.accumulate(run_lengths(pairs[1:] - pairs[:-1], ELEMENTS_AT_ONCE))]
     return list(itertools.pairwise(bounds))

@@ -1,0 +1,4 @@
+"""One command for a machine with a GPU: ``python -m benchmarks.gpu`` checks the answers, then measures.
+
+Needs torch, triton, numpy and pyarrow, and nothing else of what the other benchmarks need. See the section "On a GPU" in benchmarks/README.md.
+"""

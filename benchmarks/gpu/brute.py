@@ -1,0 +1,208 @@
+"""Brute force on the same device, piece by piece: what searches are held against, for answers and for time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from benchmarks.batching import QueryBatch
+from benchmarks.counting import count_columns
+from benchmarks.gpu.fitting import free_bytes
+from benchmarks.gpu.lakes import ResidentLake
+from benchmarks.gpu.timing import device_seconds, wall_seconds
+from benchmarks.lake import Answer, BenchmarkQuery
+from benchmarks.matching import (
+    TENSOR_CORE_TERMS,
+    Pairs,
+    decide_candidates,
+    product_limits,
+    rounded_product_error,
+)
+
+REPEATS = 3
+_PIECE_BYTES = 12 << 30
+_PRODUCTS_AT_ONCE = 1 << 24
+_BATCH_RATE = 1e14
+"""Products and sums a second that are counted on when it is said how much of a batch there is time for."""
+
+
+class ProductFinder:
+    """Finds pairs with a large inner product by tensor operations, where the fused kernel cannot run.
+
+    Parameters
+    ----------
+    values : float32 (N, d)
+    """
+
+    def __init__(self, values: torch.Tensor) -> None:
+        self._values = values
+
+    def find(self, queries: torch.Tensor, limits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Give the rows of queries and values, and the product, of each pair with a product of at least the query's limit."""
+        step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
+        found = []
+        for begin in range(0, len(self._values), step):
+            products = self._values[begin : begin + step] @ queries.T
+            value, query = torch.nonzero(products >= limits, as_tuple=True)
+            found.append((query, value + begin, products[value, query]))
+        rows, members, products = (torch.cat(part) for part in zip(*found, strict=True))
+        return rows, members, products
+
+    def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
+        """Tell how many pairs `find` would give."""
+        step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
+        return sum(int((part @ queries.T >= limits).sum()) for part in torch.split(self._values, step))
+
+
+@dataclass
+class BruteResult:
+    """What brute force took and found.
+
+    Attributes
+    ----------
+    seconds, kernel_seconds : list of float
+        Of each query column: pairs found and decided; the pass over the vectors alone.
+    answers : list of Answer
+    values : int
+        Values of all query columns.
+    batch_seconds : float or None
+        A query column of the batch, the pass over the vectors alone.
+    batch_share : float
+        Of the values of the batch, for which it was measured.
+    """
+
+    seconds: list[float]
+    kernel_seconds: list[float]
+    answers: list[Answer]
+    values: int
+    batch_seconds: float | None = None
+    batch_share: float = 0.0
+
+
+@dataclass
+class _Piece:
+    first_row: int
+    vectors: torch.Tensor
+    rounded: torch.Tensor
+    bounds: tuple[float, float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Largest loss by rounding, smallest and largest squared length, in float64.
+        least, largest, lost = math.inf, 0.0, 0.0
+        rows = max(1, (1 << 24) // self.vectors.shape[1])
+        for whole, part in zip(torch.split(self.vectors, rows), torch.split(self.rounded, rows), strict=True):
+            exact = whole.double()
+            squares = exact.square().sum(1)
+            least, largest = min(least, float(squares.min())), max(largest, float(squares.max()))
+            lost = max(lost, float((exact - part.double()).square_().sum(1).max()))
+        self.bounds = math.sqrt(lost) * (1 + 2.0**-40), least, largest
+
+    def limits(self, queries: torch.Tensor, rounded: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give the products below which no pair matches, and from which on every pair does; each side's rounding is counted."""
+        loss, least, largest = self.bounds
+        exact = queries.double()
+        squares = exact.square().sum(1)
+        own = float((exact - rounded.double()).square().sum(1).max().sqrt()) * (1 + 2.0**-40)
+        longest = math.sqrt(max(largest, float(squares.max())))
+        error = rounded_product_error(TENSOR_CORE_TERMS * queries.shape[1], longest, own, loss)
+        return product_limits(squares, least, largest, tau, error)
+
+
+def run_brute_force(lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch: QueryBatch | None) -> BruteResult:
+    """Compare all values with those of some query columns, and count.
+
+    The vectors in float16 (on the CPU float32) are made of a piece at a time, which is not timed, since they need not fit beside the lake; times of pieces
+    add up.
+
+    Parameters
+    ----------
+    lake : ResidentLake
+    queries : sequence of BenchmarkQuery
+    batch : QueryBatch or None
+        All of its values are compared at once, or as many as there is time for.
+    """
+    device, n = lake.device, len(queries)
+    on_device = [query.vectors.to(device) for query in queries]
+    result = BruteResult([0.0] * n, [0.0] * n, [], sum(map(len, queries)))
+    nothing = torch.zeros(0, dtype=torch.int64)
+    found: list[list[Answer]] = [[(nothing, nothing)] for _ in range(n)]
+    taken = None if batch is None else batch.vectors[: _values_in_time(lake, batch)].to(device)
+    batch_seconds = 0.0
+    for part in lake.parts:
+        pairs: list[list[Pairs]] = [[] for _ in range(n)]
+        for piece in _pieces(part.partition.vectors):
+            finder = _finder(piece.rounded)
+            for number, (query, vectors) in enumerate(zip(queries, on_device, strict=True)):
+                rounded = vectors.to(piece.rounded.dtype)
+                low, high = piece.limits(vectors, rounded, query.tau)
+                work = _Match(finder, piece, vectors, rounded, low, high, query.tau)
+                pairs[number].append(work())
+                result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
+                result.kernel_seconds[number] += device_seconds(work.scan, device, REPEATS)
+            if taken is not None:
+                rounded = taken.to(piece.rounded.dtype)
+                low, high = piece.limits(taken, rounded, batch.tau)
+                work = _Match(finder, piece, taken, rounded, low, high, batch.tau)
+                work.scan()
+                batch_seconds += device_seconds(work.scan, device, 1)
+            del finder, piece
+        for number, query in enumerate(queries):
+            rows, values = (torch.cat(each) for each in zip(*pairs[number], strict=True))
+            columns, counts = count_columns(rows, values, query, part.partition.value_columns, part.partition.n_columns)
+            found[number].append((columns + part.first_column, counts))
+    result.answers = [tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found]
+    if taken is not None and len(taken):
+        result.batch_share = len(taken) / len(batch.vectors)
+        result.batch_seconds = batch_seconds / result.batch_share / len(batch.needed)
+    return result
+
+
+@dataclass
+class _Match:
+    finder: object
+    piece: _Piece
+    queries: torch.Tensor
+    rounded: torch.Tensor
+    low: torch.Tensor
+    high: torch.Tensor
+    tau: float
+
+    def __call__(self) -> Pairs:
+        """Find pairs, and decide those that products leave open."""
+        queries, values, products = self.finder.find(self.rounded, self.low)
+        sure = products >= self.high[queries]
+        again = decide_candidates(queries[~sure], values[~sure], self.queries, self.piece.vectors, self.tau)
+        rows = torch.cat([values[sure], again[1]]) + self.piece.first_row
+        return torch.cat([queries[sure], again[0]]), rows
+
+    def scan(self) -> int:
+        """Pass over the vectors."""
+        return self.finder.count(self.rounded, self.low)
+
+
+def _finder(values: torch.Tensor) -> object:
+    if values.device.type != "cuda":
+        return ProductFinder(values)
+    from benchmarks.algorithms.brute_triton.kernel import PairFinder
+
+    return PairFinder(values)
+
+
+def _pieces(vectors: torch.Tensor) -> Iterator[_Piece]:
+    """Cut vectors so that their copies in float16 take half of what is free at most."""
+    short = torch.float16 if vectors.device.type == "cuda" else torch.float32
+    room = min(_PIECE_BYTES, free_bytes(vectors.device) // 2)
+    step = max(1, room // (vectors.shape[1] * 2))
+    for begin in range(0, len(vectors), step):
+        part = vectors[begin : begin + step]
+        yield _Piece(begin, part, part.to(short))
+
+
+def _values_in_time(lake: ResidentLake, batch: QueryBatch) -> int:
+    """Give how many of a batch's values can be compared with all of the lake in about three seconds."""
+    rate = _BATCH_RATE if lake.device.type == "cuda" else _BATCH_RATE / 1e4
+    flop = 2.0 * lake.n_values * lake.model.dimensions
+    return max(1, min(len(batch.vectors), int(3.0 * rate / flop)))

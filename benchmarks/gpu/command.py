@@ -1,0 +1,167 @@
+"""The command line of ``python -m benchmarks.gpu``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.datasets.calibrated import MODELS
+from benchmarks.gpu.ceilings import measure_ceilings
+from benchmarks.gpu.checks import WrongAnswerError, check_kernels
+from benchmarks.gpu.clock import Clock
+from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
+from benchmarks.gpu.lakes import Wanted
+from benchmarks.gpu.table import RESULTS, slug, table, write_json
+from benchmarks.machine import describe_machine, find_device
+from benchmarks.origin import LOADED_CODE
+from pexeso.engine.grid_options import GridOptions
+from pexeso.errors import PexesoError
+
+KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
+_SHARE_OF_CHECKS = 0.3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, measure, print, write; give the exit status: 0, 1 when an answer is wrong, 2 when the run cannot be made."""
+    asked = parser().parse_args(arguments)
+    clock = Clock(asked.seconds)
+    try:
+        device = find_device(asked.device)
+        result = run(asked, device, clock)
+    except WrongAnswerError as error:
+        print(error, file=sys.stderr, flush=True)
+        return 1
+    except PexesoError as error:
+        print(f"{error}", file=sys.stderr, flush=True)
+        return 2
+    print(table(result), flush=True)
+    if asked.json:
+        print(json.dumps(result), flush=True)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Declare the options."""
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.gpu",
+        description="Checks pexeso's answers on a device against float64, then measures it against what the device can do and against brute force.",
+    )
+    made.add_argument("--device", default="cuda", help="cuda (default), cuda:N or cpu")
+    made.add_argument(
+        "--data",
+        type=_data,
+        default=tuple(MODELS),
+        help=f"data sets, with commas between: {','.join(MODELS)} (default: all)",
+    )
+    made.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        help="of the data sets, in (0, 1]; a smaller one is taken where memory is short",
+    )
+    made.add_argument(
+        "--seconds",
+        type=float,
+        default=480.0,
+        help="what the run may take; parts that would take longer are left out, and named",
+    )
+    made.add_argument("--queries", type=_positive, default=100, help="query columns asked one at a time, at least 1")
+    made.add_argument("--batch", type=_positive, default=1000, help="query columns asked in one call, at least 1")
+    made.add_argument("--axes", type=_positive, default=15, help="axes of the projection")
+    made.add_argument(
+        "--partition-values", type=_positive, default=75_000_000, help="most values of a partition, about"
+    )
+    made.add_argument("--output", type=Path, default=RESULTS, help="folder of the result file")
+    made.add_argument("--json", action="store_true", help="print the result as JSON too, on the last line")
+    return made
+
+
+def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[str, Any]:
+    """Run every part that there is time for; the file is written after each data set."""
+    kernels = KERNELS[device.type]
+    result: dict[str, Any] = {
+        "machine": _machine(device),
+        "code": LOADED_CODE,
+        "settings": {name: value for name, value in vars(asked).items() if name not in ("output", "json")},
+        "checks": [],
+        "ceilings": {},
+        "data": [],
+        "left_out": clock.left_out,
+        "seconds": 0.0,
+    }
+    path = asked.output / f"{slug(result['machine']['device'])}.json"
+    clock.say(f"device {result['machine']['device']}, kernels {', '.join(kernels)}")
+    result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * asked.seconds)
+    result["ceilings"] = measure_ceilings(device)
+    clock.say("ceilings measured")
+    wanted = Wanted(
+        GridOptions(map="projection", n_axes=asked.axes),
+        queries=asked.queries,
+        batch=asked.batch,
+        partition_values=asked.partition_values,
+    )
+    rate = FIRST_RATE[device.type]
+    for name in asked.data:
+        measured = run_data_set(name, asked.scale, wanted, device, kernels, result["ceilings"], clock, rate)
+        if measured is not None:
+            result["data"].append(measured)
+            rate = max(rate, measured["lake"]["build_vectors_per_second"])
+        result["seconds"] = clock.elapsed
+        write_json(path, result)
+    clock.say(f"written: {path}")
+    return result
+
+
+def _machine(device: torch.device) -> dict[str, Any]:
+    """Describe the machine; of a GPU also its memory, its driver and what it is programmed with."""
+    described = describe_machine(device)
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        described |= {
+            "device_memory_bytes": properties.total_memory,
+            "multiprocessors": properties.multi_processor_count,
+            "capability": f"{properties.major}.{properties.minor}",
+            "driver": _driver(),
+            "cuda": torch.version.cuda,
+        }
+        described["packages"]["triton"] = importlib.metadata.version("triton")
+    else:
+        described["device"] = f"cpu {described['processor']}"
+    return described
+
+
+def _driver() -> str:
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.splitlines()[0].strip() if done.stdout.strip() else "unknown"
+
+
+def _data(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    unknown = [name for name in names if name not in MODELS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"data sets are {', '.join(MODELS)}. Got {', '.join(unknown)} instead.")
+    return names
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Got {number} instead.")
+    return number

@@ -1,0 +1,186 @@
+"""All that is measured on one data set, part by part, as far as memory and time allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from benchmarks.batching import make_batch
+from benchmarks.checking import difference, normal_form
+from benchmarks.datasets.calibrated import calibrated_model
+from benchmarks.drawing import SIZE_CLASSES, size_class
+from benchmarks.gpu.brute import BruteResult, run_brute_force
+from benchmarks.gpu.checks import WrongAnswerError
+from benchmarks.gpu.clock import Clock
+from benchmarks.gpu.fitting import fitting_scale, free_bytes
+from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
+from benchmarks.gpu.measure import measure_batch, measure_single
+from benchmarks.gpu.timing import spread
+from benchmarks.lake import Answer, BenchmarkQuery
+from pexeso.engine.kernels import choose_kernel
+
+CHECKED_A_CLASS = 3
+COMPARED_A_CLASS = 2
+FIRST_RATE = {"cuda": 4e6, "cpu": 1e5}
+"""Vectors a second that building is expected to do before it was seen."""
+
+_AFTER = {"cuda": 20.0, "cpu": 2.0}
+"""Seconds that searching a lake is expected to take at least."""
+
+
+def run_data_set(
+    name: str,
+    scale: float,
+    wanted: Wanted,
+    device: torch.device,
+    kernels: Sequence[str],
+    ceilings: Mapping[str, float],
+    clock: Clock,
+    rate: float,
+) -> dict[str, object] | None:
+    """Make a lake, search it, and hold the answers against brute force; None where there is no room or no time for it.
+
+    Parameters
+    ----------
+    name, scale
+        Of the calibrated data set.
+    wanted : Wanted
+    device : torch.device
+    kernels : sequence of str
+        The first is measured in full, the others on a few query columns.
+    ceilings : mapping
+    clock : Clock
+    rate : float
+        Vectors a second that building is expected to do.
+
+    Raises
+    ------
+    WrongAnswerError
+        When an answer differs from that of brute force.
+    """
+    model = calibrated_model(name)
+    n_coordinates = min(wanted.options.n_axes, model.dimensions) + 1
+    fits = fitting_scale(model, scale, n_coordinates, wanted.partition_values, free_bytes(device))
+    if fits is None:
+        clock.leave_out(name, f"no scale down to {scale / 100:g} fits in {free_bytes(device) / 1e9:.0f} GB")
+        return None
+    if fits < scale:
+        clock.leave_out(f"{name} at scale {scale:g}", f"it does not fit in memory; run at {fits:g}")
+    if not clock.enough(name, model.n_values * fits / rate + _AFTER[device.type]):
+        return None
+    lake = ResidentLake(model, fits, device)
+    try:
+        make_lake(lake, wanted, clock)
+        return {"data": name, "lake": lake.facts, **_search_and_check(lake, kernels, ceilings, clock)}
+    except torch.OutOfMemoryError as error:
+        clock.leave_out(name, f"the device ran out of memory: {str(error).splitlines()[0]}")
+        return None
+    finally:
+        lake.release()
+
+
+def _search_and_check(
+    lake: ResidentLake, kernels: Sequence[str], ceilings: Mapping[str, float], clock: Clock
+) -> dict[str, object]:
+    name = lake.model.name
+    main = choose_kernel(kernels[0], lake.device)
+    single, answers = measure_single(lake, lake.queries, main, ceilings, clock.left / 3)
+    if len(answers) < len(lake.queries):
+        clock.leave_out(f"{name}: {len(lake.queries) - len(answers)} query columns", "they took too long")
+        lake.queries = lake.queries[: len(answers)]
+    result: dict[str, object] = {"kernel": kernels[0], "single": single, "other_kernels": {}}
+    clock.say(
+        f"{name}: one query column at a time, kernel {kernels[0]}: median {single['median_seconds'] * 1e3:.3f} ms"
+    )
+    for number, (query, answer) in enumerate(zip(lake.queries, answers, strict=True)):
+        own = lake.asked_columns[number]
+        if normal_form(answer).get(own) != query.total:
+            raise WrongAnswerError(
+                f"A wrong answer: {name}, query column {number}: its own column {own} is not found whole."
+            )
+    chosen = _some(lake.queries, CHECKED_A_CLASS)
+    batch = make_batch(lake.batch)
+    batch_answers: list[Answer] = []
+    if clock.enough(f"{name}: batch", len(lake.batch) * single["mean_seconds"]):
+        result["batch"], batch_answers = measure_batch(lake, lake.batch, batch, main, ceilings, clock.left / 4)
+        clock.say(
+            f"{name}: batch of {len(lake.batch)}: {result['batch']['median_seconds'] * 1e3:.4f} ms a query column"
+        )
+    floor = lake.n_values * lake.model.dimensions * 2 / ceilings["read_bytes_per_second"]
+    result["floor_seconds"] = floor
+    if clock.enough(f"{name}: brute force and checks against it", 300 * floor + 5.0):
+        asked = [lake.queries[number] for number in chosen]
+        brute = run_brute_force(lake, asked, batch if "batch" in result else None)
+        result["brute"] = _brute_figures(lake, brute, ceilings, floor)
+        result["ratios"] = _ratios(result, brute, [single["seconds"][number] for number in chosen])
+        for position, number in enumerate(chosen):
+            _compare(answers[number], brute.answers[position], f"{name}, kernel {kernels[0]}, query column {number}")
+            if number < len(batch_answers):
+                _compare(batch_answers[number], brute.answers[position], f"{name}, query column {number} of the batch")
+        result["checked"] = len(chosen)
+        clock.say(
+            f"{name}: {len(chosen)} answers equal to those of brute force, which takes {result['brute']['median_seconds'] * 1e3:.3f} ms"
+        )
+    if batch_answers:
+        for number in range(min(len(answers), len(batch_answers))):
+            _compare(batch_answers[number], answers[number], f"{name}, query column {number} of the batch, and alone")
+    for kernel in kernels[1:]:
+        few = [lake.queries[number] for number in _some(lake.queries, COMPARED_A_CLASS)]
+        if clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
+            other = choose_kernel(kernel, lake.device)
+            figures, others = measure_single(lake, few, other, ceilings, clock.left / 3)
+            result["other_kernels"][kernel] = figures
+            for number, answer in zip(_some(lake.queries, COMPARED_A_CLASS), others, strict=False):
+                _compare(answer, answers[number], f"{name}, kernel {kernel}, query column {number}")
+            clock.say(f"{name}: kernel {kernel}: median {figures['median_seconds'] * 1e3:.3f} ms")
+    return result
+
+
+def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:
+    """Give the numbers of the first few query columns of every size class."""
+    of_class = [
+        [n for n, query in enumerate(queries) if size_class(len(query)) == kind] for kind in range(len(SIZE_CLASSES))
+    ]
+    return sorted(number for own in of_class for number in own[:a_class])
+
+
+def _brute_figures(
+    lake: ResidentLake, brute: BruteResult, ceilings: Mapping[str, float], floor: float
+) -> dict[str, object]:
+    itemsize = 2 if lake.device.type == "cuda" else 4
+    kernel = spread(brute.kernel_seconds)
+    read = lake.n_values * lake.model.dimensions * itemsize / kernel["median_seconds"]
+    flop = 2.0 * lake.n_values * lake.model.dimensions * brute.values / sum(brute.kernel_seconds)
+    figures: dict[str, object] = {
+        "queries": len(brute.seconds),
+        **spread(brute.seconds),
+        "kernel": kernel,
+        "bytes_per_second": read,
+        "share_of_read": read / ceilings["read_bytes_per_second"],
+        "flop_per_second": flop,
+        "share_of_product": flop / ceilings["product_flop_per_second"],
+        "floor_seconds": floor,
+    }
+    if brute.batch_seconds is not None:
+        figures["batch"] = {"median_seconds": brute.batch_seconds, "share_of_values": brute.batch_share}
+    return figures
+
+
+def _ratios(result: Mapping[str, object], brute: BruteResult, ours: Sequence[float]) -> dict[str, float]:
+    """Give how many times longer brute force takes, on the same query columns."""
+    median = spread(ours)["median_seconds"]
+    ratios = {
+        "brute": spread(brute.seconds)["median_seconds"] / median,
+        "brute_kernel": spread(brute.kernel_seconds)["median_seconds"] / median,
+        "floor": result["floor_seconds"] / median,
+    }
+    if brute.batch_seconds is not None:
+        ratios["batch_brute_kernel"] = brute.batch_seconds / result["batch"]["median_seconds"]
+    return ratios
+
+
+def _compare(given: Answer, right: Answer, where: str) -> None:
+    what = difference(normal_form(given), normal_form(right))
+    if what is not None:
+        raise WrongAnswerError(f"A wrong answer: {where}: {what}.")

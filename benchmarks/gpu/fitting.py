@@ -1,0 +1,71 @@
+"""How much memory a lake takes on a device, and the largest scale at which it fits."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from benchmarks.datasets.calibrated import CalibratedModel
+
+SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+"""Of the scale asked for, tried in turn."""
+
+POSTINGS_A_VALUE = 1.45
+RESERVE_BYTES = 5 << 30
+"""What searches, batches and single pieces of brute force need beside the lake."""
+
+
+def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
+    """Give the bytes that a value takes on the device when the lake is built.
+
+    Its vector in float32, ``4 d``; one byte a mapped coordinate; two float32 corners a coordinate for 64 values, and a fifteenth more for the coarser levels;
+    the offset of its columns in int64, 8; and its columns in int32. The values of each column, which only brute force reads, are dropped.
+
+    Examples
+    --------
+    ``lwdc``: 602 million values take 140 GB, of which 120 GB are the vectors.
+
+    >>> round(bytes_a_value(50, 16) * 602e6 / 1e9)
+    140
+    """
+    padded = n_coordinates + -n_coordinates % 8
+    return 4 * dimensions + padded + 2 * 4 * padded / 64 * 16 / 15 + 8 + 4 * POSTINGS_A_VALUE
+
+
+def building_bytes(dimensions: int, n_coordinates: int, n_values: int) -> float:
+    """Give the most that building one partition holds beside the other partitions, and beside its own vectors.
+
+    Ordering rows takes ``4 P + 64`` bytes each and postings 70 each, one after the other; each with half a GiB for pieces
+    (`pexeso.engine.building.build_from_pieces`). The partition's own vectors are made after that.
+    """
+    return max(0.0, max(4 * n_coordinates + 64, 70 * POSTINGS_A_VALUE) - 4 * dimensions) * n_values + (1 << 29)
+
+
+def free_bytes(device: torch.device) -> int:
+    """Give the memory that is free, on the device or on the host."""
+    if device.type == "cuda":
+        # What the allocator keeps for later is free too.
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + kept
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+
+def fitting_scale(
+    model: CalibratedModel, scale: float, n_coordinates: int, partition_values: int, free: int
+) -> float | None:
+    """Give the largest scale, among `SHARES` of the one asked for, at which a lake fits; None where none does.
+
+    Examples
+    --------
+    >>> from benchmarks.datasets.calibrated import calibrated_model
+    >>> [fitting_scale(calibrated_model("lwdc"), 1.0, 16, 75_000_000, n_bytes) for n_bytes in (149 * 10**9, 83 * 10**9)]
+    [1.0, 0.5]
+    """
+    for share in SHARES:
+        n_values = round(model.n_values * scale * share)
+        held = n_values * bytes_a_value(model.dimensions, n_coordinates)
+        building = building_bytes(model.dimensions, n_coordinates, min(n_values, partition_values))
+        if held + building + RESERVE_BYTES <= free:
+            return scale * share
+    return None

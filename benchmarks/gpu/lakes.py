@@ -1,0 +1,268 @@
+"""Calibrated lakes that are made, built and kept on a device; only plans, query columns and answers are on the host."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from benchmarks.datasets.calibrated import CalibratedModel, VectorChunks, plan_lake
+from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, postings
+from benchmarks.drawing import SIZE_CLASSES, choose_columns
+from benchmarks.gpu.clock import Clock
+from benchmarks.gpu.timing import wait_for
+from benchmarks.lake import BenchmarkQuery
+from pexeso.engine.arrays import offsets_of
+from pexeso.engine.building import build_from_pieces
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.partition import Partition
+from pexeso.engine.postings import Csr
+from pexeso.engine.search import count_needed
+
+_PARTS = 4
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a lake.
+
+    Attributes
+    ----------
+    options : GridOptions
+    queries, batch : int
+        Query columns asked one at a time, and in one call.
+    partition_values : int
+        Most values of a partition, about.
+    max_distance, min_joinability : float
+    seed : int
+    """
+
+    options: GridOptions
+    queries: int = 100
+    batch: int = 1000
+    partition_values: int = 75_000_000
+    max_distance: float = 0.06
+    min_joinability: float = 0.6
+    seed: int = 0
+
+
+@dataclass
+class Part:
+    """One partition, and the number of its first column in the lake."""
+
+    partition: Partition
+    first_column: int
+
+
+@dataclass
+class ResidentLake:
+    """A lake on a device.
+
+    Attributes
+    ----------
+    model : CalibratedModel
+    scale : float
+    device : torch.device
+    parts : list of Part
+    queries, batch : list of BenchmarkQuery
+        On the host.
+    asked_columns : list of int
+        The column that each query column is.
+    facts : dict
+        Sizes, seconds and bytes, plain JSON.
+    """
+
+    model: CalibratedModel
+    scale: float
+    device: torch.device
+    parts: list[Part] = field(default_factory=list)
+    queries: list[BenchmarkQuery] = field(default_factory=list)
+    batch: list[BenchmarkQuery] = field(default_factory=list)
+    asked_columns: list[int] = field(default_factory=list)
+    facts: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def n_values(self) -> int:
+        """N, over all partitions."""
+        return sum(part.partition.n_values for part in self.parts)
+
+    def release(self) -> None:
+        """Let go of everything on the device."""
+        self.parts.clear()
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
+    """Plan a lake on the host, then make and build it on the device, partition by partition.
+
+    A partition holds some of the original columns, all copies of them, and their values. So no value stands in two
+    partitions, and each is a calibrated lake of its own; sizes and copies are those of the whole lake's plan.
+    """
+    model, started = lake.model, time.perf_counter()
+    plan = plan_lake(model, lake.scale, wanted.seed)
+    n_parts = max(1, round(plan.n_values / wanted.partition_values))
+    parts = list(cut_plan(plan, n_parts))
+    sizes = torch.cat([part.sizes for part in parts]).numpy()
+    n_asked = min(max(wanted.queries, wanted.batch), n_fitting(sizes))
+    chosen = choose_columns(sizes, n_asked, seed=wanted.seed, name=model.name)
+    planned = time.perf_counter() - started
+    clock.say(f"{model.name}: {plan.n_values:,} values in {len(plan.sizes):,} columns planned in {planned:.1f} s")
+    lake.facts = {
+        "values": plan.n_values,
+        "columns": len(plan.sizes),
+        "postings": plan.n_postings,
+        "dimensions": model.dimensions,
+        "scale": lake.scale,
+        "partitions": len(parts),
+        "plan_seconds": planned,
+        "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+    del plan, sizes
+    _build_all(lake, parts, chosen, wanted, clock)
+
+
+def n_fitting(sizes: np.ndarray) -> int:
+    """Give how many columns are of a size that is asked for."""
+    return int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
+
+
+def cut_plan(plan: ColumnPlan, n_parts: int) -> Iterator[ColumnPlan]:
+    """Cut a plan into plans of about as many values, each with the copies of its own originals.
+
+    Examples
+    --------
+    >>> sizes = torch.tensor([4, 2, 6, 3])
+    >>> plan = ColumnPlan(sizes, torch.tensor([0, 0, 1, 1], dtype=torch.int32), torch.tensor([4, 6]), 5)
+    >>> [(part.sizes.tolist(), part.source.tolist()) for part in cut_plan(plan, 2)]
+    [([4, 2], [0, 0]), ([6, 3], [0, 0])]
+    """
+    if n_parts == 1:
+        yield plan
+        return
+    ends = plan.original_sizes.cumsum(0)
+    bounds = [0, *(int(torch.searchsorted(ends, plan.n_values * k // n_parts)) for k in range(1, n_parts)), len(ends)]
+    for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
+        if begin == end:
+            continue
+        inside = (plan.source >= begin) & (plan.source < end)
+        yield ColumnPlan(
+            plan.sizes[inside],
+            plan.source[inside] - begin,
+            plan.original_sizes[begin:end],
+            piece_seed(plan.seed, _PARTS, number),
+        )
+
+
+def _build_all(
+    lake: ResidentLake, plans: list[ColumnPlan], chosen: Sequence[int], wanted: Wanted, clock: Clock
+) -> None:
+    if lake.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(lake.device)
+    asked: dict[int, BenchmarkQuery] = {}
+    columns = torch.tensor(chosen)
+    first_column, seconds = 0, {"postings_seconds": 0.0, "build_seconds": 0.0}
+    for number in range(len(plans)):
+        # A plan is dropped when its partition is there.
+        plan, plans[number] = plans[number], None
+        here = columns[(columns >= first_column) & (columns < first_column + len(plan.sizes))] - first_column
+        built = _build(lake, plan, here, wanted, seconds)
+        lake.parts.append(Part(built.partition, first_column))
+        for local, query in zip(here.tolist(), built.queries, strict=True):
+            asked[first_column + local] = query
+        first_column += len(plan.sizes)
+        clock.say(
+            f"{lake.model.name}: partition {number + 1} of {len(plans)} built, {built.partition.n_values:,} values"
+        )
+    lake.asked_columns = list(chosen)
+    lake.queries = [asked[column] for column in chosen[: wanted.queries]]
+    lake.batch = [asked[column] for column in chosen[: wanted.batch]]
+    lake.facts |= seconds | {
+        "build_vectors_per_second": lake.n_values / seconds["build_seconds"],
+        "bytes_by_array": _bytes_by_array(lake.parts),
+    }
+    if lake.device.type == "cuda":
+        lake.facts["device_bytes_held"] = torch.cuda.memory_allocated(lake.device)
+        lake.facts["device_bytes_peak"] = torch.cuda.max_memory_allocated(lake.device)
+
+
+@dataclass
+class _Built:
+    partition: Partition
+    queries: list[BenchmarkQuery]
+
+
+def _build(
+    lake: ResidentLake, plan: ColumnPlan, chosen: torch.Tensor, wanted: Wanted, seconds: dict[str, float]
+) -> _Built:
+    """Make the values of a plan's columns, build them, and take the query columns out."""
+    device = lake.device
+    started = time.perf_counter()
+    column_values = torch.empty(plan.n_postings, dtype=torch.int32, device=device)
+    value_rows = torch.empty(plan.n_postings, dtype=torch.int16, device=device)  # at most 10,000
+    done = 0
+    for values, rows in postings(plan, device):
+        column_values[done : done + len(values)] = values
+        value_rows[done : done + len(rows)] = rows
+        done += len(values)
+    offsets = offsets_of(plan.sizes)
+    starts, sizes = offsets[chosen].tolist(), plan.sizes[chosen].tolist()
+    taken = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    values = [column_values[each].long() for each in taken]
+    rows = [value_rows[each].cpu().long() for each in taken]
+    del value_rows
+    wait_for(device)
+    seconds["postings_seconds"] += time.perf_counter() - started
+    started = time.perf_counter()
+    pieces = VectorChunks(lake.model, plan, device)
+    tensors, order = build_from_pieces(pieces, offsets.to(device), column_values, wanted.options)
+    wait_for(device)
+    seconds["build_seconds"] += time.perf_counter() - started
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=device)
+    vectors = [tensors["vectors"][place[each]].cpu() for each in values]
+    queries = [
+        BenchmarkQuery(
+            f"column of {len(part)} values",
+            part,
+            weights,
+            int(weights.sum()),
+            wanted.max_distance,
+            count_needed(wanted.min_joinability, int(weights.sum())),
+        )
+        for part, weights in zip(vectors, rows, strict=True)
+    ]
+    n_columns = len(plan.sizes)
+    del tensors["column_values_offsets"], tensors["column_values_members"]
+    return _Built(Partition.from_tensors(tensors | _no_column_values(n_columns, device), wanted.options), queries)
+
+
+def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.Tensor]:
+    """Give empty values for every column, in no memory: searches read the columns of values alone."""
+    none = Csr(
+        torch.zeros(1, dtype=torch.int64, device=device).expand(n_columns + 1),
+        torch.zeros(0, dtype=torch.int32, device=device),
+    )
+    return {"column_values_offsets": none.offsets, "column_values_members": none.members}
+
+
+def _bytes_by_array(parts: Sequence[Part]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for part in parts:
+        partition = part.partition
+        for name, tensor in (
+            ("vectors", partition.vectors),
+            ("codes", partition.blocks.codes),
+            ("boxes", partition.blocks.boxes),
+            ("value_columns_offsets", partition.value_columns.offsets),
+            ("value_columns_members", partition.value_columns.members),
+        ):
+            totals[name] = totals.get(name, 0) + tensor.nbytes
+    return totals

@@ -1,0 +1,182 @@
+"""Searches over a lake on a device, timed from query values on the host to answers on the host."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import torch
+
+from benchmarks.batching import QueryBatch
+from benchmarks.drawing import SIZE_CLASSES, size_class
+from benchmarks.gpu.lakes import ResidentLake
+from benchmarks.gpu.timing import spread, wall_seconds
+from benchmarks.lake import Answer, BenchmarkQuery
+from pexeso.engine.kernels.interface import KernelChoice
+from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.stats import SearchStats
+
+REPEATS = 3
+BATCH_REPEATS = 3
+
+
+def search(lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats) -> Answer:
+    """Search all partitions, one after the other."""
+    goal = Goal(query.max_distance, query.needed)
+    found = []
+    for part in lake.parts:
+        columns, counts = search_partition(
+            part.partition, query.vectors, query.weights, query.total, goal, stats, kernel=kernel
+        )
+        found.append((columns + part.first_column, counts))
+    columns, counts = (torch.cat(each) for each in zip(*found, strict=True))
+    return columns, counts
+
+
+def search_batch(
+    lake: ResidentLake,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    max_distance: float,
+    kernel: KernelChoice,
+    stats: SearchStats,
+) -> list[Answer]:
+    """Search all partitions for a batch, one after the other."""
+    found: list[list[Answer]] = [[] for _ in queries]
+    for part in lake.parts:
+        answers = search_batch_partition(part.partition, vectors, queries, max_distance, stats, kernel=kernel)
+        for number, (columns, counts) in enumerate(answers):
+            found[number].append((columns + part.first_column, counts))
+    return [tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found]
+
+
+def measure_single(
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    kernel: KernelChoice,
+    ceilings: Mapping[str, float],
+    seconds_left: float,
+) -> tuple[dict[str, object], list[Answer]]:
+    """Ask one query column at a time.
+
+    All are asked once before the clock, which also gives the answers and the counters. Seconds of a query column are the median over
+    repeats.
+
+    Parameters
+    ----------
+    lake, queries, kernel, ceilings
+    seconds_left : float
+        What all of it may take: where that is short there are fewer repeats, down to one, and then fewer query columns.
+
+    Returns
+    -------
+    figures : dict
+        Plain JSON.
+    answers : list of Answer
+        Of the query columns that there was time for, the first ones.
+    """
+    stats: list[SearchStats] = []
+    answers: list[Answer] = []
+    started = time.perf_counter()
+    for query in queries:
+        stats.append(SearchStats())
+        answers.append(search(lake, query, kernel, stats[-1]))
+        first = time.perf_counter() - started
+        if first > seconds_left / 2:
+            break
+    queries = queries[: len(answers)]
+    repeats = int(min(REPEATS, max(1.0, seconds_left / first - 1)))
+    seconds = [
+        statistics.median(
+            wall_seconds(partial(search, lake, query, kernel, SearchStats()), lake.device) for _ in range(repeats)
+        )
+        for query in queries
+    ]
+    figures = {
+        "queries": len(queries),
+        "values": sum(map(len, queries)),
+        **spread(seconds),
+        "seconds": seconds,
+        "first_pass_seconds": first,
+        "repeats": repeats,
+        "columns_found": sum(len(columns) for columns, _ in answers),
+        "by_size": _by_size(queries, seconds),
+        **_rates(stats, sum(seconds), lake, ceilings),
+    }
+    return figures, answers
+
+
+def measure_batch(
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    batch: QueryBatch,
+    kernel: KernelChoice,
+    ceilings: Mapping[str, float],
+    seconds_left: float,
+) -> tuple[dict[str, object], list[Answer]]:
+    """Ask all query columns in one call; distinct values are brought together before the clock.
+
+    The first call is not counted, unless there is no time for another.
+    """
+    members = torch.split(batch.rows, [len(query) for query in queries])
+    asked = [BatchQuery(own, query.weights, query.needed) for own, query in zip(members, queries, strict=True)]
+    max_distance = queries[0].max_distance
+    stats = SearchStats()
+    started = time.perf_counter()
+    answers = search_batch(lake, batch.vectors, asked, max_distance, kernel, stats)
+    first = time.perf_counter() - started
+    repeats = int(min(BATCH_REPEATS, seconds_left // max(first, 1e-9) - 1))
+    seconds = [
+        wall_seconds(lambda: search_batch(lake, batch.vectors, asked, max_distance, kernel, SearchStats()), lake.device)
+        for _ in range(repeats)
+    ] or [first]
+    middle = statistics.median(seconds)
+    figures = {
+        "queries": len(queries),
+        "values": len(batch.rows),
+        "distinct_values": len(batch.vectors),
+        "batch_seconds": middle,
+        "median_seconds": middle / len(queries),
+        "first_pass_seconds": first,
+        "repeats": max(0, repeats),
+        **_rates([stats], middle, lake, ceilings, len(queries)),
+    }
+    return figures, answers
+
+
+def _by_size(queries: Sequence[BenchmarkQuery], seconds: Sequence[float]) -> list[dict[str, object]]:
+    found = []
+    for number, (least, most) in enumerate(SIZE_CLASSES):
+        own = [each for query, each in zip(queries, seconds, strict=True) if size_class(len(query)) == number]
+        if own:
+            found.append({"values": [least, most], "queries": len(own), **spread(own)})
+    return found
+
+
+def _rates(
+    stats: Sequence[SearchStats],
+    seconds: float,
+    lake: ResidentLake,
+    ceilings: Mapping[str, float],
+    n_queries: int | None = None,
+) -> dict[str, object]:
+    """Give the work of a query column, and what it comes to a second."""
+    total = SearchStats()
+    for each in stats:
+        total.add(each)
+    counters = total.to_dict()
+    phases = counters.pop("seconds")
+    n = n_queries or len(stats)
+    flop = 2.0 * lake.model.dimensions * total.distances
+    read, products = total.bytes_read / seconds, flop / seconds
+    return {
+        "work": {name: value / n for name, value in counters.items()},
+        "phase_seconds": {name: value / n for name, value in phases.items()},
+        "bytes_per_second": read,
+        "flop_per_second": products,
+        "share_of_copy": read / ceilings["copy_bytes_per_second"],
+        "share_of_read": read / ceilings["read_bytes_per_second"],
+        "share_of_product": products / ceilings["product_flop_per_second"],
+    }

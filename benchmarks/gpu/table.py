@@ -1,0 +1,121 @@
+"""The result as one table for people, and as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.origin import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results" / "gpu"
+COLUMNS = ("data", "what", "ms", "p10", "p90", "GB/s", "of read", "TFLOP/s", "of product", "brute/this", "floor/this")
+
+
+def slug(name: str) -> str:
+    """Turn a device's name into one of a file.
+
+    Examples
+    --------
+    >>> slug("NVIDIA H200")
+    'nvidia-h200'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def write_json(path: Path, result: Mapping[str, Any]) -> None:
+    """Write a result whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """Lay out what was measured, one line for each thing, and what was left out below."""
+    ceilings = result["ceilings"]
+    lines = [
+        f"device: {result['machine']['device']}; torch {result['machine']['packages']['torch']}",
+        f"correct: {len(result['checks'])} cases, {sum(each['answers'] for each in result['checks'])} answers equal to float64",
+    ]
+    if ceilings:
+        lines.append(
+            f"ceilings: copy {ceilings['copy_bytes_per_second'] / 1e9:,.0f} GB/s, read {ceilings['read_bytes_per_second'] / 1e9:,.0f} GB/s, "
+            f"float16 product {ceilings['product_flop_per_second'] / 1e12:,.1f} TFLOP/s"
+        )
+    rows: list[Sequence[str]] = [COLUMNS]
+    for data in result["data"]:
+        rows += _rows(data)
+    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    lines += [_lake_line(data) for data in result["data"]]
+    lines += [f"left out: {each['part']}: {each['reason']}" for each in result["left_out"]]
+    lines.append(f"took {result['seconds']:.0f} s")
+    return "\n".join(lines)
+
+
+def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
+    name, ratios = data["data"], data.get("ratios", {})
+    single = data["single"]
+    rows = [_row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor"))]
+    rows += [
+        _row(name, f"  {each['values'][0]}-{each['values'][1]} values", each, None, None) for each in single["by_size"]
+    ]
+    if "batch" in data:
+        batch = data["batch"]
+        rows.append(_row(name, f"batch of {batch['queries']}", batch, ratios.get("batch_brute_kernel"), None))
+    rows += [_row(name, f"one, {kernel}", each, None, None) for kernel, each in data["other_kernels"].items()]
+    if "brute" in data:
+        brute = data["brute"]
+        rows.append(_row(name, "brute force", brute, None, None))
+        rows.append(_row(name, "  its kernel", {**brute["kernel"], **_only(brute)}, None, None))
+        if "batch" in brute:
+            rows.append(_row(name, "  its kernel, batch", brute["batch"], None, None))
+    rows.append(_row(name, "floor: float16 read once", {"median_seconds": data["floor_seconds"]}, None, None))
+    return rows
+
+
+def _only(brute: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: brute[name] for name in ("bytes_per_second", "share_of_read", "flop_per_second", "share_of_product")}
+
+
+def _row(data: str, what: str, figures: Mapping[str, Any], brute: float | None, floor: float | None) -> Sequence[str]:
+    def cell(name: str, factor: float, form: str) -> str:
+        return format(figures[name] * factor, form) if name in figures else ""
+
+    rate = what != "brute force"
+    return (
+        data,
+        what,
+        cell("median_seconds", 1e3, ",.4f"),
+        cell("p10_seconds", 1e3, ",.4f"),
+        cell("p90_seconds", 1e3, ",.4f"),
+        cell("bytes_per_second", 1e-9, ",.1f") if rate else "",
+        cell("share_of_read", 100, ".2f") + "%" if rate and "share_of_read" in figures else "",
+        cell("flop_per_second", 1e-12, ",.3f") if rate else "",
+        cell("share_of_product", 100, ".3f") + "%" if rate and "share_of_product" in figures else "",
+        "" if brute is None else f"{brute:,.1f}x",
+        "" if floor is None else f"{floor:,.2f}x",
+    )
+
+
+def _lake_line(data: Mapping[str, Any]) -> str:
+    lake = data["lake"]
+    held = (
+        f", {lake['device_bytes_held'] / 1e9:.1f} GB held, {lake['device_bytes_peak'] / 1e9:.1f} GB at most"
+        if "device_bytes_held" in lake
+        else ""
+    )
+    return (
+        f"{data['data']}: scale {lake['scale']:g}, {lake['values']:,} values x {lake['dimensions']}, {lake['columns']:,} columns, "
+        f"{lake['partitions']} partitions; planned {lake['plan_seconds']:.1f} s, built {lake['build_seconds']:.1f} s "
+        f"({lake['build_vectors_per_second'] / 1e6:.2f} M vectors/s){held}; {data.get('checked', 0)} answers checked"
+    )

@@ -1,0 +1,74 @@
+"""Threads: when one is faster than many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import torch
+
+SMALL = 1 << 18
+"""Numbers that one core works through before others would have come to help."""
+
+
+@contextmanager
+def few_threads(n_numbers: int) -> Iterator[None]:
+    """Let torch use one thread for work on few numbers.
+
+    A parallel step ends when its last thread has run. Where other programs use the same cores that thread may have to wait for its turn, several
+    milliseconds for a step of microseconds.
+
+    Parameters
+    ----------
+    n_numbers : int
+        More than `SMALL` change nothing.
+
+    Examples
+    --------
+    >>> with few_threads(100):
+    ...     torch.get_num_threads()
+    1
+    """
+    threads = torch.get_num_threads()
+    if threads == 1 or n_numbers > SMALL:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def in_pieces(n: int, at_once: int, device: torch.device, task: Callable[[int, int], object]) -> None:
+    """Do a task for consecutive pieces of ``range(n)``; on the CPU as many at a time as torch has threads, each in one thread.
+
+    Threads that share no step never wait for each other.
+
+    Parameters
+    ----------
+    n : int
+    at_once : int
+        Of a piece, at least 1.
+    device : torch.device
+        Where the task's tensors are.
+    task : callable
+        Given where a piece begins and ends; writes its own part of a result.
+
+    Examples
+    --------
+    >>> squares = torch.empty(10)
+    >>> in_pieces(10, 4, squares.device, lambda begin, end: squares[begin:end].copy_(torch.arange(begin, end) ** 2))
+    >>> int(squares.sum())
+    285
+    """
+    begins = range(0, n, at_once)
+    threads = min(torch.get_num_threads(), len(begins))
+    if device.type != "cpu" or threads <= 1:
+        for begin in begins:
+            task(begin, min(begin + at_once, n))
+        return
+    # Threads that are new take over the number that holds when they start.
+    with few_threads(0), ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda begin: task(begin, min(begin + at_once, n)), begins))

@@ -1,0 +1,177 @@
+"""The command for a GPU machine, run on the CPU at a small scale: what it prints and writes, what it refuses, and that it needs few packages."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.checking import normal_form
+from benchmarks.datasets.calibrated import calibrated_model, plan_lake
+from benchmarks.gpu import checks, command
+from benchmarks.gpu.brute import run_brute_force
+from benchmarks.gpu.clock import Clock
+from benchmarks.gpu.dataset import run_data_set
+from benchmarks.gpu.fitting import fitting_scale
+from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
+from benchmarks.gpu.measure import search
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.torch_kernel import TorchKernel
+from pexeso.engine.stats import SearchStats
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CPU = torch.device("cpu")
+CEILINGS = {"copy_bytes_per_second": 1e9, "read_bytes_per_second": 1e9, "product_flop_per_second": 1e9}
+OPTIONS = GridOptions(map="projection", n_axes=7)
+
+
+class WrongKernel(TorchKernel):
+    """Forgets the last of the columns it finds."""
+
+    def count(self, partition, pairs, members, weights, counts):
+        counts = super().count(partition, pairs, members, weights, counts)
+        counts.touched = counts.touched[:-1]
+        return counts
+
+
+@pytest.fixture
+def few_checks(monkeypatch):
+    monkeypatch.setattr(checks, "CASES", checks.CASES[3:4])
+
+
+def test_the_command_runs_where_only_its_own_packages_are(tmp_path):
+    program = f"""
+import importlib.abc, sys
+
+class Refuse(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", "sklearn", "scipy", "click", "tqdm", "yaml", "matplotlib",
+                                       "threadpoolctl", "pytest"}}:
+            raise ModuleNotFoundError(f"refused: {{name}}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+import benchmarks.algorithms.brute_triton.kernel
+from benchmarks.gpu import checks
+from benchmarks.gpu.command import main
+checks.CASES = checks.CASES[3:4]
+sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--seconds", "60", "--queries", "5", "--batch", "6", "--json",
+               "--output", {str(tmp_path)!r}]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for start in (
+        "device: cpu",
+        "correct: 1 cases",
+        "ceilings: copy",
+        "data  what",
+        "swdc  one, torch",
+        "swdc  batch of",
+    ):
+        assert any(line.startswith(start) for line in lines), start
+    (path,) = tmp_path.glob("cpu*.json")
+    result = json.loads(path.read_text(encoding="utf-8"))
+    assert json.loads(lines[-1])["data"] == result["data"]
+    assert {"machine", "code", "settings", "checks", "ceilings", "data", "left_out", "seconds"} == result.keys()
+    assert [data["data"] for data in result["data"]] == ["swdc", "open"]
+    swdc = result["data"][0]
+    assert swdc["lake"]["values"] == 8600
+    assert swdc["checked"] == 5
+    assert swdc["single"]["queries"] == 5
+    assert [each["queries"] for each in swdc["single"]["by_size"]] == [1] * 5
+    assert swdc["single"]["work"]["bytes_read"] > 0
+    assert swdc["batch"]["queries"] == 6
+    assert swdc["ratios"].keys() == {"brute", "brute_kernel", "floor", "batch_brute_kernel"}
+    assert swdc["brute"]["batch"]["share_of_values"] > 0
+
+
+def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(checks, "choose_kernel", lambda name, device: WrongKernel())
+    status = command.main(["--device", "cpu", "--data", "swdc", "--scale", "0.001", "--output", str(tmp_path)])
+    assert status == 1
+    error = capsys.readouterr().err
+    assert "kernel torch, 16 dimensions, euclidean, projection, blocks" in error
+    assert "is missing" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_answer_on_a_data_set_is_found(monkeypatch):
+    wanted = Wanted(OPTIONS, queries=5, batch=5)
+    monkeypatch.setattr("benchmarks.gpu.dataset.choose_kernel", lambda name, device: WrongKernel())
+    with pytest.raises(checks.WrongAnswerError, match="swdc"):
+        run_data_set("swdc", 0.001, wanted, CPU, ("torch",), CEILINGS, Clock(60), 1e6)
+
+
+def test_a_device_that_is_too_small_is_told(monkeypatch):
+    def run_out(*given):
+        raise torch.OutOfMemoryError("no room for the test")
+
+    monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
+    clock = Clock(60)
+    assert run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
+    assert clock.left_out == [{"part": "swdc", "reason": "the device ran out of memory: no room for the test"}]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+def test_a_device_that_is_not_there_is_refused(capsys, tmp_path):
+    assert command.main(["--output", str(tmp_path)]) == 2
+    assert "The device cuda was asked for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--data", "web"], ["--queries", "0"], ["--batch", "none"]])
+def test_arguments_that_are_none_are_refused(arguments):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(arguments)
+
+
+def test_partitions_hold_the_whole_plan():
+    plan = plan_lake(calibrated_model("swdc"), 0.002, 3)
+    parts = list(cut_plan(plan, 4))
+    assert len(parts) == 4
+    assert torch.equal(torch.cat([part.original_sizes for part in parts]), plan.original_sizes)
+    assert sorted(torch.cat([part.sizes for part in parts]).tolist()) == sorted(plan.sizes.tolist())
+    assert len({part.seed for part in parts}) == 4
+    for part in parts:
+        assert int(part.source.min()) >= 0
+        assert int(part.source.max()) < len(part.original_sizes)
+        assert bool((part.sizes <= part.original_sizes[part.source.long()]).all())
+
+
+@pytest.mark.parametrize("partition_values", [10**9, 1500])
+def test_searches_of_a_resident_lake_give_what_brute_force_gives(partition_values):
+    wanted = Wanted(OPTIONS, queries=12, batch=12, partition_values=partition_values)
+    lake = ResidentLake(calibrated_model("swdc"), 0.0005, CPU)
+    make_lake(lake, wanted, Clock(60))
+    assert (len(lake.parts) == 1) == (partition_values > 10**8)
+    assert lake.n_values == 4300
+    kernel = choose_kernel("torch", CPU)
+    brute = run_brute_force(lake, lake.queries, None)
+    for query, own, right in zip(lake.queries, lake.asked_columns, brute.answers, strict=False):
+        answer = normal_form(search(lake, query, kernel, SearchStats()))
+        assert answer == normal_form(right)
+        assert answer[own] == query.total
+
+
+def test_what_does_not_fit_is_made_smaller_or_left_out():
+    model = calibrated_model("open")
+    assert fitting_scale(model, 1.0, 16, 75_000_000, 40 * 10**9) == 1.0
+    assert fitting_scale(model, 1.0, 16, 75_000_000, 20 * 10**9) == 0.5
+    assert fitting_scale(model, 1.0, 16, 75_000_000, 10**9) is None
+
+
+def test_there_must_be_time(capsys):
+    clock = Clock(0.0)
+    assert run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
+    assert clock.left_out[0]["part"] == "swdc"
+    assert "left out: swdc" in capsys.readouterr().out

@@ -1,0 +1,61 @@
+"""The Triton kernel: in the interpreter against brute force, compiled for a Hopper GPU, and what it needs beside its programs."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from pexeso.engine.metrics import tree_sum
+from pexeso.errors import DeviceError
+
+pytest.importorskip("triton", reason="the package triton is not installed")
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.mark.parametrize(("name", "interpreted"), [("triton_in_interpreter", "1"), ("triton_for_hopper", "0")])
+def test_in_a_process_of_its_own(name, interpreted):
+    """Triton decides when it is imported whether its interpreter runs."""
+    environment = {**os.environ, "TRITON_INTERPRET": interpreted, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(HERE / f"{name}.py")],
+        cwd=HERE.parent.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3, 7, 16, 50, 100, 300, 1000])
+def test_neighbours_add_up_as_the_defining_tree_does(dims):
+    from pexeso.engine.kernels.triton_search import tree_places
+
+    places = torch.from_numpy(tree_places(dims)).long()
+    terms = torch.rand((20, dims), generator=torch.Generator().manual_seed(dims), dtype=torch.float64) ** 9
+    laid_out = torch.where(places >= 0, terms[:, places.clamp(min=0)], 0.0)
+    while laid_out.shape[1] > 1:
+        laid_out = laid_out.reshape(20, -1, 2).sum(2)
+    assert torch.equal(laid_out[:, 0], tree_sum(terms))
+
+
+@pytest.mark.parametrize("tau", [0.0, 5e-324, 1e-200, 1e-160, 1e-30, 1e-8, 0.1, 0.12, 1.0, math.sqrt(2.0), 2.0])
+def test_the_largest_square_is_the_last_whose_root_is_within_tau(tau):
+    from pexeso.engine.kernels.triton_search import largest_square
+
+    square = largest_square(tau)
+    assert math.sqrt(square) <= tau < math.sqrt(math.nextafter(square, math.inf))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter runs the programs anywhere")
+def test_it_is_refused_where_there_is_no_gpu():
+    from pexeso.engine.kernels import choose_kernel
+
+    with pytest.raises(DeviceError, match="The kernel triton needs a CUDA GPU, and torch finds none"):
+        choose_kernel("triton", torch.device("cpu"))

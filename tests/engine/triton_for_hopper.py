@@ -1,0 +1,72 @@
+"""Compiles every Triton program for a Hopper GPU, on a machine that has none: `test_kernel_triton` runs this file in a process of its own.
+
+Triton's interpreter takes programs that its compiler refuses. Here the searches run as they would on CUDA, up to the launches: what would be launched is
+compiled, with the types and constants of the real arguments, down to machine code.
+"""
+
+import numpy as np
+import pytest
+import torch
+import triton.runtime.jit as jit
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from pexeso.engine.building import build_partition
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.kernels import triton_kernel, triton_lists
+from pexeso.engine.partition import Partition
+from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.stats import SearchStats
+
+PROGRAMS = {"walk_level", "test_rows", "multiply_tiles", "decide_rows", "group_matches", "add_weights", "take_counts"}
+
+
+class Hopper:
+    """As much of a driver as compiling needs."""
+
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device=None):
+        return 0
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """Compiled programs by name, filled as they would be launched."""
+    made: dict[str, list[object]] = {}
+    run = jit.JITFunction.run
+
+    def compile_only(self, *arguments, grid, warmup, **options):
+        program = run(self, *arguments, grid=grid, warmup=True, **options)
+        made.setdefault(self.fn.__name__, []).append(program)
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit.JITFunction, "run", compile_only)
+    monkeypatch.setattr(triton_kernel, "INTERPRETED", True)
+    monkeypatch.setattr(triton_lists, "INTERPRETED", True)
+    # The process ends with this file, and with it this driver.
+    driver.set_active(Hopper())
+    return made
+
+
+@pytest.mark.parametrize(("map_name", "dims"), [("projection", 50), ("pivots", 300)])
+def test_programs_compile_for_hopper(compiled, map_name, dims):
+    options = GridOptions(map=map_name, n_axes=15 if map_name == "projection" else None)
+    vectors = np.random.default_rng(0).normal(size=(2000, dims))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    arrays, _ = build_partition(vectors, np.arange(0, 2001, 50), np.arange(2000), options)
+    partition, kernel = Partition.from_arrays(arrays, options), triton_kernel.TritonKernel()
+    for n in (10, 1100):
+        query, ones = torch.from_numpy(vectors[:n]), torch.ones(n, dtype=torch.int64)
+        search_partition(partition, query, ones, n, Goal(0.06), SearchStats(), kernel=kernel)
+        batch = [BatchQuery(torch.arange(n), ones, 1)]
+        search_batch_partition(partition, query, batch, 0.06, SearchStats(), kernel=kernel)
+    assert set(compiled) == PROGRAMS
+    for name, programs in compiled.items():
+        assert all(program.asm["cubin"] for program in programs)
+        products = [("wgmma" in program.asm["ptx"]) for program in programs]
+        assert all(products) == any(products) == (name == "multiply_tiles")
