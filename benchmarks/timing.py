@@ -17,6 +17,10 @@ from benchmarks.lake import Answer, BenchmarkQuery
 Ask = Callable[[Algorithm, Any], Any]
 """Puts a question to an algorithm and gives its answer."""
 
+QUIET_SECONDS = 0.05
+"""Before each question: OpenMP's threads keep a core busy for a while after their last step (libgomp: 300,000 turns of a loop, some 16 ms), waiting for the
+next; so long the algorithm whose turn comes would be measured on the cores that the one before has left it."""
+
 
 @dataclass
 class Measured:
@@ -95,6 +99,7 @@ def measure_in_turn(
 def timed(algorithm: Algorithm, question: Any, ask: Ask = ask_one) -> tuple[tuple[float, float], Any]:
     """Ask a question; give the wall and processor seconds it took, and the answer, which is on the host when the clocks are read."""
     _synchronise(algorithm.device)
+    time.sleep(QUIET_SECONDS)
     wall, processor = time.perf_counter(), time.process_time()
     answer = ask(algorithm, question)
     _synchronise(algorithm.device)

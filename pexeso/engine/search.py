@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from pexeso.engine.arrays import expand_ranges
 from pexeso.engine.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
 from pexeso.engine.blocking import grid_candidates
+from pexeso.engine.blocks import Blocks
 from pexeso.engine.building import check_vectors
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
@@ -19,6 +21,7 @@ from pexeso.engine.maps import slack
 from pexeso.engine.memory import search_within_memory
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.partition import GridCells, Partition
+from pexeso.engine.prefixes import compare_with_columns, few_values, prefix_sizes
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
 from pexeso.engine.verification import Verifier
@@ -141,7 +144,8 @@ def search_partition(
     stats.partitions += 1
 
     def attempt(max_pairs: int) -> Found:
-        return _search(partition, vectors, weights, total, goal, stats, left_out, kernel, max_pairs)
+        with few_threads() if kernel.brings_threads else nullcontext():
+            return _search(partition, vectors, weights, total, goal, stats, left_out, kernel, max_pairs)
 
     return search_within_memory(attempt, partition, kernel, max_pairs, stats)
 
@@ -177,13 +181,48 @@ def _search(
         decide=goal.decide and goal.k is None,
         left_out=left_out,
     )
-    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats):
-        started = time.perf_counter()
-        verifier.add(part, pairs)
-        stats.add_seconds("verify", time.perf_counter() - started)
+    _verify_in_prefixes(partition, query, threshold, goal, kernel, max_pairs, verifier, stats)
     columns, counts = verifier.found()
     verifier.close()
     return columns.cpu(), counts.cpu()
+
+
+def _verify_in_prefixes(
+    partition: Partition,
+    query: Query,
+    threshold: Threshold,
+    goal: Goal,
+    kernel: Kernel,
+    max_pairs: int,
+    verifier: Verifier,
+    stats: SearchStats,
+) -> None:
+    """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
+    ends = [len(query)]
+    if goal.k is None and Lemma.COLUMN_PRUNING in goal.lemmas and isinstance(partition.cells, Blocks):
+        ends = prefix_sizes(query.weights, goal.min_count, partition.n_values)
+    if len(ends) > 1:
+        with stats.phase("block"):
+            reached = kernel.blocks_reached(partition, query, threshold, stats)
+        if reached is not None:
+            query = query.take(torch.argsort(reached, stable=True))
+            ends = prefix_sizes(query.weights, goal.min_count, partition.n_values)
+    begin = 0
+    for end in ends:
+        walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
+        for part, pairs in _candidates(partition, walking, threshold, kernel, max_pairs, stats):
+            with stats.phase("verify"):
+                verifier.add(part, pairs)
+        begin = end
+        if not len(rest):
+            return
+        with stats.phase("verify"):
+            columns = verifier.alive()
+            if not few_values(partition, columns):
+                continue
+            for part, pairs in compare_with_columns(partition, rest, columns, threshold, max_pairs, stats):
+                verifier.add(part, pairs)
+            return
 
 
 def search_batch_partition(
@@ -224,7 +263,8 @@ def search_batch_partition(
     stats.partitions += 1
 
     def attempt(max_pairs: int) -> list[Found]:
-        return _search_batch(partition, vectors, queries, goal, stats, kernel, max_pairs)
+        with few_threads() if kernel.brings_threads else nullcontext():
+            return _search_batch(partition, vectors, queries, goal, stats, kernel, max_pairs)
 
     return search_within_memory(attempt, partition, kernel, max_pairs, stats)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 
 
@@ -54,6 +57,15 @@ class SearchStats:
     partitions: int = 0
     times_out_of_memory: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the wall time of what is done inside to a phase."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_seconds(name, time.perf_counter() - started)
 
     def add_seconds(self, phase: str, seconds: float) -> None:
         """Add wall time to a phase."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,13 +12,20 @@ import torch
 SMALL = 1 << 18
 """Numbers that one core works through before others would have come to help."""
 
+_given = threading.local()
+
+
+def available_threads() -> int:
+    """Give how many threads the caller may use: those that torch has, or had before `few_threads`."""
+    return getattr(_given, "threads", None) or torch.get_num_threads()
+
 
 @contextmanager
-def few_threads(n_numbers: int) -> Iterator[None]:
+def few_threads(n_numbers: int = 0) -> Iterator[None]:
     """Let torch use one thread for work on few numbers.
 
     A parallel step ends when its last thread has run. Where other programs use the same cores that thread may have to wait for its turn, several
-    milliseconds for a step of microseconds.
+    milliseconds for a step of microseconds; and when it has run it goes on to turn in a loop, waiting for the next step, on a core that others could use.
 
     Parameters
     ----------
@@ -35,9 +43,11 @@ def few_threads(n_numbers: int) -> Iterator[None]:
         yield
         return
     torch.set_num_threads(1)
+    _given.threads = threads
     try:
         yield
     finally:
+        _given.threads = None
         torch.set_num_threads(threads)
 
 
@@ -64,11 +74,11 @@ def in_pieces(n: int, at_once: int, device: torch.device, task: Callable[[int, i
     285
     """
     begins = range(0, n, at_once)
-    threads = min(torch.get_num_threads(), len(begins))
+    threads = min(available_threads(), len(begins))
     if device.type != "cpu" or threads <= 1:
         for begin in begins:
             task(begin, min(begin + at_once, n))
         return
     # Threads that are new take over the number that holds when they start.
-    with few_threads(0), ThreadPoolExecutor(threads) as pool:
+    with few_threads(), ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda begin: task(begin, min(begin + at_once, n)), begins))

@@ -76,8 +76,9 @@ class Verifier:
             # Columns without a candidate stay untouched: the arrays may be used again.
             counts.possible[counts.touched[self._left_out[counts.touched]]] = _NEVER
         n_dead = 0
-        for members in self._rounds(query, pairs):
-            n_dead = self._count_dead()
+        rounds = self._rounds(query, pairs)
+        for number, members in enumerate(rounds, 1):
+            n_dead = self._count_dead() if number == len(rounds) else n_dead
             self._kernel.verify(
                 self._partition, query, pairs, members, self._threshold, counts, self._limits(), self._stats
             )
@@ -86,6 +87,13 @@ class Verifier:
             # Dead columns stay dead, so that those of earlier calls are among them.
             self._stats.columns_dead += n_dead - self._n_dead
             self._n_dead = n_dead
+
+    def alive(self) -> torch.Tensor:
+        """Give the columns that may still be found, int64 (c,): none where the values to come cannot reach the count needed by themselves."""
+        if self._counts is None:
+            return torch.zeros(0, dtype=torch.int64, device=self._partition.device)
+        columns = self._real_columns()
+        return columns[self._counts.possible[columns] >= self._limits().needed]
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Give the columns with as many matches as needed, ascending, and their counts, int64 (r,) each."""
@@ -115,7 +123,8 @@ class Verifier:
         parts = [every[:prefix]]
         rest = every[prefix:]
         if len(rest):
-            parts += list(torch.tensor_split(rest, min(LATER_ROUNDS, len(rest))))
+            n_rounds = min(LATER_ROUNDS, len(rest)) if int(pairs.sizes[rest].sum()) > FEW_PAIRS else 1
+            parts += list(torch.tensor_split(rest, n_rounds))
         return [part for part in parts if len(part)]
 
     def _limits(self) -> Limits:

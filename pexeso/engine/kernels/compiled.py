@@ -13,13 +13,14 @@ import torch
 
 from pexeso.engine.blocks import pad_axes
 from pexeso.engine.kernels import compiled_counts as loops
-from pexeso.engine.kernels.compiled_walks import group_by_query, walk
+from pexeso.engine.kernels.compiled_walks import count_blocks, group_by_query, walk
 from pexeso.engine.kernels.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.maps import ProjectionMap, square_with_room
 from pexeso.engine.partition import Partition
 from pexeso.engine.precision import difference_band
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.threads import available_threads
 
 _METRICS = {"euclidean": 0, "angular": 0, "manhattan": loops.MANHATTAN, "chebyshev": loops.CHEBYSHEV}
 
@@ -41,6 +42,7 @@ class CompiledKernel(Kernel):
     """
 
     name = "compiled"
+    brings_threads = True
 
     def __init__(self) -> None:
         self._scratch = _Scratch()
@@ -81,6 +83,21 @@ class CompiledKernel(Kernel):
         stats.candidates += len(rows)
         offsets, grouped = group_by_query(queries, rows, len(query))
         return Pairs(torch.from_numpy(offsets), torch.from_numpy(grouped))
+
+    def blocks_reached(
+        self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
+    ) -> torch.Tensor:
+        """Test the boxes alone, a run of query values in each thread."""
+        arguments = _walk_arguments(partition, query, threshold)
+        points, limits, euclidean, boxes, starts = (arguments[place] for place in (0, 3, 5, 6, 7))
+        counts = np.zeros(len(query), np.int64)
+        runs = _runs(len(query), _n_tasks(len(query) * len(partition.blocks) // 4, _TESTS_A_TASK))
+
+        def task(number: int) -> int:
+            return count_blocks(points, *runs[number], limits, euclidean, boxes, starts, counts)
+
+        stats.box_pairs += sum(_run([task] * len(runs)))
+        return torch.from_numpy(counts)
 
     def count(
         self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
@@ -267,7 +284,7 @@ class _Scratch:
             if n_columns not in self._kept and len(self._kept) >= _MAX_KEPT_SIZES:
                 self._kept.clear()
             kept = self._kept.setdefault(n_columns, [])
-            if len(kept) < torch.get_num_threads():
+            if len(kept) < available_threads():
                 kept.append(counts)
 
 
@@ -307,7 +324,7 @@ def _walk_arguments(partition: Partition, query: Query, threshold: Threshold) ->
 def _level_to_share(starts: torch.Tensor, n_queries: int) -> tuple[int, int]:
     """Give the coarsest level with a few groups for each thread, and its number of groups."""
     sizes = (starts[1:] - starts[:-1]).tolist()
-    wanted = 1 if torch.get_num_threads() == 1 else 4 * torch.get_num_threads()
+    wanted = 1 if available_threads() == 1 else 4 * available_threads()
     for level, size in enumerate(sizes):
         if size >= wanted:
             return level, size
@@ -316,7 +333,7 @@ def _level_to_share(starts: torch.Tensor, n_queries: int) -> tuple[int, int]:
 
 def _n_tasks(amount: int, a_task: int, a_thread: int = 4) -> int:
     """Give how many tasks an amount of work is worth."""
-    threads = torch.get_num_threads()
+    threads = available_threads()
     return 1 if threads == 1 else max(1, min(amount // a_task, a_thread * threads))
 
 
@@ -338,7 +355,7 @@ def _runs_by_work(ends: np.ndarray, n_runs: int) -> list[tuple[int, int]]:
 def _run(tasks: Sequence[Callable[[int], object]]) -> list:
     if len(tasks) == 1:
         return [tasks[0](0)]
-    return list(_pool(torch.get_num_threads()).map(lambda number: tasks[number](number), range(len(tasks))))
+    return list(_pool(available_threads()).map(lambda number: tasks[number](number), range(len(tasks))))
 
 
 @cache

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from pexeso.engine.kernels.compiling import loop
+from pexeso.engine.threads import available_threads
 
 _ROWS_A_TASK = 1 << 17
 _FAR, _NEAR = 1 << 18, 1 << 13
@@ -162,7 +163,7 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
     n = len(rows)
     order, other, keys = np.arange(n, dtype=np.int64), np.empty(n, np.int64), np.empty(n, np.float32)
     segments = [(0, n)]
-    threads = torch.get_num_threads()
+    threads = available_threads()
     while len(segments) < 4 * threads and n > _ROWS_A_TASK and threads > 1:
         halves = []
         for begin, end in segments:

@@ -220,6 +220,44 @@ def walk(
 
 
 @loop()
+def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
+    """Count the blocks whose boxes do not rule a query value out; give the number of boxes tested.
+
+    Parameters
+    ----------
+    begin, end : int
+        The query values.
+    counts : int64 (n,)
+
+    Other parameters are those of `walk`.
+    """
+    # Boxes of groups of blocks say nearly as much, and are few enough for a cache.
+    last = max(0, starts.shape[0] - 3)
+    gaps = np.empty(FANOUT, np.float32)
+    waiting_level, waiting = np.empty(FANOUT * (last + 2), np.int64), np.empty(FANOUT * (last + 2), np.int64)
+    n_tested = 0
+    for query in range(begin, end):
+        waiting_level[0], waiting[0], n_waiting = 0, 0, 1
+        n_blocks = 0
+        while n_waiting:
+            n_waiting -= 1
+            level, group = waiting_level[n_waiting], waiting[n_waiting]
+            limit = limits[0]
+            bits, _ = boxes_near(points, query, boxes, starts[level] + group, limit, euclidean, gaps)
+            n_tested += FANOUT
+            n_below = starts[level + 2] - starts[level + 1] if level < last else 0
+            for j in range(FANOUT):
+                near = (bits >> j) & 1
+                if level == last:
+                    n_blocks += near
+                elif near and group * FANOUT + j < n_below:
+                    waiting_level[n_waiting], waiting[n_waiting] = level + 1, group * FANOUT + j
+                    n_waiting += 1
+        counts[query] = n_blocks
+    return n_tested
+
+
+@loop()
 def group_by_query(queries, rows, n_queries):
     """Bring pairs into CSR form by query value, rows of each in the order they come in.
 

@@ -197,7 +197,15 @@ class KernelChoice(ABC):
 
 
 class Kernel(KernelChoice):
-    """The heavy steps of a search over one partition."""
+    """The heavy steps of a search over one partition.
+
+    Attributes
+    ----------
+    brings_threads : bool
+        Whether the heavy steps run in threads of their own, so that what torch does between them needs none.
+    """
+
+    brings_threads: bool = False
 
     def for_work(self, n_pairs: int) -> Kernel:
         """Give this kernel, whatever the work."""
@@ -219,6 +227,12 @@ class Kernel(KernelChoice):
         columns, counts : int64 (r,), on the CPU
             All columns with `min_count` matching query values or more, in any order. Or None: the steps below are taken.
         """
+        return None
+
+    def blocks_reached(
+        self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
+    ) -> torch.Tensor | None:
+        """Count the blocks that each query value will have to look into, int64 (n,); None where that costs more than it helps."""
         return None
 
     @abstractmethod

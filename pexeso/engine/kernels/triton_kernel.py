@@ -37,11 +37,12 @@ class TritonKernel(TorchKernel):
     Under the Euclidean and angular metrics candidates are decided where they are found. Under the others, beyond `MOST_DIMENSIONS`, and for the
     published grid, tensor operations decide.
 
-    Device memory beside the partition, and its vectors in float16: for each (query value, stored value) pair held, at most `max_pairs` of them, 24
-    bytes; 44 for each (query value, block) pair that is left; 16 a column; and for counting 256 MiB, for batches about 3 GiB more at most.
+    Device memory beside the partition: for each (query value, stored value) pair held, at most `max_pairs` of them, 24 bytes; 44 for each (query value,
+    block) pair that is left, as many at most; 16 a column; and `working_bytes` for the bitmaps and cells that columns are counted in.
     """
 
     name = "triton"
+    working_bytes = triton_counter.BITMAP_BYTES + triton_counter.CELL_BYTES + triton_counter.ENTRY_BYTES
 
     def __init__(self) -> None:
         if not (INTERPRETED or torch.cuda.is_available()):
