@@ -20,7 +20,7 @@ from pexeso.engine.precision import product_band
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
 
-LEAST_WORK = 1 << 24
+LEAST_WORK = 1 << 25
 """(query value, stored value) pairs that are walked faster than another step is begun."""
 
 ONE_IN = 256

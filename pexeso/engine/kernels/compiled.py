@@ -64,7 +64,8 @@ class CompiledKernel(Kernel):
         work = np.zeros((len(runs), 5), np.int64)
 
         def task(number: int) -> tuple[np.ndarray, np.ndarray] | None:
-            queries, rows = np.empty(room, np.int32), np.empty(room, np.int32)
+            # Mostly room that is never touched. numpy would ask the system for huge pages, and the first pair found would have 2 MiB filled with zeros.
+            queries, rows = torch.empty((2, room), dtype=torch.int32).numpy()
             n_found = walk(*arguments, level, *runs[number], queries, rows, work[number])
             return None if n_found < 0 else (queries[:n_found], rows[:n_found])
 
