@@ -23,8 +23,8 @@ from pexeso.engine.threads import few_threads
 LEAST_WORK = 1 << 25
 """(query value, stored value) pairs that are walked faster than another step is begun."""
 
-ONE_IN = 256
-"""The columns that are left are compared with outright when they have at most one in so many of the stored values."""
+WALKED_IN_THE_TIME_OF_A_ROW = 12_500
+"""(query value, stored value) pairs that are walked in the time in which one value of the columns that are left is fetched and multiplied."""
 
 _PRODUCTS_AT_ONCE = 1 << 20
 _MARGINS = (8, 3)
@@ -54,7 +54,7 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int) -> list[i
     reached = torch.cumsum(weights, 0)
     sizes = []
     for margin in _MARGINS:
-        required = max(1, min_count // margin)
+        required = max(min(2, min_count), min_count // margin)
         walked = int(reached[-1]) - min_count + required if n else 0
         size = int(torch.searchsorted(reached, walked)) + 1
         if size < n and (n - size) * n_values >= LEAST_WORK and size not in sizes:
@@ -62,9 +62,10 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int) -> list[i
     return [*sizes, n]
 
 
-def few_values(partition: Partition, columns: torch.Tensor) -> bool:
-    """Tell whether some columns have so few values together that they are compared with outright."""
-    return int(partition.column_values.sizes_of(columns).sum()) <= partition.n_values // ONE_IN
+def few_values(partition: Partition, columns: torch.Tensor, n_queries: int) -> bool:
+    """Tell whether some columns have so few values that comparing with them takes less time than so many query values would walk."""
+    n_rows = int(partition.column_values.sizes_of(columns).sum())
+    return n_rows * WALKED_IN_THE_TIME_OF_A_ROW <= n_queries * partition.n_values
 
 
 def compare_with_columns(

@@ -218,7 +218,7 @@ def _verify_in_prefixes(
             return
         with stats.phase("verify"):
             columns = verifier.alive()
-            if not few_values(partition, columns):
+            if not few_values(partition, columns, len(rest)):
                 continue
             for part, pairs in compare_with_columns(partition, rest, columns, threshold, max_pairs, stats):
                 verifier.add(part, pairs)

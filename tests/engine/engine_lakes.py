@@ -1,6 +1,7 @@
 """Random lakes and queries, and what a search of them must give, counted in plain loops from the definition."""
 
 import importlib.util
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ from pexeso.engine.metrics import METRIC_NAMES, Metric
 from pexeso.engine.partition import Partition
 
 SHAPES = ("uniform", "clustered", "coarse")
-KERNELS = ("compiled", "torch", "faiss")
+KERNELS = ("compiled", "torch", "faiss", *(("triton",) if os.environ.get("TRITON_INTERPRET") == "1" else ()))
+"""Triton's programs run on the CPU in its interpreter alone: `test_kernel_triton` runs tests of all kernels again with it."""
+
 ROW_KERNELS = ("compiled", "torch")
 """Those that compare mapped coordinates; faiss compares whole vectors once boxes have had their say."""
 
-MODULES = {"compiled": "compiled", "torch": "torch_kernel", "faiss": "faiss_kernel"}
+MODULES = {"compiled": "compiled", "torch": "torch_kernel", "faiss": "faiss_kernel", "triton": "triton_kernel"}
 MAPS_AND_METRICS = tuple(
     (chosen, metric) for chosen in MAPS for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)
 )

@@ -17,12 +17,22 @@ pytest.importorskip("triton", reason="the package triton is not installed")
 HERE = Path(__file__).resolve().parent
 
 
-@pytest.mark.parametrize(("name", "interpreted"), [("triton_in_interpreter", "1"), ("triton_for_hopper", "0")])
-def test_in_a_process_of_its_own(name, interpreted):
+RUNS = {
+    "programs": ("1", "triton_in_interpreter.py"),
+    "answers": ("1", "test_engine_invariance.py", "-k", "triton and 64 and not grid"),
+    "pairs": ("1", "test_engine_kernels.py", "-k", "triton and (true_pairs or batch_of_zero or left_for_the_next)"),
+    "machine code": ("0", "triton_for_hopper.py"),
+}
+"""What runs in a process of its own: whether in Triton's interpreter, the file, and which of its tests."""
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_in_a_process_of_its_own(name):
     """Triton decides when it is imported whether its interpreter runs."""
+    interpreted, file, *chosen = RUNS[name]
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(HERE / f"{name}.py")],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(HERE / file), *chosen],
         cwd=HERE.parent.parent,
         env=environment,
         capture_output=True,
