@@ -181,6 +181,8 @@ def test_ctrl_c_stops_the_work_and_java(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Tests that run in the background are started with the signal ignored, and so would be what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         deadline = time.monotonic() + WAIT_SECONDS

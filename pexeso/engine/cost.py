@@ -41,8 +41,8 @@ _MAX_DISTANCES = (0.02, 0.06, 0.1)
 _BOX, _BOX_AXIS = 1.5, 0.25
 _ROW, _ROW_AXIS = 0.5, 0.06
 _CANDIDATE, _CANDIDATE_AXIS = 60.0, 0.15
-"""Nanoseconds, measured on one core at 2.5 GHz (benchmarks/NOTES.md): what a box, a row of mapped coordinates and a
-candidate's vector take, and what each of their axes adds."""
+"""Nanoseconds on one core at 2.5 GHz: what a box, a row of mapped coordinates and a candidate's vector take, and what each of their axes adds.
+benchmarks/NOTES.md (entry 3) holds them against measured time."""
 
 
 @dataclass(frozen=True)

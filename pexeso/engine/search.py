@@ -318,16 +318,13 @@ def _search_together(
     counter = BatchCounter(partition, kernel, queries, place)
     matches: list[Pairs] = []
     for part, pairs in _candidates(partition, Query(taken, mapped, ones, 0), threshold, kernel, max_pairs, stats):
-        started = time.perf_counter()
-        matches.append(kernel.matches(partition, part, pairs, threshold, stats))
-        stats.add_seconds("verify", time.perf_counter() - started)
+        with stats.phase("verify"):
+            matches.append(kernel.matches(partition, part, pairs, threshold, stats))
         # What a single part gave fits, as its candidates did.
         if len(matches) > 1 and sum(len(each) for each in matches) > _MATCHES_A_PAIR * max_pairs:
             return None
-    started = time.perf_counter()
-    answers = counter.count(join_pairs(matches, len(taken), partition))
-    stats.add_seconds("verify", time.perf_counter() - started)
-    return answers
+    with stats.phase("verify"):
+        return counter.count(join_pairs(matches, len(taken), partition))
 
 
 def _threshold(partition: Partition, goal: Goal) -> Threshold:
@@ -360,10 +357,9 @@ def _candidates(
     todo = [query] if len(query) and partition.n_values else []
     while todo:
         part = todo.pop()
-        started = time.perf_counter()
         room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
-        pairs = find(partition, part, threshold, room, stats)
-        stats.add_seconds("block", time.perf_counter() - started)
+        with stats.phase("block"):
+            pairs = find(partition, part, threshold, room, stats)
         if pairs is not None:
             yield part, pairs
             continue
