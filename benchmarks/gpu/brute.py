@@ -20,6 +20,7 @@ from benchmarks.matching import (
     decide_candidates,
     product_limits,
     rounded_product_error,
+    rounding_loss,
 )
 
 REPEATS = 3
@@ -91,21 +92,17 @@ class _Piece:
 
     def __post_init__(self) -> None:
         # Largest loss by rounding, smallest and largest squared length, in float64.
-        least, largest, lost = math.inf, 0.0, 0.0
-        rows = max(1, (1 << 24) // self.vectors.shape[1])
-        for whole, part in zip(torch.split(self.vectors, rows), torch.split(self.rounded, rows), strict=True):
-            exact = whole.double()
-            squares = exact.square().sum(1)
+        least, largest = math.inf, 0.0
+        for part in torch.split(self.vectors, max(1, (1 << 24) // self.vectors.shape[1])):
+            squares = part.double().square_().sum(1)
             least, largest = min(least, float(squares.min())), max(largest, float(squares.max()))
-            lost = max(lost, float((exact - part.double()).square_().sum(1).max()))
-        self.bounds = math.sqrt(lost) * (1 + 2.0**-40), least, largest
+        self.bounds = rounding_loss(self.vectors, self.rounded), least, largest
 
     def limits(self, queries: torch.Tensor, rounded: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Give the products below which no pair matches, and from which on every pair does; each side's rounding is counted."""
         loss, least, largest = self.bounds
-        exact = queries.double()
-        squares = exact.square().sum(1)
-        own = float((exact - rounded.double()).square().sum(1).max().sqrt()) * (1 + 2.0**-40)
+        squares = queries.double().square_().sum(1)
+        own = rounding_loss(queries, rounded)
         longest = math.sqrt(max(largest, float(squares.max())))
         error = rounded_product_error(TENSOR_CORE_TERMS * queries.shape[1], longest, own, loss)
         return product_limits(squares, least, largest, tau, error)

@@ -14,7 +14,7 @@ from pexeso.engine.cost import resolve_options
 from pexeso.engine.grid import build_grid, leaf_codes
 from pexeso.engine.grid_options import GridOptions
 from pexeso.engine.kernels import fastest_order
-from pexeso.engine.maps import MAX_DIMENSIONS, choose_axes, choose_pivots
+from pexeso.engine.maps import MAX_DIMENSIONS, SAMPLE_ROWS, choose_axes, choose_pivots
 from pexeso.engine.ordering import order_by_splits
 from pexeso.engine.partition import LEVEL_ARRAYS, map_of
 from pexeso.engine.postings import Csr, csr_from_pairs, transpose
@@ -22,9 +22,6 @@ from pexeso.errors import InputError
 
 _ROWS_AT_ONCE = 1 << 20
 _LENGTH_ERROR = 1e-3
-
-_SAMPLE = 20_000
-"""Rows of pieces that axes or pivots are chosen from."""
 
 
 class VectorPieces(Protocol):
@@ -175,15 +172,9 @@ def check_vectors(vectors: np.ndarray) -> torch.Tensor:
     if vectors.shape[1] > MAX_DIMENSIONS:
         raise InputError(f"Vectors must have at most {MAX_DIMENSIONS:,} dimensions. Got {vectors.shape[1]:,} instead.")
     # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have length 0.
-    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    wrong = ~(np.abs(norms - 1.0) <= 1e-3) & (norms != 0)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise InputError(
-            f"Vectors must be of unit length or zero. Got length {norms[row]} at row {row} ({int(wrong.sum())} of {len(vectors)} rows are wrong); "
-            "divide each vector by its length, and leave out those with NaN or infinite entries."
-        )
-    return torch.from_numpy(np.flatnonzero(norms))
+    lengths = torch.from_numpy(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
+    _refuse_lengths(lengths, zero=True)
+    return torch.nonzero(lengths)[:, 0]
 
 
 def _refuse_shape(vectors: torch.Tensor) -> None:
@@ -236,7 +227,7 @@ def _placed(pieces: VectorPieces) -> Iterator[tuple[int, torch.Tensor]]:
 def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
     """Draw as many rows as axes and pivots are chosen from; all of them are checked on the way."""
     n, generator = pieces.shape[0], np.random.default_rng(seed)
-    chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, _SAMPLE), replace=False)))
+    chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, SAMPLE_ROWS), replace=False)))
     taken = []
     for begin, piece in _placed(pieces):
         _refuse_shape(piece)

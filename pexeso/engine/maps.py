@@ -23,7 +23,9 @@ PIVOT_CHOICES = ("pca", "random")
 MAX_DIMENSIONS = 16_384
 """More would need a larger `slack`."""
 
-_SAMPLE = 20_000
+SAMPLE_ROWS = 20_000
+"""Vectors that axes and pivots are chosen from."""
+
 _ELEMENTS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 24}
 """Vector entries that are mapped together: in float64 and with all that comes of them, few enough for a core's cache; on a device, many a launch."""
 
@@ -206,7 +208,7 @@ def _principal_axes(centred: torch.Tensor) -> torch.Tensor:
 
 def _sample(vectors: torch.Tensor, seed: int, among: torch.Tensor | None) -> torch.Tensor:
     n = len(vectors if among is None else among)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:_SAMPLE].to(vectors.device)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:SAMPLE_ROWS].to(vectors.device)
     return vectors[order if among is None else among[order]]
 
 
@@ -220,7 +222,11 @@ def slack(*mapped: torch.Tensor) -> float:
     (`pexeso.engine.blocks`) is recovered to within ``5 * 2**-23 c``, over at most 128 axes ``2**-17.2 c``. Together that is less than ``2**-15 max(1, c)``.
     Filters prune only beyond ``tau + slack`` and accept only below ``tau - slack``; what lies between is decided by the defining distance.
     """
-    largest = max((float(coordinates.abs().max()) for coordinates in mapped if coordinates.numel()), default=1.0)
+    return slack_of(max((float(coordinates.abs().max()) for coordinates in mapped if coordinates.numel()), default=1.0))
+
+
+def slack_of(largest: float) -> float:
+    """Give `slack` for coordinates of at most that."""
     return 2.0**-15 * max(1.0, largest)
 
 

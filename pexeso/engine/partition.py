@@ -101,10 +101,9 @@ class Partition:
 
     @cached_property
     def lower_corner(self) -> list[float]:
-        """Smallest value of each mapped coordinate, (P,); infinite where there is no vector."""
+        """Smallest value of each mapped coordinate, (P,), of a partition that is cut into blocks; infinite where there is no vector."""
         n_coordinates = len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)
-        lower = self.cells.origin if isinstance(self.cells, GridCells) else self.cells.outer_corners()[0]
-        return lower[:n_coordinates].tolist() or [math.inf] * n_coordinates
+        return self.blocks.outer_corners()[0][:n_coordinates].tolist() or [math.inf] * n_coordinates
 
     @cached_property
     def slack(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from pexeso.engine.building import check_vectors
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.maps import slack
+from pexeso.engine.maps import slack_of
 from pexeso.engine.memory import search_within_memory
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.partition import GridCells, Partition
@@ -86,9 +85,7 @@ def prepare_query(partition: Partition, vectors: torch.Tensor, weights: torch.Te
     if len(real) < len(vectors):
         vectors, weights = vectors[real], weights[real.to(weights.device)]
     taken = vectors.to(partition.device)
-    with few_threads(taken.numel()):
-        mapped = partition.map.map(taken)
-    return Query(taken, mapped, weights.to(partition.device), total)
+    return Query(taken, partition.map.map(taken), weights.to(partition.device), total)
 
 
 def search_partition(
@@ -161,14 +158,12 @@ def _search(
     kernel: Kernel,
     max_pairs: int,
 ) -> Found:
-    started = time.perf_counter()
-    query = prepare_query(partition, vectors, weights, total)
-    threshold = _threshold(partition, goal)
-    stats.add_seconds("map", time.perf_counter() - started)
-    started = time.perf_counter()
-    found = kernel.search(partition, query, threshold, goal.min_count, max_pairs, stats)
+    with stats.phase("map"):
+        query = prepare_query(partition, vectors, weights, total)
+        threshold = _threshold(partition, goal)
+    with stats.phase("block"):
+        found = kernel.search(partition, query, threshold, goal.min_count, max_pairs, stats)
     if found is not None:
-        stats.add_seconds("block", time.perf_counter() - started)
         return _ranked(*found, goal, left_out)
     verifier = Verifier(
         partition,
@@ -306,13 +301,12 @@ def _search_together(
     max_pairs: int,
 ) -> list[Found] | None:
     """Search all query columns in one pass; None when there are too many matches."""
-    started = time.perf_counter()
-    real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
-    taken = vectors[real].to(partition.device)
-    mapped = partition.map.map(taken)
-    ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
-    threshold = _threshold(partition, goal)
-    stats.add_seconds("map", time.perf_counter() - started)
+    with stats.phase("map"):
+        real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
+        taken = vectors[real].to(partition.device)
+        mapped = partition.map.map(taken)
+        ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
+        threshold = _threshold(partition, goal)
     place = torch.full((len(vectors),), -1, dtype=torch.int64)
     place[real.cpu()] = torch.arange(len(real))
     counter = BatchCounter(partition, kernel, queries, place)
@@ -330,7 +324,7 @@ def _search_together(
 def _threshold(partition: Partition, goal: Goal) -> Threshold:
     return Threshold(
         partition.metric.threshold(goal.max_distance, partition.dimensions),
-        max(slack(torch.tensor(partition.map.largest())), partition.slack),
+        max(slack_of(partition.map.largest()), partition.slack),
         goal.lemmas,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
@@ -73,12 +73,13 @@ def in_pieces(n: int, at_once: int, device: torch.device, task: Callable[[int, i
     >>> int(squares.sum())
     285
     """
-    begins = range(0, n, at_once)
-    threads = min(available_threads(), len(begins))
-    if device.type != "cpu" or threads <= 1:
-        for begin in begins:
-            task(begin, min(begin + at_once, n))
-        return
+    pieces = [(begin, min(begin + at_once, n)) for begin in range(0, n, at_once)]
+    threads = min(available_threads(), len(pieces)) if device.type == "cpu" else 1
     # Threads that are new take over the number that holds when they start.
-    with few_threads(), ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda begin: task(begin, min(begin + at_once, n)), begins))
+    with few_threads() if device.type == "cpu" else nullcontext():
+        if threads <= 1:
+            for piece in pieces:
+                task(*piece)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda piece: task(*piece), pieces))

@@ -77,8 +77,9 @@ class Verifier:
             counts.possible[counts.touched[self._left_out[counts.touched]]] = _NEVER
         n_dead = 0
         rounds = self._rounds(query, pairs)
-        for number, members in enumerate(rounds, 1):
-            n_dead = self._count_dead() if number == len(rounds) else n_dead
+        for members in rounds:
+            if members is rounds[-1]:
+                n_dead = self._count_dead()
             self._kernel.verify(
                 self._partition, query, pairs, members, self._threshold, counts, self._limits(), self._stats
             )

@@ -126,7 +126,7 @@ def test_random_pivots_follow_the_seed():
 
 
 def test_pivots_of_a_sample(monkeypatch):
-    monkeypatch.setattr("pexeso.engine.maps._SAMPLE", 10)
+    monkeypatch.setattr("pexeso.engine.maps.SAMPLE_ROWS", 10)
     vectors = torch.from_numpy(sphere(np.random.default_rng(7), 100, 5))
     pivots = choose_pivots(vectors, 30)
     assert len(pivots) == 10

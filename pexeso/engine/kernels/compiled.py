@@ -88,7 +88,7 @@ class CompiledKernel(Kernel):
     def blocks_reached(
         self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
     ) -> torch.Tensor:
-        """Test the boxes alone, a run of query values in each thread."""
+        """Count groups of blocks by their boxes, a run of query values in each thread."""
         arguments = _walk_arguments(partition, query, threshold)
         points, limits, euclidean, boxes, starts = (arguments[place] for place in (0, 3, 5, 6, 7))
         counts = np.zeros(len(query), np.int64)

@@ -221,7 +221,9 @@ def walk(
 
 @loop()
 def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
-    """Count the blocks whose boxes do not rule a query value out; give the number of boxes tested.
+    """Count the boxes around groups of blocks that do not rule a query value out; give the number of boxes tested.
+
+    They say nearly as much as the boxes of the blocks, and are few enough for a cache.
 
     Parameters
     ----------
@@ -231,7 +233,6 @@ def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
 
     Other parameters are those of `walk`.
     """
-    # Boxes of groups of blocks say nearly as much, and are few enough for a cache.
     last = max(0, starts.shape[0] - 3)
     gaps = np.empty(FANOUT, np.float32)
     waiting_level, waiting = np.empty(FANOUT * (last + 2), np.int64), np.empty(FANOUT * (last + 2), np.int64)
@@ -242,8 +243,7 @@ def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
         while n_waiting:
             n_waiting -= 1
             level, group = waiting_level[n_waiting], waiting[n_waiting]
-            limit = limits[0]
-            bits, _ = boxes_near(points, query, boxes, starts[level] + group, limit, euclidean, gaps)
+            bits, _ = boxes_near(points, query, boxes, starts[level] + group, limits[0], euclidean, gaps)
             n_tested += FANOUT
             n_below = starts[level + 2] - starts[level + 1] if level < last else 0
             for j in range(FANOUT):

@@ -232,7 +232,7 @@ class Kernel(KernelChoice):
     def blocks_reached(
         self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
     ) -> torch.Tensor | None:
-        """Count the blocks that each query value will have to look into, int64 (n,); None where that costs more than it helps."""
+        """Tell what grows with the blocks that each query value will have to look into, int64 (n,); None where that costs more than it helps."""
         return None
 
     @abstractmethod

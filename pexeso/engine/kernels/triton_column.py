@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from pexeso.engine.kernels.interface import Query, Threshold
-from pexeso.engine.kernels.triton_counter import BITMAP_BYTES
+from pexeso.engine.kernels.triton_counter import BITMAP_BYTES, words_of
 from pexeso.engine.kernels.triton_counts import add_weights, take_counts
 from pexeso.engine.kernels.triton_lists import n_programs
 from pexeso.engine.kernels.triton_search import CandidateSearch
@@ -108,11 +108,6 @@ class ColumnSearch:
             ENTRIES=16,
             LANES=16,
         )
-
-
-def words_of(partition: Partition) -> int:
-    """Give the words of a bitmap with a bit for each column; an even number."""
-    return 2 * -(-max(1, partition.n_columns) // 64)
 
 
 def fits(partition: Partition, n_queries: int) -> bool:

@@ -25,7 +25,7 @@ class ColumnCounter:
 
     def __init__(self, partition: Partition) -> None:
         self._csr, self._device = partition.value_columns, partition.device
-        self._n_words = -(-max(1, partition.n_columns) // 32)
+        self._n_words = words_of(partition)
         self.n_places = max(1, BITMAP_BYTES // (4 * self._n_words))
 
     def add(
@@ -99,6 +99,11 @@ class ColumnCounter:
             LANES=32,
         )
         return tuple(out[: int(n_out)].unbind(1))
+
+
+def words_of(partition: Partition) -> int:
+    """Give the words of a bitmap with a bit for each column; an even number."""
+    return 2 * -(-max(1, partition.n_columns) // 64)
 
 
 def slices_of(offsets: torch.Tensor, n_places: int) -> list[tuple[int, int, int, int]]:

@@ -24,6 +24,16 @@ def number_of(n_entries, capacity, LISTED: tl.constexpr):  # noqa: N803
         return capacity
 
 
+@triton.jit
+def entries_at(places, rows, start, total, ENTRIES: tl.constexpr):  # noqa: N803
+    """Load a run of entries: place (int64), row, and which of them are there; complements are rows too."""
+    entry = start + tl.arange(0, ENTRIES)
+    there = entry < total
+    place = tl.load(places + entry, mask=there, other=0).to(tl.int64)
+    row = tl.load(rows + entry, mask=there, other=0)
+    return place, tl.where(row < 0, -1 - row, row), there
+
+
 @triton.jit(do_not_specialize=["entry_capacity", "first_place", "n_words", "capacity"])
 def add_weights(
     places,
@@ -73,11 +83,7 @@ def add_weights(
     """
     total = number_of(n_entries, entry_capacity, LISTED)
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
-        entry = start + tl.arange(0, ENTRIES)
-        there = entry < total
-        place = tl.load(places + entry, mask=there, other=0).to(tl.int64)
-        row = tl.load(rows + entry, mask=there, other=0)
-        row = tl.where(row < 0, -1 - row, row)
+        place, row, there = entries_at(places, rows, start, total, ENTRIES)
         weight = tl.load(place_weights + place, mask=there, other=0)
         there = there & (weight > 0)
         base = place * 0
@@ -137,11 +143,7 @@ def take_counts(
     """
     total = number_of(n_entries, entry_capacity, LISTED)
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
-        entry = start + tl.arange(0, ENTRIES)
-        there = entry < total
-        place = tl.load(places + entry, mask=there, other=0).to(tl.int64)
-        row = tl.load(rows + entry, mask=there, other=0)
-        row = tl.where(row < 0, -1 - row, row)
+        place, row, there = entries_at(places, rows, start, total, ENTRIES)
         base = place * 0
         group = place * 0
         enough = place * 0 + least
