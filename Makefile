@@ -6,18 +6,19 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check format clean
+.PHONY: help setup demo test kill-test flip-test fuzz-test check format clean
 
 PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
+SHORT ?=
 
 help: ## show this list
 	@echo "pexeso: join search for data lakes"
 	@echo
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo
 	@echo "The first of them that needs it creates $(VENV) and installs pinned packages into it."
 
@@ -28,6 +29,15 @@ demo: $(STAMP) ## index the demo lake and run two searches
 
 test: $(STAMP) ## run all tests (ARGS="tests/lake -x" for some)
 	@$(BIN)/python -m pytest $(ARGS)
+
+kill-test: $(STAMP) ## kill builds and updates at 200 random moments (an hour; SHORT=1: a minute)
+	@$(BIN)/python tests/robustness/kill_run.py $(if $(SHORT),--short) $(ARGS)
+
+flip-test: $(STAMP) ## flip 500 bytes of an index, one at a time (minutes; SHORT=1: 40)
+	@$(BIN)/python tests/robustness/flip_run.py $(if $(SHORT),--short) $(ARGS)
+
+fuzz-test: $(STAMP) ## give 100,000 bad inputs to everything that reads (half an hour; SHORT=1: 2,000)
+	@$(BIN)/python tests/robustness/fuzz_run.py $(if $(SHORT),--short) $(ARGS)
 
 check: $(STAMP) ## lint, and check the formatting
 	@$(BIN)/ruff check .

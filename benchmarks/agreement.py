@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 import pexeso
+from pexeso.lake.catalog import Catalog
 from pexeso.queries import QueryColumn, read_query
 
 SETTINGS: tuple[dict[str, Any], ...] = (
@@ -42,7 +42,7 @@ class Tally:
 
 def draw_queries(index: pexeso.Index, n_queries: int, seed: int) -> list[QueryColumn]:
     """Draw indexed columns, as many from each top folder of the lake, and read them from their files with all rows."""
-    columns = pq.read_table(index.store.catalog_path("columns.parquet"), columns=["table", "label", "reason"])
+    columns = Catalog(index.store.catalog_files).columns(["table", "label", "reason"])
     columns = columns.filter(pc.is_null(columns["reason"]))
     tables, labels = columns["table"].to_pylist(), columns["label"].to_pylist()
     folders = np.array([table.split("/")[0] if "/" in table else "" for table in tables])

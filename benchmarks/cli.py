@@ -26,7 +26,10 @@ WRONG_ANSWERS, WRONG_INPUT = 1, 2
 DEFAULT_QUERIES = 100
 
 # Commands that other modules bring: name -> (module, attribute). They are imported when they are asked for.
-ELSEWHERE = {"profile": ("benchmarks.datasets.profile_command", "profile_command")}
+ELSEWHERE = {
+    "profile": ("benchmarks.datasets.profile_command", "profile_command"),
+    "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),
+}
 
 Result = dict[str, Any]
 _log = logging.getLogger("benchmarks")

@@ -34,7 +34,7 @@ def _start(device: torch.device) -> int | None:
         torch.cuda.synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
         return torch.cuda.memory_allocated(device)
-    _give_back()
+    give_back()
     try:
         _CLEAR.write_text("5", encoding="ascii")  # sets the high-water mark back to what is resident now
         return _resident("VmRSS")
@@ -42,7 +42,7 @@ def _start(device: torch.device) -> int | None:
         return None
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Let the C library give back what earlier steps freed: kept by the process, it would hide what this step needs."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
     if trim is not None:

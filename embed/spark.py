@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +18,15 @@ from pexeso.errors import EmbedderError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
 VALUE, VECTOR = "value", "vector"
 SCHEMA = f"{VALUE} string, {VECTOR} array<float>"
 
 
-def embed_values(frame: DataFrame, folder: str | Path) -> DataFrame:
+def embed_values(
+    frame: DataFrame, folder: str | Path, *, measured: Callable[[Task], Task] = lambda task: task
+) -> DataFrame:
     """Add the vector of each value.
 
     Parameters
@@ -31,6 +35,8 @@ def embed_values(frame: DataFrame, folder: str | Path) -> DataFrame:
         With a string column `value`; equal values should have been dropped. Other columns are left out.
     folder : path
         A saved embedder, at the same path on every machine that runs tasks.
+    measured : callable
+        Makes the task measure itself; by default it does not.
 
     Returns
     -------
@@ -45,11 +51,13 @@ def embed_values(frame: DataFrame, folder: str | Path) -> DataFrame:
 
     Notes
     -----
-    The model is opened once in each worker process, memory-mapped, so that the workers of a machine share its pages.
+    The model is opened once in each worker process, memory-mapped, so that the workers of a machine share its pages. Where Spark gives its tasks
+    GPUs (``spark.task.resource.gpu.amount``), a model that can use one takes the one of its task.
     """
     folder = str(Path(folder).resolve())
     fingerprint = load_embedder(folder).fingerprint
-    return frame.select(VALUE).mapInArrow(partial(_embed_batches, folder=folder, fingerprint=fingerprint), SCHEMA)
+    task = partial(_embed_batches, folder=folder, fingerprint=fingerprint)
+    return frame.select(VALUE).mapInArrow(measured(task), SCHEMA)
 
 
 def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
@@ -61,18 +69,41 @@ def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([values, lists], [VALUE, VECTOR])
 
 
+def task_device() -> str:
+    """Name the device that Spark gave the task that this is called in.
+
+    Returns
+    -------
+    str
+        ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``, ``spark.task.resource.gpu.amount``)
+        and gave the task the one of that number; else, and outside a task, ``"cpu"``.
+
+    Examples
+    --------
+    >>> task_device()
+    'cpu'
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    given = context.resources().get("gpu") if context is not None else None
+    return f"cuda:{given.addresses[0]}" if given is not None and given.addresses else "cpu"
+
+
 def _embed_batches(batches: Iterator[pa.RecordBatch], *, folder: str, fingerprint: str) -> Iterator[pa.RecordBatch]:
-    embedder = _open(folder, fingerprint)
+    embedder = _open(folder, fingerprint, task_device())
     for batch in batches:
         yield embed_batch(batch.column(VALUE), embedder)
 
 
 @lru_cache(maxsize=1)
-def _open(folder: str, fingerprint: str) -> Embedder:
+def _open(folder: str, fingerprint: str, device: str) -> Embedder:
     """Open the model, once in a worker process, and leave the other cores to the other workers."""
     import torch
 
     torch.set_num_threads(1)
+    if device != "cpu":
+        torch.cuda.set_device(device)  # models that use a GPU use the current one
     embedder = load_embedder(folder)
     if embedder.fingerprint != fingerprint:
         raise EmbedderError(f"The model in {folder} is not the one that the job was started with.")

@@ -14,10 +14,12 @@ Opening maps the arrays into memory and reads none of them; with `verify=True` e
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,19 @@ FORMAT_VERSION = 1
 
 _DIGEST_BYTES = 32
 _BLOCK_BYTES = 1 << 24
+
+_HEADER_ERRORS = (
+    OSError,
+    ValueError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    TokenError,
+)
+"""What NumPy raises for a file whose header is damaged: it parses that as Python."""
 
 Part = np.ndarray | pa.LargeStringArray
 
@@ -64,8 +79,10 @@ class StoredModel:
         """Map an array into memory, copy-on-write so that the file cannot be changed through it."""
         path = self.folder / f"{name}.npy"
         try:
-            array = np.load(path, mmap_mode="c", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a header that looks like one of Python 2
+                array = np.load(path, mmap_mode="c", allow_pickle=False)
+        except _HEADER_ERRORS as error:
             raise EmbedderError(f"{path} is not a complete array file; build the model again.") from error
         if array.dtype != dtype or array.ndim != n_axes:
             raise EmbedderError(
@@ -78,7 +95,8 @@ class StoredModel:
         path = self.folder / f"{name}.arrow"
         try:
             column = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column("word")
-        except (OSError, KeyError, pa.ArrowInvalid) as error:
+            column.validate(full=True)  # all of them are read with the first value that is embedded
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise EmbedderError(f"{path} is not a complete file of words; build the model again.") from error
         if column.type != pa.large_string() or column.null_count:
             raise EmbedderError(f"{path} must hold words; got {column.type} with {column.null_count} nulls.")
@@ -204,7 +222,7 @@ def _read_description(folder: Path) -> tuple[dict[str, Any], bytes]:
         description = json.loads(raw)
     except FileNotFoundError:
         raise EmbedderError(f"{folder} holds no model: there is no {DESCRIPTION} in it.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise EmbedderError(f"{path} cannot be read; build the model again.") from error
     if not isinstance(description, dict):
         raise EmbedderError(f"{path} is not a description of a model; build the model again.")
@@ -213,7 +231,8 @@ def _read_description(folder: Path) -> tuple[dict[str, Any], bytes]:
 
 def _check_file(folder: Path, name: str, entry: Any, verify: bool) -> None:
     path = folder / name
-    if ".." in Path(name).parts or not path.is_file():
+    # A description may come from anywhere: joined to an absolute path, a folder is forgotten.
+    if ".." in Path(name).parts or Path(name).is_absolute() or "\0" in name or not path.is_file():
         raise EmbedderError(f"The model in {folder} lacks its file {name}; build the model again.")
     wanted = entry.get("bytes") if isinstance(entry, dict) else None
     if path.stat().st_size != wanted:

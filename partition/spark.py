@@ -5,12 +5,11 @@ column, and ``vectors(value: string, vector: array<float>)``, one row for each d
 
 Nothing is collected in proportion to the lake. The driver holds a sample of the vectors (for the codebook), a sample of
 the columns (for the first centres), the centres and one sum a centre (at most :data:`partition.balance.MAX_CLUSTERS` x
-regions numbers), and a list of pieces, a few for each partition. A task holds one slice of a batch and one table of
-centres. Frames used more than once are persisted, and spill to disk where memory ends.
+regions numbers), a sum for each task and cluster, and a list of pieces, a few for each partition. A task holds one slice
+of a batch and one table of centres. Frames used more than once are persisted, and spill to disk where memory ends.
 
-The only step that does not spread over all machines is the running sum that cuts clusters into pieces: a window over
-the columns of one cluster, of which only numbers are left by then (about 60 bytes a column), sorted on disk where
-needed.
+Every step spreads over all machines, also the running sum that cuts clusters into pieces: the columns are sorted by
+ranges, each task adds up its own range, and goes on from the sum of those before (:mod:`partition.running`).
 
 The same frames and options give the same plan, whatever the number of machines and the order of rows: samples are taken
 by hash, sums are kept in fixed point. The one exception is a value that lies within a rounding error of the border
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from partition import balance, batches
+from partition import balance, batches, running
 from partition.balance import Limits, Pieces, place
 from partition.batches import features_of, matrix_of
 from partition.clustering import (
@@ -44,13 +43,16 @@ from partition.clustering import (
 from partition.codebook import MAX_CODES, Codebook, fit_codebook
 from partition.options import PlanOptions
 from partition.plan import COLUMNS_FILE, PartitionSize, PlanSummary, plan_notes, prepare_folder, write_summary
-from pexeso.errors import InputError, LakeError, OutputError
+from pexeso.errors import InputError, LakeError, OutputError, SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CODEBOOK_SAMPLE = 40_000
 """Vectors that the codebook is fitted on: more than 150 for each of 256 centroids."""
+
+CODEBOOK_SAMPLE_BYTES = 256 << 20
+"""Most bytes of these on the driver: above 1,677 dimensions there are fewer of them."""
 
 SEEDING_COLUMNS = 10_000
 """Columns that the first centres are drawn from, or ten for each centre where that is more.
@@ -98,6 +100,8 @@ def plan_partitions(
         If an option is out of range, a frame lacks a column, or vectors have another number of dimensions.
     LakeError
         If there is no posting.
+    SparkError
+        If Spark had to compute a part again, after it had lost a machine, and a column got lost over it.
     """
     options = PlanOptions(
         dimensions, n_partitions, partition_bytes, method, n_codes, max_iterations, seed, max_imbalance
@@ -113,11 +117,11 @@ def plan_partitions(
     features.frame.persist()
     try:
         found = _centres(features, n_columns, limits, options)
-        cut = _cut(_assign(features, found.centres, limits, options), limits).persist()
+        outwards = _outwards(_assign(features, found.centres, limits, options), limits).persist()
         try:
-            return _place(cut, found, limits, options)
+            return _place(_cut(outwards, limits), found, limits, options, n_columns)
         finally:
-            cut.unpersist()
+            outwards.unpersist()
     finally:
         features.frame.unpersist()
 
@@ -251,8 +255,9 @@ def _sample_vectors(vectors: DataFrame, options: PlanOptions) -> np.ndarray:
     """At most CODEBOOK_SAMPLE vectors, those of least hash."""
     from pyspark.sql import functions as sql
 
+    n_wanted = min(CODEBOOK_SAMPLE, CODEBOOK_SAMPLE_BYTES // (4 * options.dimensions))
     tie = sql.shiftrightunsigned(sql.xxhash64("value", sql.lit(options.seed).cast("long")), 1)
-    least = _least_ties(vectors.withColumn("tie", tie), vectors.count(), CODEBOOK_SAMPLE).select("vector")
+    least = _least_ties(vectors.withColumn("tie", tie), vectors.count(), n_wanted).select("vector")
     parts = [matrix_of(part.column("vector"), options.dimensions) for part in least.toArrow().to_batches()]
     return np.vstack([np.empty((0, options.dimensions), dtype=np.float32), *parts])
 
@@ -315,30 +320,34 @@ def _assign(features: _Features, centres: np.ndarray, limits: Limits, options: P
     return features.frame.mapInArrow(at_random, schema)
 
 
-def _cut(assigned: DataFrame, limits: Limits) -> DataFrame:
-    """Key every column with its piece, as :func:`partition.balance.cut` does for columns held in memory."""
-    from pyspark.sql import Window
+def _outwards(assigned: DataFrame, limits: Limits) -> DataFrame:
+    """Sort the columns of each cluster outwards from its centre, large ones apart: one order over all tasks.
+
+    Persist it before it is used: a second computation might divide the order at other places.
+    """
     from pyspark.sql import functions as sql
 
     own = (sql.col("n_bytes") > limits.piece_bytes).alias("own")
-    rows = assigned.select("*", own)
-    outwards = Window.partitionBy("cluster", "own").orderBy("divergence", "tie", "column_id")
-    before = outwards.rowsBetween(Window.unboundedPreceding, -1)
-    bytes_before = sql.coalesce(sql.sum("n_bytes").over(before), sql.lit(0))
-    keyed = rows.withColumn("bytes_before", bytes_before).withColumn("rank", sql.row_number().over(outwards) - 1)
-    return keyed.select(
-        "column_id",
-        "n_values",
-        "n_bytes",
-        sql.expr(f"CAST(round(divergence * {int(SCALE)}) AS BIGINT)").alias("cost"),
-        sql.col("cluster").cast("long"),
-        sql.expr("IF(own, column_id, -1L)").alias("own_column"),
-        sql.expr(f"IF(own, 0L, bytes_before div {max(1, limits.piece_bytes)})").alias("size_step"),
-        sql.expr(f"IF(own, 0L, rank div {limits.piece_columns})").alias("column_step"),
-    )
+    ranges = assigned.select("*", own).repartitionByRange(*running.ORDER).sortWithinPartitions(*running.ORDER)
+    return ranges.withColumn("part", sql.spark_partition_id())
 
 
-def _place(cut: DataFrame, found: Centres, limits: Limits, options: PlanOptions) -> tuple[DataFrame, PlanSummary]:
+def _cut(outwards: DataFrame, limits: Limits) -> DataFrame:
+    """Key every column with its piece, as :func:`partition.balance.cut` does for columns held in memory."""
+    sums = outwards.mapInArrow(running.part_sums, "part int, cluster int, own boolean, n_bytes long, n_columns long")
+    totals = sums.groupBy("part", "cluster", "own").sum("n_bytes", "n_columns").toArrow()
+    before = running.shares_before(totals.rename_columns(running.PART_SUMS.names).cast(running.PART_SUMS))
+    shared = outwards.sparkSession.sparkContext.broadcast(before)
+
+    def key(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return running.key_pieces(parts, shared.value, limits)
+
+    return outwards.mapInArrow(key, ", ".join(f"{name} long" for name in running.KEYED.names))
+
+
+def _place(
+    cut: DataFrame, found: Centres, limits: Limits, options: PlanOptions, n_columns: int
+) -> tuple[DataFrame, PlanSummary]:
     """Choose a partition for each piece on the driver, and send the choice back to the columns."""
     from pyspark.sql import functions as sql
 
@@ -351,7 +360,12 @@ def _place(cut: DataFrame, found: Centres, limits: Limits, options: PlanOptions)
     chosen = cut.sparkSession.createDataFrame(choice)
     plan = cut.join(sql.broadcast(chosen), PIECE_KEY).select("column_id", "partition").persist()
     # Filled now, while the frames that it comes from are persisted.
-    plan.count()
+    n_placed = plan.count()
+    if n_placed != n_columns:
+        raise SparkError(
+            f"Of {n_columns} columns {n_placed} were given a partition: a part of the plan was lost and computed again with other "
+            "rounding. Run the build again."
+        )
     sizes = _sizes(table, partitions)
     notes = plan_notes(options, sizes, limits)
     return plan, PlanSummary(options, sizes, limits.limit_bytes, found.iterations, found.converged, notes)

@@ -61,7 +61,7 @@ class BatchRun:
 
 
 def answer_lines(
-    index: Index, lines: Iterable[NumberedLine], *, explain: bool = False, **options: Any
+    index: Index, lines: Iterable[NumberedLine], *, explain: bool = False, passes: int = 1, **options: Any
 ) -> Iterator[list[dict[str, Any]]]:
     """Answer the lines of a batch file, a chunk at a time.
 
@@ -72,6 +72,8 @@ def answer_lines(
         As `pexeso.queries.batch_lines` gives them.
     explain : bool
         Add the matching values.
+    passes : int
+        A chunk has the queries of so many passes over the index: more than 1 where passes run side by side.
     **options
         Of `Index.search_batch`.
 
@@ -80,7 +82,7 @@ def answer_lines(
     list of dict
         For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or ``{"id", "error"}`` for one that cannot be used.
     """
-    for chunk in _chunks(lines):
+    for chunk in _chunks(lines, passes):
         queries = [line.query for line in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
         yield [
@@ -91,14 +93,14 @@ def answer_lines(
         ]
 
 
-def _chunks(lines: Iterable[NumberedLine]) -> Iterator[list[BatchLine]]:
+def _chunks(lines: Iterable[NumberedLine], passes: int) -> Iterator[list[BatchLine]]:
     chunk: list[BatchLine] = []
     n_rows = 0
     for number, text in lines:
         line = read_batch_line(number, text)
         chunk.append(line)
         n_rows += 0 if line.query is None else len(line.query.values)
-        if len(chunk) == MAX_CHUNK_QUERIES or n_rows > MAX_CHUNK_ROWS:
+        if len(chunk) == MAX_CHUNK_QUERIES * passes or n_rows > MAX_CHUNK_ROWS * passes:
             yield chunk
             chunk, n_rows = [], 0
     if chunk:
@@ -113,6 +115,7 @@ def run_batch(
     resume: bool = False,
     restart: bool = False,
     explain: bool = False,
+    passes: int = 1,
     progress: Callable[[BatchRun], None] | None = None,
     **options: Any,
 ) -> BatchRun:
@@ -132,7 +135,7 @@ def run_batch(
         Go on with a file that is there; without one, begin it.
     restart : bool
         Write a file that is there anew.
-    explain, **options
+    explain, passes, **options
         As in `answer_lines`.
     progress : callable, optional
         Called with the run after each chunk.
@@ -155,7 +158,7 @@ def run_batch(
         if restart:
             stream.truncate(0)
         _skip_answered(Path(output), stream, remaining, run, _marks(index, explain, options))
-        for answers in answer_lines(index, remaining, explain=explain, **options):
+        for answers in answer_lines(index, remaining, explain=explain, passes=passes, **options):
             _append(stream, answers)
             for answer in answers:
                 run.note(answer)

@@ -80,6 +80,7 @@ def diagnose(folder: Path | str = ".") -> list[Finding]:
             distributions=("sentence-transformers",),
             extra="sentence",
         ),
+        lambda: _optional("s3fs", "s3fs", distributions=("s3fs",), extra="s3"),
         _cores,
         _memory,
         lambda: _disk(Path(folder)),

@@ -12,6 +12,7 @@
     ├── MissingPackageError            an optional package is needed for what was asked
     ├── SparkError                     Spark or the Java it needs cannot be started
     ├── OutputError                    a result cannot be written: something is there already, no space, no permission
+    ├── PlaceError                     a storage elsewhere cannot be reached, or refuses to read or write
     ├── DeviceError                    the device asked for is not there, or its memory does not suffice
     └── StoredIndexError               a folder is not an index that this version can search
         ├── IndexNotFoundError         there is no index
@@ -61,6 +62,10 @@ class SparkError(PexesoError):
 
 class OutputError(PexesoError):
     """A result cannot be written where it was asked to go."""
+
+
+class PlaceError(PexesoError):
+    """A storage elsewhere cannot be reached, or refuses to read or write."""
 
 
 class DeviceError(PexesoError):

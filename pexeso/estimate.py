@@ -4,46 +4,36 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.checking import require_unit_or_zero
-from embed.corpus import MAX_TOKENS, count_corpus, write_corpus
-from embed.fasttext import TrainingOptions, train
-from embed.protocol import Embedder
-from embed.registry import create_embedder
 from partition.balance import partition_bytes
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
-from pexeso.errors import EmbedderError, LakeError
+from pexeso.errors import LakeError
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import table_records
+from pexeso.measuring import Costs
 from pexeso.options import BuildOptions
+from pexeso.stage_costs import Measured, machine_factor, stage_seconds
 
-SAMPLE_FILES = 50
+SAMPLE_FILES = 200
 SAMPLE_BYTES = 64 << 20
 """Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
 
-TIMED_VALUES = 20_000
-"""Most values that are embedded and indexed to measure how fast that goes."""
+BASE_BYTES = 1_780_000_000
+"""Memory of a build of a small lake in local mode: of Java, and of the processes of Python with the packages that they load."""
 
-TIMED_TOKENS = 100_000
-"""About so many words times passes are trained on to measure how fast that goes."""
+JAVA_BYTES_PER_POSTING, MOST_JAVA_BYTES = 1024, 1 << 30
+"""What Java takes besides as the lake grows, up to its limit of 2 GiB (``spark.driver.memory``)."""
 
-SPARK_SECONDS = 20.0
-"""Starting Spark and its jobs, whatever the lake: measured on two cores."""
-
-SPARK_BYTES = 2 << 30
-"""Memory of Java in local mode, unless `spark.driver.memory` says otherwise."""
+TRAINING_MEMORY_FACTOR = 3
+"""Memory of training as a multiple of the model."""
 
 READ_MEMORY_FACTOR, BUILD_MEMORY_FACTOR = 3, 4
 """Memory of a task as a multiple of the file that it reads, and of the partition that it builds."""
@@ -73,11 +63,11 @@ class Estimate:
         On disk; the model's are part of the index's.
     partitions : int
     memory_bytes : int
-        Of a build on this machine: Spark's, and that of one task for each core.
+        Of a build on this machine, at its highest: Java's, and that of training the model or of one task for each core.
     cores : int
     seconds : dict of str to float
-        By stage, on this machine, at the rates measured on the sample: ``read``, ``train``, ``embed``, ``index``; and ``spark``, a fixed amount for its
-        start. Shuffles and clustering are not among them.
+        By stage of a build (`pexeso.stage_costs.STAGES`; ``start`` is that of Java and Spark), on this machine, at the rates measured on the sample,
+        and as busy as the machine was when they were measured.
     """
 
     lake: str
@@ -174,18 +164,29 @@ def estimate_build(
     if not exact:
         values = _grown(sample, sample_values, postings)
     more_words, more_pairs = values / sample_values, postings / sample.n_postings
-    costs = _Costs.measure(sample, more_words, more_pairs, options)
+    costs = Costs.measure(sample.values, more_words, more_pairs, options)
     vectors_bytes = partition_bytes(values, postings, costs.dimensions)
     partitions = options.n_partitions or max(1, math.ceil(vectors_bytes / options.partition_bytes))
     n_bytes = sum(file.n_bytes for file in files)
     cores = len(os.sched_getaffinity(0))
-    seconds = {
-        "read": sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes / cores,
-        "train": costs.train_seconds,
-        "embed": costs.embed_seconds * values / cores,
-        "index": costs.index_seconds * values / min(cores, partitions),
-        "spark": SPARK_SECONDS,
-    }
+    measured = Measured(
+        read=sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes,
+        train=costs.train_seconds,
+        embed=costs.embed_seconds * values,
+        index=costs.index_seconds * values,
+        each_partition=costs.partition_seconds,
+    )
+    seconds = stage_seconds(
+        measured,
+        tables=len(files),
+        postings=postings,
+        values=values,
+        index_bytes=vectors_bytes,
+        model_bytes=costs.model_bytes,
+        partitions=partitions,
+        cores=cores,
+        factor=machine_factor(cores),
+    )
     task_bytes = max(
         READ_MEMORY_FACTOR * max(file.n_bytes for file in files), BUILD_MEMORY_FACTOR * vectors_bytes // partitions
     )
@@ -207,10 +208,16 @@ def estimate_build(
         index_bytes=vectors_bytes + costs.model_bytes,
         model_bytes=costs.model_bytes,
         partitions=partitions,
-        memory_bytes=SPARK_BYTES + cores * task_bytes,
+        memory_bytes=_memory(postings, costs.model_bytes if options.model == "fasttext" else 0, cores * task_bytes),
         cores=cores,
         seconds={stage: round(value, 1) for stage, value in seconds.items()},
     )
+
+
+def _memory(postings: int, trained_bytes: int, tasks_bytes: int) -> int:
+    """Give the most memory of a build in local mode: training and tasks take theirs one after the other."""
+    java = min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
+    return BASE_BYTES + java + max(TRAINING_MEMORY_FACTOR * trained_bytes, tasks_bytes)
 
 
 def format_name(file: TableFile) -> str:
@@ -218,6 +225,7 @@ def format_name(file: TableFile) -> str:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> format_name(TableFile("a.csv.gz", Path("a.csv.gz"), "delimited", 9))
     'delimited.gz'
     """
@@ -297,60 +305,3 @@ def _grown(sample: _Sample, n_sampled: int, postings: int) -> int:
 
 def _n_distinct(values: Sequence[pa.Array]) -> int:
     return pc.count_distinct(pa.chunked_array(values, pa.string())).as_py()
-
-
-@dataclass(frozen=True)
-class _Costs:
-    """Rates measured on the sample: seconds of training in all, of embedding and of indexing a value."""
-
-    dimensions: int
-    model_bytes: int
-    train_seconds: float
-    embed_seconds: float
-    index_seconds: float
-
-    @classmethod
-    def measure(cls, sample: _Sample, more_words: float, more_pairs: float, options: BuildOptions) -> _Costs:
-        values = pa.chunked_array(sample.values, pa.string()).unique().slice(0, TIMED_VALUES)
-        with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder:
-            embedder, train_seconds, rows = _model(sample, more_words, more_pairs, options, Path(folder))
-            saved = Path(folder, "model")
-            saved.mkdir()
-            embedder.save(saved)
-            model_bytes = round(rows * sum(path.stat().st_size for path in saved.rglob("*") if path.is_file()))
-            started = time.perf_counter()
-            vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
-            require_unit_or_zero(values, vectors)
-            embedded = time.perf_counter()
-        grid = GridOptions(**options.grid())
-        build_partition(vectors, np.array([0, len(values)]), np.arange(len(values)), grid)
-        built = time.perf_counter()
-        each = 1 / len(values)
-        return cls(
-            embedder.dimensions, model_bytes, train_seconds, (embedded - started) * each, (built - embedded) * each
-        )
-
-
-def _model(
-    sample: _Sample, more_words: float, more_pairs: float, options: BuildOptions, folder: Path
-) -> tuple[Embedder, float, float]:
-    """Make the model; give the seconds that the lake's own will take to train, and how many times larger it will be."""
-    if options.model != "fasttext":
-        return create_embedder(options.model, dimensions=options.dimensions, seed=options.seed), 0.0, 1.0
-    corpus = folder / "corpus.txt"
-    groups = np.repeat(np.arange(len(sample.values)), [len(values) for values in sample.values])
-    pairs = pa.table({"group": groups, "value": pa.chunked_array(sample.values, pa.string())})
-    write_corpus([pairs], corpus)
-    counts = count_corpus(corpus)
-    real = TrainingOptions() if options.dimensions is None else TrainingOptions(dimensions=options.dimensions)
-    timed = replace(real, token_budget=TIMED_TOKENS)
-    started = time.perf_counter()
-    try:
-        embedder = train(corpus, timed)
-    except EmbedderError as error:
-        raise EmbedderError(f"No model could be trained on the sample: {error}") from error
-    seconds = (time.perf_counter() - started) / (timed.epochs(counts) * counts.n_tokens)
-    n_tokens, n_words = min(MAX_TOKENS, round(counts.n_tokens * more_pairs)), round(counts.n_words * more_words)
-    grown = replace(counts, n_tokens=n_tokens, n_words=n_words)
-    rows = (grown.n_words + real.buckets(grown)) / (counts.n_words + timed.buckets(counts))
-    return embedder, seconds * real.epochs(grown) * grown.n_tokens, rows

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import torch
 
 from pexeso.engine.partition import Partition
+from pexeso.engine.validation import damage_made_plain
 from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
+from pexeso.lake.catalog import Catalog
 from pexeso.lake.columns import find_column
 from pexeso.options import SearchOptions
 from pexeso.prepared import PreparedQuery
@@ -106,13 +107,10 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     ColumnNotFoundError
         The table has no such column; the message lists those there are.
     """
-    rows = pq.read_table(
-        store.catalog_path("columns.parquet"),
-        columns=["name", "position", "reason", "column_id"],
-        filters=[("table", "==", table)],
-    ).sort_by("position")
+    catalog = Catalog(store.catalog_files)
+    rows = catalog.columns(["name", "position", "reason", "column_id"], among=pa.array([table])).sort_by("position")
     if not rows.num_rows:
-        raise InputError(_no_table(store, table))
+        raise InputError(_no_table(store, catalog, table))
     row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
     if row["column_id"] is None:
         raise ColumnNotFoundError(f"The column {column!r} of '{table}' is not in the index: {row['reason']}.")
@@ -125,10 +123,8 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     )
 
 
-def _no_table(store: Store, table: str) -> str:
-    reasons = pq.read_table(store.catalog_path("tables.parquet"), columns=["reason"], filters=[("table", "==", table)])[
-        "reason"
-    ].to_pylist()
+def _no_table(store: Store, catalog: Catalog, table: str) -> str:
+    reasons = catalog.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
     if reasons and reasons[0] is not None:
         return f"The table '{table}' is not in the index: {reasons[0]}."
     return f"The lake has no table '{table}'. Tables are named by their path relative to '{store.manifest.facts['lake']}', as search prints them."
@@ -140,6 +136,7 @@ def count_matched(query: PreparedQuery, pairs: Sequence[Pair]) -> int:
     return pc.sum(pc.is_in(query.column.values, value_set=texts, skip_nulls=True)).as_py() or 0
 
 
+@damage_made_plain("the index")
 def find_unmatched(scan: PartitionScan, query: PreparedQuery, hit: Hit, pairs: Sequence[Pair]) -> tuple[Unmatched, ...]:
     """List the texts of the query column without a pair, with the lake value nearest to each."""
     paired = {pair.query for pair in pairs}

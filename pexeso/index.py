@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +15,33 @@ import torch
 
 from embed.protocol import Embedder
 from embed.registry import load_embedder
-from pexeso.engine.grid_options import LAYOUT_VERSION, GridOptions
+from pexeso.checking import check_index
+from pexeso.contents import stored_grid_options
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import KernelChoice
 from pexeso.engine.stats import SearchStats
-from pexeso.errors import DeviceError, EmbedderError, IndexVersionError, InputError
+from pexeso.errors import EmbedderError, InputError
 from pexeso.explanation import Explanation, count_matched, find_unmatched, locate_column
 from pexeso.info import IndexInfo, index_info
 from pexeso.join import join_tables
-from pexeso.lake.normalise import VERSION as NORMALISER_VERSION
+from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
-from pexeso.options import DEVICES, BuildOptions, SearchOptions, parse_bytes, search_options
+from pexeso.opening import choose_device, open_store_anywhere, require_searchable
+from pexeso.options import BuildOptions, SearchOptions, parse_bytes, search_options
+from pexeso.places import Place, locate
 from pexeso.prepared import PreparedQuery, prepare
 from pexeso.queries import QueryColumn, query_from_values
 from pexeso.results import Match, Pair, SearchResult
 from pexeso.searching import Hit, PartitionScan, find_pairs, search_store
-from pexeso.store.integrity import Problem, check_store
-from pexeso.store.reader import Store, open_store
+from pexeso.store.integrity import Problem
+from pexeso.store.reader import Store
+from pexeso.store.texts import take_texts
+from pexeso.store.writer import tidy
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pexeso.updating import Update
 
 _log = logging.getLogger(__name__)
 
@@ -58,12 +65,19 @@ class Index:
     """
 
     def __init__(
-        self, store: Store, device: torch.device, memory_budget: int | None, kernel: KernelChoice, open_seconds: float
+        self,
+        store: Store,
+        device: torch.device,
+        memory_budget: int | None,
+        kernel: KernelChoice,
+        open_seconds: float,
+        asked: Mapping[str, Any] | None = None,
     ) -> None:
         self.store, self.device = store, device
+        self._asked = dict(asked or {})
         self.path = store.path
         self._open_seconds = open_seconds
-        self._scan = PartitionScan(store, GridOptions(**store.manifest.options["grid"]), device, memory_budget, kernel)
+        self._scan = PartitionScan(store, stored_grid_options(store.manifest), device, memory_budget, kernel)
 
     def __repr__(self) -> str:
         facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
@@ -88,9 +102,9 @@ class Index:
         return embedder
 
     @property
-    def lake(self) -> Path:
-        """The folder that the index was built from."""
-        return Path(self.store.manifest.facts["lake"])
+    def lake(self) -> Path | Place:
+        """The folder, or the place on another storage, that the index was built from."""
+        return locate(self.store.manifest.facts["lake"])
 
     def search(self, values: Any, *, exclude_self: bool = False, **options: Any) -> SearchResult:
         """Find the columns that a query column can be joined with.
@@ -139,13 +153,19 @@ class Index:
             prepared.append(prepare(column, self.normaliser, self.embedder))
             embed_seconds.append(time.perf_counter() - started)
         each_options = [self._options_for(column, common, exclude_self) for column in columns]
-        found = search_store(self._scan, prepared, each_options)
+        found = self._search(prepared, each_options)
         results = []
         for query, chosen, seconds, (hits, stats) in zip(prepared, each_options, embed_seconds, found, strict=True):
             stats.add_seconds("open", self._open_seconds)
             stats.add_seconds("embed", seconds)
             results.append(self._result(query, chosen, hits, stats))
         return results
+
+    def _search(
+        self, queries: list[PreparedQuery], options: list[SearchOptions]
+    ) -> list[tuple[list[Hit], SearchStats]]:
+        """Search all partitions; `pexeso.distributed` does it in Spark's tasks."""
+        return search_store(self._scan, queries, options)
 
     def explain(self, values: Any, table: str, column: str, **options: Any) -> Explanation:
         """Tell why a query column and one column of the lake match or not, however few rows do.
@@ -188,6 +208,9 @@ class Index:
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Give the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        if isinstance(self.lake, Place):
+            below = f"{self.lake}/"
+            return str(file).removeprefix(below) if str(file).startswith(below) else None
         lake, path = self.lake.resolve(), Path(file).resolve()
         if path == lake:
             return path.name
@@ -200,8 +223,8 @@ class Index:
         pairs = _LazyPairs(self._scan, query, hits, options, stats)
         matches = tuple(
             Match(
-                table=self.store.texts(hit.partition, "tables")[hit.place].as_py(),
-                column=self.store.texts(hit.partition, "labels")[hit.place].as_py(),
+                table=take_texts(self.store.texts(hit.partition, "tables"), [hit.place])[0].as_py(),
+                column=take_texts(self.store.texts(hit.partition, "labels"), [hit.place])[0].as_py(),
                 joinability=hit.matched / total if total else 0.0,
                 matched=hit.matched,
                 total=total,
@@ -227,13 +250,93 @@ class Index:
             values=values,
         )
 
+    @property
+    def catalog(self) -> Catalog:
+        """Every table and column of the lake, those left out with the reason: ``catalog.tables()`` and ``catalog.columns()`` are Arrow tables."""
+        return Catalog(self.store.catalog_files)
+
     def info(self) -> IndexInfo:
         """Tell what is in the index: tables, columns, values, partitions, bytes, and what was left out and why."""
         return index_info(self.store)
 
+    def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
+        """Add the tables of the lake that are new or have changed; this index then answers with them.
+
+        Parameters
+        ----------
+        lake : path, optional
+            Where the lake is now; by default where it was.
+        **options
+            See `pexeso.updating.append`: `delete_missing`, `compare`, `master`, `conf`, `progress`.
+
+        Returns
+        -------
+        Update
+            What was done.
+        """
+        from pexeso.updating import append
+
+        return self._updated(append(self.path, lake, **options))
+
+    def delete(self, tables: Iterable[str]) -> Update:
+        """Delete tables, by name, from the index; their files are not touched. See `pexeso.updating.delete`.
+
+        Raises
+        ------
+        InputError
+            The index has no such table; nothing is deleted then.
+        """
+        from pexeso.updating import delete
+
+        return self._updated(delete(self.path, tables))
+
+    def compact(self, **options: Any) -> Update:
+        """Rewrite partitions that updates have left small or full of deleted columns.
+
+        Parameters
+        ----------
+        **options
+            See `pexeso.compacting.compact`: `everything`, `master`, `conf`, `progress`.
+
+        Returns
+        -------
+        Update
+            What was done.
+        """
+        from pexeso.compacting import compact
+
+        return self._updated(compact(self.path, **options))
+
+    def refresh(self) -> bool:
+        """Go over to the newest generation of the index; until then, an open index stays as it was when it was opened.
+
+        Results had before keep their snapshot.
+
+        Returns
+        -------
+        bool
+            Whether there was a newer one.
+        """
+        newer = open_index(self.path, **self._asked)
+        if newer.store.manifest.generation == self.store.manifest.generation:
+            return False
+        self.__dict__ = newer.__dict__
+        return True
+
+    def _updated(self, update: Update) -> Update:
+        if self.refresh() and isinstance(self.path, Path):
+            tidy(self.path)  # this index was the last to hold what the update made needless, unless others are open
+        return update
+
     def check(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
-        """Compare every byte with the checksums; an empty list, or one of notes only, means that all is well."""
-        return check_store(self.path, progress)
+        """Compare every byte with its checksum, and what is in the files with what a search takes for granted.
+
+        Returns
+        -------
+        list of Problem
+            Empty, or of notes only, where all is well. See `pexeso.checking.check_index`.
+        """
+        return check_index(self.path, progress)
 
 
 class _LazyPairs:
@@ -286,12 +389,12 @@ def open_index(
         When the device asked for is not there.
     """
     started = time.perf_counter()
-    store = open_store(path)
-    _require_layout(store)
-    _require_normaliser(store)
+    store = open_store_anywhere(path)
+    require_searchable(store)
     budget = None if memory_budget is None else parse_bytes(memory_budget)
-    chosen = _device(device)
-    return Index(store, chosen, budget, choose_kernel(kernel, chosen), time.perf_counter() - started)
+    chosen = choose_device(device)
+    asked = {"device": device, "memory_budget": memory_budget, "kernel": kernel}
+    return Index(store, chosen, budget, choose_kernel(kernel, chosen), time.perf_counter() - started, asked)
 
 
 def build_index(
@@ -342,49 +445,3 @@ def build_index(
 
     build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
     return open_index(path)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        _tell_of_the_cpu()
-        return torch.device("cpu")
-    kind, _, number = name.partition(":")
-    if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
-        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
-    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
-        raise DeviceError(
-            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
-        )
-    return torch.device(name)
-
-
-@cache
-def _tell_of_the_cpu() -> None:
-    """Say once in a process that `auto` found no CUDA device."""
-    _log.info("No CUDA device was found, so searches run on the CPU.")
-
-
-def _require_layout(store: Store) -> None:
-    """Refuse an index whose partitions were laid out by another version."""
-    found = store.manifest.options.get("layout", 1)
-    if found != LAYOUT_VERSION:
-        raise IndexVersionError(
-            f"The index '{store.path}' was written by {store.manifest.written_by} with partitions of layout {found}, and this version "
-            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with the one that wrote it."
-        )
-
-
-def _require_normaliser(store: Store) -> None:
-    """Refuse an index whose values went through another version of the normaliser."""
-    try:
-        normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
-        same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]
-    except InputError:
-        same = False
-    if not same:
-        raise IndexVersionError(
-            f"The index '{store.path}' was written by {store.manifest.written_by} with other rules for normalising values than this version's "
-            f"(version {NORMALISER_VERSION}). Build it again with this version, or search it with the one that wrote it."
-        )

@@ -9,8 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from pexeso.contents import require_contents
+from pexeso.errors import InputError
+from pexeso.lake.catalog import Catalog
+from pexeso.report import REPORT_FILE, BuildReport
 from pexeso.store.reader import Store
 
 _NUMBERS = re.compile(r"\d[\d,.]*")
@@ -79,8 +82,9 @@ class IndexInfo:
 def index_info(store: Store) -> IndexInfo:
     """Summarise an open index; reads the catalog and a small document of each partition."""
     manifest = store.manifest
-    tables = pq.read_table(store.catalog_path("tables.parquet"), columns=["reason"])
-    columns = pq.read_table(store.catalog_path("columns.parquet"), columns=["reason"])
+    require_contents(manifest)
+    catalog = Catalog(store.catalog_files)
+    tables, columns = catalog.tables(["reason"]), catalog.columns(["reason"])
     grid = manifest.options["grid"]
     return IndexInfo(
         path=str(store.path),
@@ -99,13 +103,32 @@ def index_info(store: Store) -> IndexInfo:
         map=grid["map"],
         cells=grid.get("cells", "grid"),
         partitions=[
-            {**entry.facts, "bytes": entry.n_bytes, "choice": store.document(number).get("choice")}
+            {**entry.facts, "bytes": entry.n_bytes, "choice": _choice(store.document(number))}
             for number, entry in enumerate(manifest.partitions)
         ],
         bytes=manifest.n_bytes,
         files_left_out=count_reasons(tables["reason"]),
         columns_left_out=count_reasons(columns["reason"]),
     )
+
+
+def _choice(document: Any) -> dict[str, Any] | None:
+    choice = document.get("choice") if isinstance(document, dict) else None
+    return choice if isinstance(choice, dict) else None
+
+
+def last_report(store: Store) -> BuildReport:
+    """Give the report of the last build, append or compact.
+
+    Raises
+    ------
+    InputError
+        The index holds none: a version wrote it that made no reports.
+    """
+    for folder in reversed(store.manifest.catalogs):
+        if folder.file(REPORT_FILE) is not None:
+            return BuildReport.from_dict(store.catalog_document(folder, REPORT_FILE))
+    raise InputError(f"The index '{store.path}' holds no report of how it was built. Build it again to have one.")
 
 
 def count_reasons(reasons: pa.ChunkedArray) -> dict[str, int]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column
 from pexeso.lake.normalise import Normaliser
 from pexeso.lake.rows import read_rows
+from pexeso.places import Place
 from pexeso.queries import query_from_values
 from pexeso.results import Pair
 
@@ -27,7 +28,7 @@ def join_tables(
     on: str | int | None,
     pairs: Sequence[Pair],
     *,
-    lake: Path,
+    lake: str | os.PathLike[str] | Place,
     found_table: str,
     found_column: str,
     normaliser: Normaliser,
@@ -43,7 +44,8 @@ def join_tables(
         Name or position of the query column.
     pairs : sequence of Pair
         The matching values, nearest first for each query value.
-    lake : Path
+    lake : path, URL or Place
+        Where the tables are that the index was built from.
     found_table, found_column : str
         As a result names them.
     normaliser : Normaliser
@@ -73,7 +75,7 @@ def join_tables(
 
 
 def _found_rows(
-    lake: Path, found_table: str, found_column: str, normaliser: Normaliser, taken: set[str]
+    lake: str | os.PathLike[str] | Place, found_table: str, found_column: str, normaliser: Normaliser, taken: set[str]
 ) -> pd.DataFrame:
     """Read the found table with its key column normalised; rows without a key cannot match and are left out."""
     rows = read_rows(lake, found_table)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from pexeso.errors import MissingPackageError, SparkError
 from pexeso.java import Java, find_java
@@ -29,6 +30,9 @@ STOP_SECONDS = 20
 # Tasks of a shuffle for each core. Spark merges small ones by itself, so a few more than cores cost next to nothing,
 # and keep each task's share of a large lake small.
 SHUFFLE_TASKS_PER_CORE = 4
+
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+"""Hosts of a master address that mean this machine."""
 
 _LOCAL_MASTER = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*\d+\s*)?\])?")
 _TELLING_LINES = 3
@@ -53,9 +57,12 @@ def spark_session(
     master : str, optional
         `local[*]` (all cores of this machine; the default), `local[N]`, or the address of a cluster. Under
         `spark-submit` the default is what `spark-submit` was told. The workers of a cluster need this package and its
-        dependencies installed, or sent to them by `spark.submit.pyFiles` or `spark.archives`.
+        dependencies installed, or sent to them by `spark.submit.pyFiles` or `spark.archives`, and lake and index at the
+        same paths. Those of a standalone cluster on this machine (`spark://127.0.0.1:7077`) run this interpreter and
+        import this package as it is.
     conf : mapping, optional
         Spark settings; they win over those made here, such as `spark.driver.memory` (2g in local mode).
+        `spark.pyspark.python` names the interpreter of the workers.
     app_name : str, optional
         The name of the application in Spark's own pages and logs.
 
@@ -125,6 +132,29 @@ def local_cores(master: str) -> int | None:
     return int(match.group(1) or 1)
 
 
+def is_on_this_machine(master: str) -> bool:
+    """Tell whether the tasks of a master run on this machine: local mode, or a cluster at a loopback address.
+
+    Parameters
+    ----------
+    master : str
+        A Spark master address.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> [is_on_this_machine(master) for master in ("local[2]", "spark://127.0.0.1:7077", "spark://node1:7077", "yarn")]
+    [True, True, False, False]
+    """
+    if local_cores(master) is not None:
+        return True
+    address = urlsplit(master.strip())
+    return address.scheme == "spark" and address.hostname in LOOPBACK_HOSTS
+
+
 def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> dict[str, str]:
     """Return the Spark settings of a new session.
 
@@ -154,9 +184,8 @@ def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str,
     }
     if master is not None:
         settings["spark.master"] = master
-        cores = local_cores(master)
-        if cores is not None:
-            settings |= _local_settings(cores, folder)
+        if is_on_this_machine(master):
+            settings |= _local_settings(local_cores(master) or len(os.sched_getaffinity(0)), folder)
     return settings | {name: _as_text(value) for name, value in conf.items()}
 
 
@@ -190,9 +219,7 @@ def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: P
     if master is None and not under_submit:
         master = str(conf.get("spark.master", "local[*]"))
     settings = session_settings(master, conf, app_name, folder)
-    if local_cores(settings.get("spark.master", "")) is not None:
-        # Otherwise workers run the `python3` of PATH, which need not have our packages.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+    _name_the_interpreter(settings)
     java = None if under_submit or SparkContext._gateway else _use_java(folder)
     log = folder / "java.log"
     previous = signal.getsignal(signal.SIGINT)
@@ -219,6 +246,16 @@ def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: P
             raise
         where = f" on Java {java.version} ({java.command})" if java is not None else ""
         raise SparkError(f"Spark could not be started{where}: {reason}") from error
+
+
+def _name_the_interpreter(settings: Mapping[str, str]) -> None:
+    """Say what workers run: otherwise it is the `python3` of PATH, which need not have our packages."""
+    # Only `spark-submit` reads this setting by itself.
+    asked = settings.get("spark.pyspark.python")
+    if asked is not None:
+        os.environ["PYSPARK_PYTHON"] = asked
+    elif is_on_this_machine(settings.get("spark.master", "")):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def _use_java(folder: Path) -> Java:

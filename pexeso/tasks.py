@@ -13,81 +13,87 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 import pexeso.errors
 from pexeso.errors import PexesoError
-from pexeso.lake import catalog
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.files import TableFile
+from pexeso.lake.content import fingerprint_file
+from pexeso.lake.files import TableFile, path_from_text
 from pexeso.lake.normalise import Normaliser
 from pexeso.lake.records import table_records
+from pexeso.places import Place
 from pexeso.store.arrays import write_arrays
-from pexeso.store.files import write_document
-from pexeso.store.folders import filling
+from pexeso.store.files import checksum_file, read_document, write_document
+from pexeso.store.folders import filling, plain_files
 from pexeso.store.manifest import FileEntry
-from pexeso.store.texts import write_texts
+from pexeso.store.reader import Store, open_store
+from pexeso.store.texts import take_texts, write_texts
 
 if TYPE_CHECKING:
     from pexeso.engine.grid_options import GridOptions
 
 Batches = Iterator[pa.RecordBatch]
 
+Written = tuple[dict[str, int | str], list[FileEntry]]
+"""Facts and files of a partition."""
+
+POSTINGS = pa.schema([("column_id", pa.int64()), ("value", pa.string()), ("text", pa.string())])
+VECTORS = pa.schema([("value", pa.string()), ("vector", pa.list_(pa.float32()))])
+ROWS_PER_BATCH = 1 << 14
+
+_META, _CHOICE = "meta.json", "choice"
 _OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
 
 
-def read_tables(batches: Batches, *, rules: ColumnRules, normaliser: Normaliser, max_table_bytes: int) -> Batches:
-    """Turn a listing of files (table, path, format, n_bytes) into records; a bad file becomes a record with its reason."""
+def read_tables(
+    batches: Batches, *, root: Path | Place, rules: ColumnRules, normaliser: Normaliser, max_table_bytes: int
+) -> Batches:
+    """Turn a listing of files (`pexeso.source.LISTING_SCHEMA`) into records; a bad file becomes a record with its reason."""
     for batch in batches:
         for row in batch.to_pylist():
-            file = TableFile(row["table"], Path(row["path"]), row["format"], row["n_bytes"])
+            file = TableFile(**{**row, "path": path_from_text(root, row["path"])})
             yield from table_records(file, rules, normaliser, max_bytes=max_table_bytes)
 
 
-def write_tables(batches: Batches, *, folder: str, skipped: Sequence[tuple[str, str]]) -> Batches:
-    """Write the catalog of tables from sorted table records, then the files that are no tables (path, reason)."""
-    n_rows = 0
-    with pq.ParquetWriter(Path(folder, catalog.TABLES_FILE), catalog.TABLES_SCHEMA) as writer:
-        for batch in batches:
-            writer.write_batch(batch.select(catalog.TABLES_SCHEMA.names).cast(catalog.TABLES_SCHEMA))
-            n_rows += len(batch)
-        rows = [{"table": path, "reason": reason} for path, reason in skipped]
-        writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=catalog.TABLES_SCHEMA))
-    yield _rows(n_rows + len(rows))
+def write_partitions(batches: Batches, *, placed: str, folders: Sequence[str], options: GridOptions) -> Batches:
+    """Write the partitions whose numbers come in, but for those that are there; give facts and files of each as JSON.
 
-
-def write_columns(batches: Batches, *, folder: str) -> Batches:
-    """Write the catalog of columns from sorted column records, numbering those that are kept from 0."""
-    n_rows = n_kept = 0
-    with pq.ParquetWriter(Path(folder, catalog.COLUMNS_FILE), catalog.COLUMNS_SCHEMA) as writer:
-        for batch in batches:
-            kept = np.asarray(batch.column("reason").is_null())
-            ids = pa.array(n_kept + np.cumsum(kept) - 1, pa.int64(), mask=~kept)
-            numbered = batch.select(catalog.COLUMNS_SCHEMA.names[:-1]).append_column("column_id", ids)
-            writer.write_batch(numbered.cast(catalog.COLUMNS_SCHEMA))
-            n_kept += int(kept.sum())
-            n_rows += len(batch)
-    yield _rows(n_rows)
-
-
-def write_partitions(batches: Batches, *, scratch: str, folders: Sequence[str], options: GridOptions) -> Batches:
-    """Write the partitions whose numbers come in; give facts and files of each as JSON."""
+    Parameters
+    ----------
+    batches
+        Numbers of partitions.
+    placed
+        The folder with postings, vectors and columns by partition.
+    folders
+        Where each partition goes.
+    options
+        How it is mapped and cut.
+    """
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            facts, files = write_partition(Path(scratch), number, Path(folders[number]), options)
+            folder = Path(folders[number])
+            written = written_partition(folder) or write_partition(Path(placed), number, folder, options)
+            facts, files = written
             listed = [[file.path, file.n_bytes, file.checksum] for file in files]
             yield pa.RecordBatch.from_pydict(
                 {"number": [number], "facts": [json.dumps(facts)], "files": [json.dumps(listed)]}
             )
 
 
-def write_partition(
-    scratch: Path, number: int, folder: Path, options: GridOptions
-) -> tuple[dict[str, int | str], list[FileEntry]]:
+def written_partition(folder: Path) -> Written | None:
+    """Look at a partition that an earlier attempt wrote, which is whole or not there; None where it is not."""
+    if not (folder / _META).is_file():
+        return None
+    facts = {name: value for name, value in read_document(folder / _META).items() if name != _CHOICE}
+    return facts, [FileEntry(name, *checksum_file(folder / name)) for name, _ in sorted(plain_files(folder))]
+
+
+def write_partition(placed: Path, number: int, folder: Path, options: GridOptions) -> Written:
     """Build one partition from what the earlier stages left, and write its files.
 
-    Memory is about four times the partition's vectors.
+    The same input gives the same bytes, however often a task runs. Memory is about four times the partition's vectors.
     """
+    from embed.spark import task_device
     from pexeso.engine.building import (  # brings torch, which the tasks that read tables do without
         build_partition,
         n_cells,
@@ -95,18 +101,19 @@ def write_partition(
     )
     from pexeso.engine.cost import resolve_options
 
-    values, vectors = _vectors(scratch, number)
-    columns = _read(scratch, "placed_columns", number, ["column_id", "table", "label"]).sort_by("column_id")
-    postings = _read(scratch, "placed_postings", number, ["column_id", "value", "text"])
+    values, vectors = _vectors(placed, number)
+    columns = _read(placed, "columns", number, ["column_id", "table", "label"]).sort_by("column_id")
+    postings = _read(placed, "postings", number, ["column_id", "value", "text"])
+    # Rows come from a shuffle, in any order.
+    postings = postings.sort_by([("column_id", "ascending"), ("value", "ascending")])
     column_ids = columns["column_id"].to_numpy()
     column = np.searchsorted(column_ids, postings["column_id"].to_numpy())
     value = pc.index_in(postings["value"], values).to_numpy(zero_copy_only=False).astype(np.int64)
     text = postings["text"].combine_chunks().dictionary_encode()
     codes = text.indices.to_numpy(zero_copy_only=False)
-    by_column = np.argsort(column, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(column_ids)))]).astype(np.int64)
-    options, trials = resolve_options(vectors, offsets, value[by_column], options)
-    arrays, order = build_partition(vectors, offsets, value[by_column], options)
+    options, trials = resolve_options(vectors, offsets, value, options)
+    arrays, order = build_partition(vectors, offsets, value, options, device=task_device())
     arrays["column_ids"] = column_ids
     arrays["posting_texts"] = _texts_of_postings(column, value, codes, order, len(values))
     facts = {
@@ -119,16 +126,79 @@ def write_partition(
         "map": options.map,
     }
     choice = {"map": options.map, "coordinates": n_coordinates(arrays), "trials": [each.to_dict() for each in trials]}
-    with filling(folder) as place:  # Spark may run a task again: the folder is there whole or not at all
+    with filling(folder, replace=False) as place:  # Spark may run a task again: the folder is there whole or not at all
         files = [
             *write_arrays(place, arrays),
             write_texts(place / "values.arrow", values.take(pa.array(order))),
             write_texts(place / "texts.arrow", text.dictionary),
             write_texts(place / "tables.arrow", columns["table"]),
             write_texts(place / "labels.arrow", columns["label"]),
-            write_document(place / "meta.json", {**facts, "choice": choice}),
+            write_document(place / _META, {**facts, _CHOICE: choice}),
         ]
-    return facts, files
+        ours = place.stat()
+    # Another attempt may have been first: then what it wrote is what is there.
+    return (facts, files) if os.path.samestat(ours, folder.stat()) else written_partition(folder)
+
+
+def compare_contents(batches: Batches, *, root: Path | Place) -> Batches:
+    """Tell by their fingerprints which files of a listing have changed; gives table and change."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            same = fingerprint_file(path_from_text(root, row["path"])) == row["old_fingerprint"]
+            yield pa.RecordBatch.from_pydict({"table": [row["table"]], "change": ["unchanged" if same else "changed"]})
+
+
+def read_partitions(batches: Batches, *, index: str, kind: str) -> Batches:
+    """Read the columns that hold back from partitions whose numbers come in.
+
+    Parameters
+    ----------
+    batches
+        Numbers of partitions.
+    index
+        The index folder.
+    kind
+        ``postings``: column id, value and text of each posting (`POSTINGS`); ``vectors``: value and vector (`VECTORS`).
+    """
+    store = open_store(index)
+    read = _stored_postings if kind == "postings" else _stored_vectors
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from read(store, number)
+
+
+def _stored_postings(store: Store, number: int) -> Batches:
+    arrays = store.partition(number)
+    values, texts = store.texts(number, "values"), store.texts(number, "texts")
+    offsets, mask = arrays["column_values_offsets"], store.deleted_mask(number)
+    for start in range(0, len(arrays["column_values_members"]), ROWS_PER_BATCH):
+        postings = np.arange(start, min(start + ROWS_PER_BATCH, len(arrays["column_values_members"])))
+        column = np.searchsorted(offsets, postings, side="right") - 1
+        if mask is not None:
+            postings, column = postings[~mask[column]], column[~mask[column]]
+        taken = (
+            take_texts(values, arrays["column_values_members"][postings]),
+            take_texts(texts, arrays["posting_texts"][postings]),
+        )
+        yield pa.RecordBatch.from_arrays([pa.array(arrays["column_ids"][column]), *taken], schema=POSTINGS)
+
+
+def _stored_vectors(store: Store, number: int) -> Batches:
+    arrays, mask = store.partition(number), store.deleted_mask(number)
+    needed = np.ones(len(arrays["vectors"]), dtype=bool)
+    if mask is not None:
+        held = np.repeat(~mask, np.diff(arrays["column_values_offsets"]))
+        needed[:] = False
+        needed[arrays["column_values_members"][held]] = True
+    rows = np.flatnonzero(needed)
+    values = store.texts(number, "values")
+    for start in range(0, len(rows), ROWS_PER_BATCH):
+        some = rows[start : start + ROWS_PER_BATCH]
+        vectors = np.ascontiguousarray(arrays["vectors"][some], dtype=np.float32)
+        lists = pa.ListArray.from_arrays(
+            pa.array(np.arange(len(some) + 1, dtype=np.int32) * vectors.shape[1]), pa.array(vectors.reshape(-1))
+        )
+        yield pa.RecordBatch.from_arrays([take_texts(values, some), lists], schema=VECTORS)
 
 
 def _texts_of_postings(
@@ -143,9 +213,9 @@ def _texts_of_postings(
     return codes[kept].astype(np.int32)
 
 
-def _vectors(scratch: Path, number: int) -> tuple[pa.StringArray, np.ndarray]:
+def _vectors(placed: Path, number: int) -> tuple[pa.StringArray, np.ndarray]:
     """Read a partition's distinct values, sorted, and their vectors, float32 (n, d)."""
-    table = _read(scratch, "placed_vectors", number, ["value", "vector"]).sort_by("value").combine_chunks()
+    table = _read(placed, "vectors", number, ["value", "vector"]).sort_by("value").combine_chunks()
     vector = table["vector"].combine_chunks() if isinstance(table["vector"], pa.ChunkedArray) else table["vector"]
     flat = pc.list_flatten(vector).to_numpy(zero_copy_only=False)
     return _one_array(table["value"]), np.ascontiguousarray(flat.reshape(len(table), -1), dtype=np.float32)
@@ -155,13 +225,9 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
 
 
-def _read(scratch: Path, name: str, number: int, columns: list[str]) -> pa.Table:
-    folder = scratch / name / f"partition={number}"
+def _read(placed: Path, name: str, number: int, columns: list[str]) -> pa.Table:
+    folder = placed / name / f"partition={number}"
     return ds.dataset(os.fspath(folder), format="parquet").to_table(columns=columns)
-
-
-def _rows(n_rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"rows": pa.array([n_rows], pa.int64())})
 
 
 def facts_of(text: str) -> dict[str, int | str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from s3_server import bucket, s3_process, s3_server  # noqa: F401  (fixtures)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -13,7 +13,7 @@ from pexeso.doctor import Finding, diagnose
 from pexeso.errors import SparkError
 
 NAMES = [
-    *("Python", "torch", "CUDA", "pyarrow", "pyspark", "Java", "fastText", "faiss", "sentence-transformers"),
+    *("Python", "torch", "CUDA", "pyarrow", "pyspark", "Java", "fastText", "faiss", "sentence-transformers", "s3fs"),
     *("cores", "memory", "disk"),
 ]
 

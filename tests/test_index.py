@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import pexeso
+import pexeso.opening
 from pexeso.errors import (
     DeviceError,
     EmbedderError,
@@ -260,7 +261,7 @@ def test_cuda_asked_for_and_absent_is_a_clear_error(small_index, monkeypatch):
 
 def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    pexeso.index._tell_of_the_cpu.cache_clear()
+    pexeso.opening._tell_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         for _ in range(2):
             assert open_index(small_index).device == torch.device("cpu")
@@ -271,7 +272,7 @@ def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypat
 
 
 def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):
-    pexeso.index._tell_of_the_cpu.cache_clear()
+    pexeso.opening._tell_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         open_index(small_index, device="cpu")
     assert not caplog.records

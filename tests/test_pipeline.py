@@ -1,11 +1,12 @@
 """Builds: what ends up in an index, what stops a build, and what a failed one leaves."""
 
-import pyarrow.parquet as pq
 import pytest
 
-from pexeso.errors import EmbedderError, InputError, LakeError, OutputError, SparkError
+from pexeso.errors import EmbedderError, IndexNotFoundError, InputError, LakeError, OutputError, SparkError
 from pexeso.index import build_index, open_index
-from pexeso.pipeline import STAGES, _worker_errors_made_plain
+from pexeso.info import last_report
+from pexeso.lake.catalog import Catalog
+from pexeso.pipeline import STAGES, worker_errors_made_plain
 from pexeso.tasks import error_in
 
 
@@ -20,12 +21,12 @@ def lake(tmp_path):
 
 def test_the_catalog_lists_every_file_and_column_with_the_reason(small_index):
     store = open_index(small_index).store
-    tables = pq.read_table(store.catalog_path("tables.parquet")).to_pylist()
+    tables = Catalog(store.catalog_files).tables().to_pylist()
     assert [row["table"] for row in tables if row["reason"] is None] == [
         "cities.csv", "nested/capitals.tsv", "nested/companies.csv", "numbers.csv", "short.csv",
     ]  # fmt: skip
     assert {row["table"] for row in tables if row["reason"]} == {"broken.parquet", "notes.txt"}
-    columns = pq.read_table(store.catalog_path("columns.parquet")).to_pylist()
+    columns = Catalog(store.catalog_files).columns().to_pylist()
     keys = [(row["table"], row["name"], row["position"]) for row in columns]
     assert keys == sorted(keys)
     assert [row["column_id"] for row in columns if row["reason"] is None] == list(range(7))
@@ -38,6 +39,54 @@ def test_stages_are_told_as_they_start(lake, tmp_path, spark):
     assert tuple(told) == STAGES
     assert index.search(["oslo"], min_joinability=1)[0].table == "cities.csv"
     assert not (tmp_path / "out.pexeso" / ".building").exists()
+
+
+def broken_off(lake, path, after, spark):
+    """Build until a stage begins, and be interrupted there."""
+
+    def progress(stage):
+        if stage == after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(lake, path, model="hashing", dimensions=16, progress=progress)
+
+
+def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, tmp_path, spark):
+    path = tmp_path / "out.pexeso"
+    broken_off(lake, path, "partition", spark)
+    with pytest.raises(IndexNotFoundError, match=r"a build of one.*"):
+        open_index(path)
+    index = build_index(lake, path, model="hashing", dimensions=16)
+    assert last_report(index.store).facts["taken_up"] == ["read", "catalog", "train", "embed"]
+    assert index.check() == []
+    assert not (path / ".building").exists()
+    broken_off(lake, tmp_path / "two.pexeso", "embed", spark)
+    (lake / "more.csv").write_text((lake / "cities.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    index = build_index(lake, tmp_path / "two.pexeso", model="hashing", dimensions=16)
+    assert last_report(index.store).facts["taken_up"] == []
+    assert {match.table for match in index.search(["oslo"], min_joinability=1)} == {"cities.csv", "more.csv"}
+
+
+def test_a_build_with_other_options_begins_anew(lake, tmp_path, spark):
+    path = tmp_path / "out.pexeso"
+    broken_off(lake, path, "partition", spark)
+    index = build_index(lake, path, model="hashing", dimensions=24)
+    assert last_report(index.store).facts["taken_up"] == []
+    assert index.info().dimensions == 24
+
+
+def test_a_dataframe_and_a_table_of_the_catalog_are_lakes(tmp_path, spark):
+    cities = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon"]
+    frame = spark.createDataFrame([(city, number) for number, city in enumerate(cities)], "city string, n int")
+    index = build_index(frame, tmp_path / "frame.pexeso", model="hashing", dimensions=16)
+    [found] = index.search(cities)
+    assert (found.table, found.column, found.matched) == ("dataframe", "city", 5)
+    with pytest.raises(LakeError, match="What has changed in Spark tables"):
+        index.append()
+    frame.createOrReplaceTempView("cities")
+    with pytest.raises(LakeError, match="is neither a file or folder, nor a table or database in Spark's catalog"):
+        build_index("nowhere.cities", tmp_path / "none.pexeso", model="hashing", dimensions=16)
 
 
 def test_a_lake_that_is_not_there(tmp_path):
@@ -95,7 +144,7 @@ def test_an_error_of_ours_in_a_worker_arrives_as_itself(lake, spark):
         raise EmbedderError("The model is gone.")
         yield
 
-    with pytest.raises(EmbedderError, match=r"^The model is gone\.$"), _worker_errors_made_plain("x.pexeso"):
+    with pytest.raises(EmbedderError, match=r"^The model is gone\.$"), worker_errors_made_plain("x.pexeso"):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 
@@ -106,7 +155,7 @@ def test_another_error_in_a_worker_is_one_sentence(spark):
 
     with (
         pytest.raises(SparkError, match=r"while building 'x.pexeso': ZeroDivisionError: of nothing") as caught,
-        _worker_errors_made_plain("x.pexeso"),
+        worker_errors_made_plain("x.pexeso"),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()
     assert "\n" not in str(caught.value)
@@ -117,7 +166,7 @@ def test_a_full_disk_in_a_worker_is_told_as_one(spark):
         raise OSError(28, "No space left on device")
         yield
 
-    with pytest.raises(OutputError, match="The disk is full"), _worker_errors_made_plain("x.pexeso"):
+    with pytest.raises(OutputError, match="The disk is full"), worker_errors_made_plain("x.pexeso"):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 

@@ -1,39 +1,106 @@
-"""What tasks write from streams of batches."""
+"""The work of a build's tasks, without Spark."""
 
+import os
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from pexeso import tasks
-from pexeso.lake import catalog, records
+from pexeso.engine.grid_options import GridOptions
+from pexeso.lake.content import fingerprint_file, read_content
+from pexeso.store.folders import filling
 
 
-def batches(rows):
-    return iter([pa.RecordBatch.from_pylist([row], schema=records.SCHEMA) for row in rows])
+@pytest.fixture
+def placed(tmp_path):
+    """What a build lays out for partition 0: three columns over five values, one of which has no vector."""
+    vectors = np.eye(5, 8, dtype=np.float32)
+    vectors[4] = 0
+    values = [f"v{number}" for number in range(5)]
+    columns = {7: values[:3], 3: values[1:], 9: values[4:]}
+    rows = [(column, value, value.upper()) for column, held in columns.items() for value in held]
+    tables = {
+        "vectors": pa.table({"value": values, "vector": pa.array(vectors.tolist(), pa.list_(pa.float32()))}),
+        "postings": pa.table(
+            dict(zip(("column_id", "value", "text"), map(list, zip(*rows, strict=True)), strict=True))
+        ),
+        "columns": pa.table({"column_id": list(columns), "table": ["b", "a", "c"], "label": ["x", "y", "z"]}),
+    }
+    for name, table in tables.items():
+        folder = tmp_path / "placed" / name / "partition=0"
+        folder.mkdir(parents=True)
+        pq.write_table(table, folder / "part.parquet")
+    return tmp_path / "placed"
 
 
-def test_columns_that_are_kept_are_numbered_across_batches(tmp_path):
+def shuffled(placed: Path, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    for path in sorted(placed.rglob("*.parquet")):
+        table = pq.read_table(path, partitioning=None)
+        pq.write_table(table.take(generator.permutation(table.num_rows)), path)
+
+
+def test_a_partition_is_the_same_bytes_whatever_the_order_of_its_rows(placed, tmp_path):
+    first = tasks.write_partition(placed, 0, tmp_path / "first", GridOptions(map="auto"))
+    for seed in range(3):
+        shuffled(placed, seed)
+        again = tasks.write_partition(placed, 0, tmp_path / f"again{seed}", GridOptions(map="auto"))
+        assert again == first
+    facts, files = first
+    assert (facts["columns"], facts["values"], facts["values_without_vector"], facts["postings"]) == (3, 4, 1, 6)
+    assert np.load(tmp_path / "first" / "column_ids.npy").tolist() == [3, 7, 9]
+    assert {file.path for file in files} == set(os.listdir(tmp_path / "first"))
+
+
+def test_a_partition_that_is_there_is_left_as_it_is(placed, tmp_path):
+    folder = tmp_path / "00000"
+    assert tasks.written_partition(folder) is None
+    written = tasks.write_partition(placed, 0, folder, GridOptions(map="auto"))
+    before = folder.stat().st_mtime_ns
+    # What it was made of may be gone by then.
+    numbers = iter([pa.RecordBatch.from_pydict({"id": pa.array([0])})])
+    [batch] = tasks.write_partitions(numbers, placed="/nowhere", folders=[str(folder)], options=GridOptions())
+    assert tasks.facts_of(batch["facts"][0].as_py()) == written[0]
+    assert sorted(tasks.files_of(batch["files"][0].as_py()), key=lambda file: file.path) == sorted(
+        written[1], key=lambda file: file.path
+    )
+    assert folder.stat().st_mtime_ns == before
+
+
+def test_of_two_attempts_at_a_partition_the_first_that_ends_stays(placed, tmp_path, monkeypatch):
+    folder = tmp_path / "00000"
+    real = tasks.write_texts
+    raced = []
+
+    def write_texts(path, texts):
+        if not raced:
+            raced.append(True)
+            with filling(folder, replace=False) as other:
+                (other / "meta.json").write_text('{"columns": 99, "choice": {}}', encoding="utf-8")
+        return real(path, texts)
+
+    monkeypatch.setattr(tasks, "write_texts", write_texts)
+    facts, files = tasks.write_partition(placed, 0, folder, GridOptions(map="auto"))
+    assert facts == {"columns": 99}
+    assert [file.path for file in files] == ["meta.json"]
+    assert sorted(os.listdir(tmp_path)) == ["00000", "placed"]
+
+
+def test_contents_are_compared_by_fingerprint(tmp_path):
+    for name, text in (("same.csv", "a\n1\n"), ("other.csv", "a\n2\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    known = read_content(tmp_path / "same.csv").fingerprint
     rows = [
-        {"record": "column", "table": "a.csv", "name": name, "label": name, "position": position, "reason": reason}
-        for position, (name, reason) in enumerate([("x", None), ("y", "numbers"), ("z", None), ("z2", None)])
+        {"table": name, "path": str(tmp_path / name), "old_fingerprint": known}
+        for name in ("same.csv", "other.csv", "gone.csv")
     ]
-    (count,) = tasks.write_columns(batches(rows), folder=str(tmp_path))
-    list(tasks.write_tables(batches([]), folder=str(tmp_path), skipped=[]))
-    assert count.to_pydict() == {"rows": [4]}
-    _, columns = catalog.read_catalog(tmp_path)
-    assert columns["column_id"].to_pylist() == [0, None, 1, 2]
-    assert columns.schema == catalog.COLUMNS_SCHEMA
-
-
-def test_files_that_are_no_tables_stand_last_in_the_catalog(tmp_path):
-    rows = [{"record": "table", "table": "a.csv", "format": "delimited", "n_rows": 3, "notes": ["one"]}]
-    (count,) = tasks.write_tables(batches(rows), folder=str(tmp_path), skipped=[("notes.txt", "prose")])
-    list(tasks.write_columns(batches([]), folder=str(tmp_path)))
-    assert count.to_pydict() == {"rows": [2]}
-    tables, columns = catalog.read_catalog(tmp_path)
-    assert [(row["table"], row["reason"]) for row in tables.to_pylist()] == [("a.csv", None), ("notes.txt", "prose")]
-    assert columns.num_rows == 0
-
-
-def test_doctest_of_the_error_in_a_traceback():
-    import doctest
-
-    assert doctest.testmod(tasks).failed == 0
+    found = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
+    assert [(batch["table"][0].as_py(), batch["change"][0].as_py()) for batch in found] == [
+        ("same.csv", "unchanged"),
+        ("other.csv", "changed"),
+        ("gone.csv", "changed"),
+    ]
+    assert fingerprint_file(tmp_path / "gone.csv") is None

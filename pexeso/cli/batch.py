@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from pexeso.cli.errors import Failure, Interrupted, command_again
+from pexeso.cli.logs import log_json_option, logs_json
 from pexeso.cli.options import Asked, search_settings
 from pexeso.cli.output import MAX_NAME, count, is_terminal, plain, talk, write_json_line
+from pexeso.cli.spark import spark_options
 from pexeso.errors import OutputError
+from pexeso.json_log import log_event
 
 if TYPE_CHECKING:
     from pexeso.batch import BatchRun
+    from pexeso.index import Index
 
 STANDARD = "-"
 
@@ -29,7 +34,19 @@ STANDARD = "-"
 @click.option("--explain", is_flag=True, help="Add the values that match, with their distances.")
 @click.option("--resume", is_flag=True, help="Go on with a file of answers that is there.")
 @click.option("--restart", is_flag=True, help="Write a file of answers that is there anew.")
-def batch(index: str, queries: str, output: str, asked: Asked, explain: bool, resume: bool, restart: bool) -> None:
+@spark_options
+@log_json_option
+def batch(
+    index: str,
+    queries: str,
+    output: str,
+    asked: Asked,
+    explain: bool,
+    resume: bool,
+    restart: bool,
+    master: str | None,
+    conf: dict[str, str],
+) -> None:
     """Answer many queries, written as JSON lines.
 
     \b
@@ -45,6 +62,8 @@ def batch(index: str, queries: str, output: str, asked: Asked, explain: bool, re
     Answers are JSON lines in the same order: {"id", "query", "options", "results", "stats"}, or {"id", "error"} for a line that
     cannot be used; the others are answered all the same, and the exit code is 1. Files are relative to the current folder.
 
+    With --master the search runs on Spark, in a task for each partition and some of the queries; the answers are the same.
+
     In Python: pexeso.open_index(INDEX).search_batch(queries).
     """  # noqa: D301  click reads \b
     if resume and restart:
@@ -55,27 +74,49 @@ def batch(index: str, queries: str, output: str, asked: Asked, explain: bool, re
         raise click.UsageError("--resume needs a file of queries: what came from stdin is gone.")
     _require_other_file(queries, output)
     lines = _lines(queries)
-    opened = asked.open(index)
     from pexeso.batch import answer_lines, run_batch
 
     try:
-        if output == STANDARD:
-            run = _to_stdout(answer_lines(opened, lines, explain=explain, **asked.to_search()))
-        else:
-            with query_progress(queries) as progress:
-                run = run_batch(
-                    opened,
-                    lines,
-                    output,
-                    resume=resume,
-                    restart=restart,
-                    explain=explain,
-                    progress=progress,
-                    **asked.to_search(),
-                )
+        with _opened(index, asked, master, conf) as (opened, passes):
+            if output == STANDARD:
+                chunks = answer_lines(opened, lines, explain=explain, passes=passes, **asked.to_search())
+                run = _to_stdout(chunks)
+            else:
+                with query_progress(queries) as progress:
+                    run = run_batch(
+                        opened,
+                        lines,
+                        output,
+                        resume=resume,
+                        restart=restart,
+                        explain=explain,
+                        passes=passes,
+                        progress=progress,
+                        **asked.to_search(),
+                    )
     except KeyboardInterrupt as error:
         raise Interrupted(_how_to_go_on(queries, output)) from error
     _report(run, output)
+
+
+@contextmanager
+def _opened(index: str, asked: Asked, master: str | None, conf: Mapping[str, str]) -> Iterator[tuple[Index, int]]:
+    """Open the index here, or for Spark's tasks; give with it how many passes over it run side by side."""
+    if master is None:
+        if conf:
+            raise click.UsageError("--conf is for a search on Spark: give --master too, such as --master local[*].")
+        yield asked.open(index), 1
+        return
+    # What is asked of device and memory is asked of the tasks.
+    opened = replace(asked, device="cpu", kernel="auto", memory_budget=None).open(index)
+    from pexeso.distributed import on_spark, passes_of
+    from pexeso.options import parse_bytes
+    from pexeso.session import spark_session
+
+    budget = None if asked.memory_budget is None else parse_bytes(asked.memory_budget)
+    with spark_session(master, conf=conf) as spark:
+        searching = on_spark(opened, spark, device=asked.device, kernel=asked.kernel, memory_budget=budget)
+        yield searching, passes_of(opened, spark)
 
 
 def _require_other_file(queries: str, output: str) -> None:
@@ -108,7 +149,10 @@ def _to_stdout(chunks: Iterable[list[dict[str, object]]]) -> BatchRun:
 
 @contextmanager
 def query_progress(queries: str) -> Iterator[Callable[[BatchRun], None] | None]:
-    """Show a bar on stderr, where that is a terminal, for a run over the lines of a batch file."""
+    """Show a bar on stderr, where that is a terminal, for a run over the lines of a batch file; or log how far it is."""
+    if logs_json():
+        yield lambda run: log_event("answered", lines=run.answered, earlier=run.earlier, failed=run.failed)
+        return
     if not is_terminal():
         yield None
         return

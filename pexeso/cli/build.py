@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.cli.errors import Interrupted, command_again
+from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import build_settings
 from pexeso.cli.output import count, human_bytes, is_terminal, talk
-from pexeso.errors import InputError
+from pexeso.cli.spark import spark_options
 
 if TYPE_CHECKING:
     from pexeso.info import IndexInfo
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 @click.argument("index", metavar="INDEX")
 @build_settings
 @click.option("--overwrite", is_flag=True, help="Replace an index that is there; it serves until the new one is done.")
-@click.option("--master", metavar="URL", help="Spark master: local[*] (all cores, the default), local[4], spark://...")
-@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting, such as spark.driver.memory=8g.")
+@spark_options
+@log_json_option
 def index(
-    lake: str, index: str, options: BuildOptions, overwrite: bool, master: str | None, conf: tuple[str, ...]
+    lake: str, index: str, options: BuildOptions, overwrite: bool, master: str | None, conf: dict[str, str]
 ) -> None:
     """Build an index of all tables in a folder.
 
@@ -36,12 +37,13 @@ def index(
     Example:
       pexeso index my_folder lake.pexeso
 
-    LAKE is a folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders, or one table. INDEX
-    is the folder to write; it must be absent or empty. What cannot be read is left out and listed by pexeso info.
+    LAKE is a folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders, or one table; or a
+    table or database of Spark's catalog. INDEX is the folder to write; it must be absent or empty. Both may be URLs, such
+    as s3://bucket/lake. What cannot be read is left out and listed by pexeso info. A build that was interrupted or killed
+    goes on where it stopped when the same command is run again.
 
     In Python: pexeso.build_index(LAKE, INDEX).
     """  # noqa: D301  click reads \b
-    settings = dict(_setting(each) for each in conf)
     started = time.perf_counter()
     try:
         from pexeso.index import build_index
@@ -52,13 +54,14 @@ def index(
                 index,
                 overwrite=overwrite,
                 master=master,
-                conf=settings,
+                conf=conf,
                 progress=progress,
                 **{each.name: getattr(options, each.name) for each in fields(options)},
             )
     except KeyboardInterrupt as error:
         raise Interrupted(
-            f"Interrupted: '{index}' was not written, what it held before is as it was. Run again: {command_again()}"
+            f"Interrupted: '{index}' was not written, what it held before is as it was, and what is finished is kept for the next run. "
+            f"Go on: {command_again()}"
         ) from error
     talk(summary(built.info(), time.perf_counter() - started))
 
@@ -77,16 +80,9 @@ def summary(info: IndexInfo, seconds: float) -> str:
     )
 
 
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise InputError(f"--conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead.")
-    return key.strip(), value.strip()
-
-
 @contextmanager
-def stage_progress() -> Iterator[Callable[[str], None] | None]:
-    """Show on stderr, where that is a terminal, which stage of a build is under way."""
+def stage_progress(stages: Sequence[str] | None = None) -> Iterator[Callable[[str], None] | None]:
+    """Show on stderr, where that is a terminal, which stage of a build or an update is under way."""
     if not is_terminal():
         yield None
         return
@@ -94,11 +90,12 @@ def stage_progress() -> Iterator[Callable[[str], None] | None]:
 
     from pexeso.pipeline import STAGES
 
-    with tqdm(total=len(STAGES), leave=False, bar_format="{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}") as bar:
+    stages = stages or STAGES
+    with tqdm(total=len(stages), leave=False, bar_format="{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}") as bar:
 
         def report(stage: str) -> None:
             bar.set_description_str(stage, refresh=False)
-            bar.n = STAGES.index(stage)
+            bar.n = stages.index(stage)
             bar.refresh()
 
         yield report

@@ -27,8 +27,8 @@ def estimate(lake: str, options: BuildOptions, form: str | None) -> None:
     Example:
       pexeso estimate my_folder
 
-    Reads a sample of the files, at most 50 and 64 MiB, and measures on it how fast this machine is. The counts of a lake that is
-    sampled whole are exact; all else is rough. Takes the options of pexeso index.
+    Reads a sample of the files, at most 200 and 64 MiB, and measures on it how fast this machine is. The counts of a lake that is
+    sampled whole are exact; all else is rough, and the time holds for a machine as busy as it is now. Takes the options of pexeso index.
 
     In Python: pexeso.estimate.estimate_build(LAKE).
     """  # noqa: D301  click reads \b
@@ -56,8 +56,8 @@ def estimate_lines(found: Estimate) -> list[str]:
             "index",
             f"about {human_bytes(found.index_bytes)} on disk, of which the model {human_bytes(found.model_bytes)}; {per_index}",
         ),
-        ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}, of which Spark 2.1 GB"),
-        ("time", f"at least {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
+        ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}"),
+        ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
     ]
     return [*(f"{name:<9}{plain(value, MAX_NAME)}" for name, value in facts), "", _basis(found)]
 
@@ -66,10 +66,7 @@ def _basis(found: Estimate) -> str:
     if found.exact:
         return f"Counted in all {count(found.files, 'file')}; bytes, memory and time are rough."
     share = found.sampled_bytes / max(1, found.bytes)
-    return (
-        f"From {found.sampled_files:,} of {count(found.files, 'file')} ({100 * share:.2g} % of the bytes): a rough figure. "
-        "Clustering, and moving data between tasks, come on top."
-    )
+    return f"From {found.sampled_files:,} of {count(found.files, 'file')} ({100 * share:.2g} % of the bytes): a rough figure."
 
 
 def _stages(seconds: dict[str, float]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pexeso.cli.build_report import report_lines
 from pexeso.cli.errors import Failure
 from pexeso.cli.output import (
     MAX_NAME,
@@ -24,6 +25,7 @@ from pexeso.cli.output import (
 
 if TYPE_CHECKING:
     from pexeso.info import IndexInfo
+    from pexeso.report import BuildReport
     from pexeso.store.integrity import Problem
 
 MAX_PARTITIONS_SHOWN = 20
@@ -33,24 +35,37 @@ _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
 
 @click.command()
 @click.argument("index", metavar="INDEX")
+@click.option("--report", is_flag=True, help="Tell what the stages of the last build or update did.")
 @output_options("json")
-def info(index: str, form: str | None) -> None:
+def info(index: str, report: bool, form: str | None) -> None:
     """Tell what is in an index, and what was left out and why.
 
     \b
     Example:
       pexeso info lake.pexeso
+      pexeso info lake.pexeso --report
 
     In Python: pexeso.open_index(INDEX).info().
     """  # noqa: D301  click reads \b
-    from pexeso.info import index_info
-    from pexeso.store.reader import open_store
+    from pexeso.info import index_info, last_report
+    from pexeso.opening import open_store_anywhere
 
-    found = index_info(open_store(index))
+    store = open_store_anywhere(index)
+    if report:
+        _show_report(last_report(store), form)
+        return
+    found = index_info(store)
     if form == "json":
         write_json(found.to_dict())
         return
     click.echo("\n".join(info_lines(found)))
+
+
+def _show_report(report: BuildReport, form: str | None) -> None:
+    if form == "json":
+        write_json(report.to_dict())
+    else:
+        click.echo("\n".join(report_lines(report)))
 
 
 def info_lines(found: IndexInfo) -> list[str]:
@@ -108,10 +123,10 @@ def check(index: str, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).check().
     """  # noqa: D301  click reads \b
-    from pexeso.store.integrity import check_store
+    from pexeso.checking import check_index
 
     with byte_progress("checking") as progress:
-        problems = check_store(index, progress)
+        problems = check_index(index, progress)
     failures = [problem for problem in problems if problem.is_failure]
     if form == "json":
         write_json({"ok": not failures, "problems": [vars(problem) for problem in problems]})
@@ -122,12 +137,12 @@ def check(index: str, form: str | None) -> None:
 
 
 def _write_problems(index: str, problems: list[Problem], *, failed: bool) -> None:
-    from pexeso.store.reader import open_store
+    from pexeso.opening import open_store_anywhere
 
     for problem in problems:
         click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")
     if not failed:
-        manifest = open_store(index).manifest
+        manifest = open_store_anywhere(index).manifest
         n_files = sum(1 for _ in manifest.files())
         click.echo(f"ok: {count(n_files, 'file')}, {manifest.n_bytes:,} bytes")
 

@@ -73,6 +73,12 @@ class Blocks:
         lower, upper = _around(self.boxes[:1])
         return lower[0], upper[0]
 
+    def corners_of(self, blocks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give lower and upper corners of some blocks' boxes, int64 (p,) to float32 (p, A) each; no other box is read."""
+        group = torch.div(blocks, FANOUT, rounding_mode="floor") + int(self.starts[-2])
+        corners = self.boxes[group, :, :, blocks % FANOUT]
+        return corners[:, :, 0], corners[:, :, 1]
+
     def corners(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Give lower and upper corners of the blocks' boxes, float32 (K, A) each."""
         leaves = self.boxes[int(self.starts[-2]) :] if self.n_levels else self.boxes

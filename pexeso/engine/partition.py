@@ -13,11 +13,13 @@ import torch
 
 from pexeso.engine.arrays import as_tensor
 from pexeso.engine.blocks import Blocks
+from pexeso.engine.fetching import Pages
 from pexeso.engine.grid import Grid, Level
 from pexeso.engine.grid_options import GridOptions
 from pexeso.engine.maps import PivotMap, ProjectionMap, slack
 from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
+from pexeso.engine.validation import require_shapes
 
 LEVEL_ARRAYS = ("codes", "first", "count", "lower", "upper")
 CSR_ARRAYS = ("value_columns", "column_values")
@@ -58,6 +60,8 @@ class Partition:
         Columns of each of the N values.
     column_values : Csr
         Values of each of the C columns.
+    pages : Pages, optional
+        What brings parts of the arrays into memory, where they are mapped files.
     """
 
     options: GridOptions
@@ -66,6 +70,7 @@ class Partition:
     cells: Blocks | GridCells
     value_columns: Csr
     column_values: Csr
+    pages: Pages | None = None
 
     @property
     def n_values(self) -> int:
@@ -114,13 +119,26 @@ class Partition:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], options: GridOptions, device: torch.device | str = "cpu"
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        options: GridOptions,
+        device: torch.device | str = "cpu",
+        *,
+        pages: Pages | None = None,
     ) -> Partition:
-        """View the arrays that `pexeso.engine.building.build_partition` gave; on the CPU nothing is copied."""
-        return cls.from_tensors({name: as_tensor(array, device) for name, array in arrays.items()}, options)
+        """View the arrays that `pexeso.engine.building.build_partition` gave; on the CPU nothing is copied, or read but the numbers of levels."""
+        require_shapes(arrays, options)
+        made = cls.from_tensors({name: as_tensor(array, device) for name, array in arrays.items()}, options, pages)
+        if made.device.type != "cpu":
+            # Programs of a device go where these numbers lead; compiled loops and tensor operations look at them as they go.
+            made.value_columns.require_sound(made.n_columns)
+            made.column_values.require_sound(made.n_values)
+        return made
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, torch.Tensor], options: GridOptions) -> Partition:
+    def from_tensors(
+        cls, tensors: Mapping[str, torch.Tensor], options: GridOptions, pages: Pages | None = None
+    ) -> Partition:
         """View the tensors that `pexeso.engine.building.build_tensors` gave, on the device where they are."""
         return cls(
             options=options,
@@ -128,6 +146,7 @@ class Partition:
             map=map_of(tensors, options),
             cells=_blocks(tensors) if "block_codes" in tensors else _grid(tensors),
             **{name: Csr(tensors[f"{name}_offsets"], tensors[f"{name}_members"]) for name in CSR_ARRAYS},
+            pages=pages,
         )
 
 

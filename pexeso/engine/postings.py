@@ -12,6 +12,11 @@ from functools import cached_property
 import torch
 
 from pexeso.engine.arrays import offsets_of
+from pexeso.errors import IndexCorruptError
+
+_ROWS_AT_ONCE = 1 << 24
+
+_WAY_OUT = "'pexeso check' lists the damage; restore the index, or build it again."
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,57 @@ class Csr:
 
     @cached_property
     def sizes(self) -> torch.Tensor:
-        """Row sizes, int64 (n,)."""
-        return self.offsets[1:] - self.offsets[:-1]
+        """Row sizes, int64 (n,); errors as for `sizes_of`."""
+        return self._sizes(self.offsets[:-1], self.offsets[1:])
 
     def sizes_of(self, rows: torch.Tensor) -> torch.Tensor:
-        """Sizes of some rows; does not read the others' offsets."""
-        return self.offsets[rows + 1] - self.offsets[rows]
+        """Sizes of some rows; does not read the others' offsets.
+
+        Raises
+        ------
+        IndexCorruptError
+            When a row is not a run of `members`: offsets may come from a file, and what they ask for is about to be allocated.
+        """
+        return self._sizes(self.offsets[rows], self.offsets[rows + 1])
+
+    def require_sound(self, n_members: int) -> None:
+        """Read every number and refuse those that lead out of the index, for programs that go where they are led.
+
+        Parameters
+        ----------
+        n_members : int
+            Members must be less.
+
+        Raises
+        ------
+        IndexCorruptError
+            When a row is not a run of `members`, or a member is not from 0 to ``n_members - 1``.
+
+        Notes
+        -----
+        Beside what is there 512 MiB at most are held.
+
+        Examples
+        --------
+        >>> Csr(torch.tensor([0, 2]), torch.tensor([0, 5], dtype=torch.int32)).require_sound(5)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        pexeso.errors.IndexCorruptError: An inverted index in a partition has a member 5, where 0 to 4 must be: ...
+        """
+        for begin in range(0, len(self), _ROWS_AT_ONCE):
+            part = self.offsets[begin : begin + _ROWS_AT_ONCE + 1]
+            self._sizes(part[:-1], part[1:])
+        for part in torch.split(self.members, 4 * _ROWS_AT_ONCE) if len(self.members) else ():
+            least, most = (int(end) for end in part.aminmax())
+            if least < 0 or most >= n_members:
+                raise IndexCorruptError(
+                    f"An inverted index in a partition has a member {least if least < 0 else most}, where 0 to {n_members - 1} must be: {_WAY_OUT}"
+                )
+
+    def _sizes(self, first: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+        if bool(((first < 0) | (last < first) | (last > len(self.members))).any()):
+            raise IndexCorruptError(f"The offsets of an inverted index in a partition lead out of it: {_WAY_OUT}")
+        return last - first
 
 
 def csr_from_pairs(rows: torch.Tensor, members: torch.Tensor, n_rows: int) -> Csr:

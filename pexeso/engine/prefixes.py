@@ -14,10 +14,12 @@ from collections.abc import Iterator
 import torch
 
 from pexeso.engine.arrays import expand_ranges
-from pexeso.engine.kernels.interface import Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.fetching import fetch_columns
+from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold, pairs_by_query
 from pexeso.engine.partition import Partition
 from pexeso.engine.precision import product_band
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.summary import Outlook
 from pexeso.engine.threads import few_threads
 
 LEAST_WORK = 1 << 25
@@ -26,12 +28,15 @@ LEAST_WORK = 1 << 25
 WALKED_IN_THE_TIME_OF_A_ROW = 12_500
 """(query value, stored value) pairs that are walked in the time in which one value of the columns that are left is fetched and multiplied."""
 
+LEAST_WORK_LOOKED = 1 << 22
+"""The same where the partition's summary has been looked at, so that their order is known already."""
+
 _PRODUCTS_AT_ONCE = 1 << 20
 _MARGINS = (8, 3)
 """The prefixes that are tried leave columns with an eighth, and with a third, of the count that is needed."""
 
 
-def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int) -> list[int]:
+def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int, least_work: int = LEAST_WORK) -> list[int]:
     """Give how many query values each prefix has, ascending; the last has all.
 
     Parameters
@@ -42,6 +47,8 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int) -> list[i
         Matching rows that a column needs, at least 1.
     n_values : int
         Stored values.
+    least_work : int
+        (query value, stored value) pairs that a prefix must spare to be worth a step of its own.
 
     Examples
     --------
@@ -57,9 +64,29 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int) -> list[i
         required = max(min(2, min_count), min_count // margin)
         walked = int(reached[-1]) - min_count + required if n else 0
         size = int(torch.searchsorted(reached, walked)) + 1
-        if size < n and (n - size) * n_values >= LEAST_WORK and size not in sizes:
+        if size < n and (n - size) * n_values >= least_work and size not in sizes:
             sizes.append(size)
     return [*sizes, n]
+
+
+def prefixes_of(
+    partition: Partition, outlook: Outlook, min_count: int, kernel: Kernel, stats: SearchStats
+) -> tuple[Query, list[int]]:
+    """Give the query values, those that reach the fewest blocks first, and the sizes of the prefixes.
+
+    Where prefixes do not pay the values stay as they are, and there is one size.
+    """
+    reached, query = outlook.boxes, outlook.query
+    least_work = LEAST_WORK if reached is None else LEAST_WORK_LOOKED
+    sizes = prefix_sizes(query.weights, min_count, partition.n_values, least_work)
+    if len(sizes) == 1:
+        return query, sizes
+    if reached is None:
+        reached = kernel.blocks_reached(partition, query, outlook.threshold, stats)
+    if reached is None:
+        return query, sizes
+    query = query.take(torch.argsort(reached, stable=True))
+    return query, prefix_sizes(query.weights, min_count, partition.n_values, least_work)
 
 
 def few_values(partition: Partition, columns: torch.Tensor, n_queries: int) -> bool:
@@ -91,6 +118,7 @@ def compare_with_columns(
     _, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
     rows = torch.unique(csr.members[posting])
     at_once = max(1, min(_PRODUCTS_AT_ONCE, max_pairs) // max(1, len(rows)))
+    fetch_columns(partition, rows)
     stored = partition.vectors.index_select(0, rows)
     stats.bytes_read += stored.nbytes
     for begin in range(0, len(query), at_once):

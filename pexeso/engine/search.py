@@ -11,17 +11,17 @@ import torch
 from pexeso.engine.arrays import expand_ranges
 from pexeso.engine.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
 from pexeso.engine.blocking import grid_candidates
-from pexeso.engine.blocks import Blocks
 from pexeso.engine.building import check_vectors
+from pexeso.engine.fetching import fetch_blocks, fetch_columns
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.maps import slack_of
 from pexeso.engine.memory import search_within_memory
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.partition import GridCells, Partition
-from pexeso.engine.prefixes import compare_with_columns, few_values, prefix_sizes
+from pexeso.engine.prefixes import compare_with_columns, few_values, prefixes_of
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.summary import Outlook, prepare_query, threshold_of
 from pexeso.engine.threads import few_threads
 from pexeso.engine.verification import Verifier
 
@@ -72,22 +72,6 @@ def count_needed(min_joinability: float, total: int) -> int:
     return max(1, -(-scaled // _DECIMALS))
 
 
-def prepare_query(partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int) -> Query:
-    """Map the distinct query vectors, float32 (n, d), into the partition's space; zero vectors and values that never occur drop out.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
-    """
-    real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
-    real = real[weights.to(vectors.device)[real] > 0]
-    if len(real) < len(vectors):
-        vectors, weights = vectors[real], weights[real.to(weights.device)]
-    taken = vectors.to(partition.device)
-    return Query(taken, partition.map.map(taken), weights.to(partition.device), total)
-
-
 def search_partition(
     partition: Partition,
     vectors: torch.Tensor,
@@ -99,6 +83,7 @@ def search_partition(
     *,
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
+    outlook: Outlook | None = None,
 ) -> Found:
     """Find the joinable columns of one partition.
 
@@ -121,6 +106,8 @@ def search_partition(
     max_pairs : int
         Most (query value, stored value) pairs held at a time; a query column with more candidates is taken in parts. A single
         query value may exceed it, up to the number of stored values. Where a device runs out of memory it is lowered.
+    outlook : Outlook, optional
+        What the partition's summary says of these values at this threshold, where it has been looked at.
 
     Returns
     -------
@@ -142,25 +129,31 @@ def search_partition(
 
     def attempt(max_pairs: int) -> Found:
         with few_threads() if kernel.brings_threads else nullcontext():
-            return _search(partition, vectors, weights, total, goal, stats, left_out, kernel, max_pairs)
+            seen = outlook or _unseen(partition, vectors, weights, total, goal, stats)
+            return _search(partition, seen, goal, stats, left_out, kernel, max_pairs)
 
     return search_within_memory(attempt, partition, kernel, max_pairs, stats)
 
 
+def _unseen(
+    partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int, goal: Goal, stats: SearchStats
+) -> Outlook:
+    """Map query values without a look at the partition's summary."""
+    with stats.phase("map"):
+        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+        return Outlook(*prepare_query(partition, vectors, weights, total), threshold, None)
+
+
 def _search(
     partition: Partition,
-    vectors: torch.Tensor,
-    weights: torch.Tensor,
-    total: int,
+    outlook: Outlook,
     goal: Goal,
     stats: SearchStats,
     left_out: torch.Tensor | None,
     kernel: Kernel,
     max_pairs: int,
 ) -> Found:
-    with stats.phase("map"):
-        query = prepare_query(partition, vectors, weights, total)
-        threshold = _threshold(partition, goal)
+    query, threshold = outlook.query, outlook.threshold
     with stats.phase("block"):
         found = kernel.search(partition, query, threshold, goal.min_count, max_pairs, stats)
     if found is not None:
@@ -176,7 +169,7 @@ def _search(
         decide=goal.decide and goal.k is None,
         left_out=left_out,
     )
-    _verify_in_prefixes(partition, query, threshold, goal, kernel, max_pairs, verifier, stats)
+    _verify_in_prefixes(partition, outlook, goal, kernel, max_pairs, verifier, stats)
     columns, counts = verifier.found()
     verifier.close()
     return columns.cpu(), counts.cpu()
@@ -184,8 +177,7 @@ def _search(
 
 def _verify_in_prefixes(
     partition: Partition,
-    query: Query,
-    threshold: Threshold,
+    outlook: Outlook,
     goal: Goal,
     kernel: Kernel,
     max_pairs: int,
@@ -193,18 +185,13 @@ def _verify_in_prefixes(
     stats: SearchStats,
 ) -> None:
     """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
-    ends = [len(query)]
-    if goal.k is None and Lemma.COLUMN_PRUNING in goal.lemmas and isinstance(partition.cells, Blocks):
-        ends = prefix_sizes(query.weights, goal.min_count, partition.n_values)
-    if len(ends) > 1:
-        with stats.phase("block"):
-            reached = kernel.blocks_reached(partition, query, threshold, stats)
-        if reached is not None:
-            query = query.take(torch.argsort(reached, stable=True))
-            ends = prefix_sizes(query.weights, goal.min_count, partition.n_values)
+    threshold = outlook.threshold
+    with stats.phase("block"):
+        query, ends = walking_order(partition, outlook, goal, kernel, stats)
     begin = 0
     for end in ends:
         walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
+        fetch_blocks(partition, walking, threshold, kernel)
         for part, pairs in _candidates(partition, walking, threshold, kernel, max_pairs, stats):
             with stats.phase("verify"):
                 verifier.add(part, pairs)
@@ -218,6 +205,18 @@ def _verify_in_prefixes(
             for part, pairs in compare_with_columns(partition, rest, columns, threshold, max_pairs, stats):
                 verifier.add(part, pairs)
             return
+
+
+def walking_order(
+    partition: Partition, outlook: Outlook, goal: Goal, kernel: Kernel, stats: SearchStats
+) -> tuple[Query, list[int]]:
+    """Give the query values in the order in which they walk, and how many of them each prefix has; the last has all.
+
+    With ``goal.k`` the count needed is that of the k-th column found in other partitions; while it is 1 all walk at once.
+    """
+    if Lemma.COLUMN_PRUNING not in goal.lemmas or isinstance(partition.cells, GridCells):
+        return outlook.query, [len(outlook.query)]
+    return prefixes_of(partition, outlook, goal.min_count, kernel, stats)
 
 
 def search_batch_partition(
@@ -282,7 +281,8 @@ def _search_batch(
         weights = queries[0].weights
         alone = replace(goal, min_count=queries[0].min_count)
         part = vectors[queries[0].members]
-        return [_search(partition, part, weights, int(weights.sum()), alone, stats, None, kernel, max_pairs)]
+        outlook = _unseen(partition, part, weights, int(weights.sum()), alone, stats)
+        return [_search(partition, outlook, alone, stats, None, kernel, max_pairs)]
     half = len(queries) // 2
     return [
         each
@@ -306,12 +306,14 @@ def _search_together(
         taken = vectors[real].to(partition.device)
         mapped = partition.map.map(taken)
         ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
-        threshold = _threshold(partition, goal)
+        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
     place = torch.full((len(vectors),), -1, dtype=torch.int64)
     place[real.cpu()] = torch.arange(len(real))
     counter = BatchCounter(partition, kernel, queries, place)
     matches: list[Pairs] = []
-    for part, pairs in _candidates(partition, Query(taken, mapped, ones, 0), threshold, kernel, max_pairs, stats):
+    query = Query(taken, mapped, ones, 0)
+    fetch_blocks(partition, query, threshold, kernel)
+    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats):
         with stats.phase("verify"):
             matches.append(kernel.matches(partition, part, pairs, threshold, stats))
         # What a single part gave fits, as its candidates did.
@@ -319,14 +321,6 @@ def _search_together(
             return None
     with stats.phase("verify"):
         return counter.count(join_pairs(matches, len(taken), partition))
-
-
-def _threshold(partition: Partition, goal: Goal) -> Threshold:
-    return Threshold(
-        partition.metric.threshold(goal.max_distance, partition.dimensions),
-        max(slack_of(partition.map.largest()), partition.slack),
-        goal.lemmas,
-    )
 
 
 def _ranked(
@@ -414,8 +408,9 @@ def column_pairs(
     check_vectors(vectors.cpu().numpy())
     columns = columns.to(partition.device)
     csr = partition.column_values
-    owner, posting = expand_ranges(csr.offsets[columns], csr.sizes[columns])
+    owner, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
     values, place = torch.unique(csr.members[posting].long(), return_inverse=True)
+    fetch_columns(partition, values)
     tau = partition.metric.threshold(max_distance, partition.dimensions)
     query, found, distance = oracle_pairs(
         vectors.to(partition.device), partition.vectors[values], tau, partition.metric

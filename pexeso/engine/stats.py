@@ -33,9 +33,12 @@ class SearchStats:
     columns_dead : int
         Columns with a candidate that were given up before all their candidates were verified (Lemma 7).
     bytes_read : int
-        Bytes of boxes, mapped coordinates and vectors that were read; a box or block once for all query values together.
+        Bytes of boxes, mapped coordinates and vectors that were looked at: a box or block once for all query values together, a vector for each distance. The
+        columns of candidates are not counted, nor what a system reads besides, since it reads whole pages.
     partitions : int
         Partitions searched.
+    partitions_skipped : int
+        Partitions of which no more than the summary was read, since no column of them could be found.
     times_out_of_memory : int
         How often a device ran out of memory, and a partition was searched again with a quarter of the pairs held at a time. The work up to
         then counts too.
@@ -55,6 +58,7 @@ class SearchStats:
     columns_dead: int = 0
     bytes_read: int = 0
     partitions: int = 0
+    partitions_skipped: int = 0
     times_out_of_memory: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 

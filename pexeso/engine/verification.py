@@ -16,6 +16,7 @@ import sys
 
 import torch
 
+from pexeso.engine.fetching import fetch_postings, fetch_vectors
 from pexeso.engine.kernels.interface import Counts, Kernel, Limits, Pairs, Query, Threshold
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.partition import Partition
@@ -70,6 +71,7 @@ class Verifier:
         """Verify some of the query's values, each value once over all calls, against their candidates."""
         self._weight_ahead -= int(query.weights.sum())
         everyone = torch.arange(len(query), device=self._partition.device)
+        fetch_postings(self._partition, pairs)
         counts = self._kernel.count(self._partition, pairs, everyone, query.weights, self._counts)
         self._counts = counts
         if self._left_out is not None:
@@ -80,6 +82,7 @@ class Verifier:
         for members in rounds:
             if members is rounds[-1]:
                 n_dead = self._count_dead()
+            fetch_vectors(self._partition, pairs, members, counts.possible, self._limits().needed)
             self._kernel.verify(
                 self._partition, query, pairs, members, self._threshold, counts, self._limits(), self._stats
             )

@@ -1,14 +1,28 @@
-"""The catalog: every table and every column of a lake, those left out with the reason, as two Parquet files."""
+"""The catalog: every table and every column of a lake, those left out with the reason, as Parquet files.
 
+A catalog is a list of folders: one of the first build, and one of each update since. A folder holds the rows that its
+update added, in files ``tables-00000.parquet`` and ``columns-00000.parquet`` and so on, and ``removed.parquet``, the
+names of the tables whose rows in earlier folders no longer hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pexeso.errors import IndexCorruptError
 from pexeso.lake.records import SCHEMA
 
-TABLES_FILE = "tables.parquet"
-COLUMNS_FILE = "columns.parquet"
+TABLES, COLUMNS, REMOVED = "tables", "columns", "removed"
+
+FilesOf = Callable[[str], Sequence[Sequence[Path]]]
+"""From a kind of file (`TABLES`, `COLUMNS`, `REMOVED`) to the files of that kind in each folder of a catalog, in order."""
 
 
 def _schema(*names: str) -> pa.Schema:
@@ -16,20 +30,148 @@ def _schema(*names: str) -> pa.Schema:
 
 
 TABLES_SCHEMA = _schema(
-    *("table", "format", "n_bytes", "encoding", "delimiter", "n_rows", "n_columns", "fingerprint", "reason", "notes")
+    *("table", "format", "n_bytes", "modified", "version", "encoding", "delimiter"),
+    *("n_rows", "n_columns", "fingerprint", "reason", "notes"),
 )
-"""One row a table, ordered by `table`. See `records.SCHEMA`; `reason` says why a file could not be read."""
+"""One row a table, ordered by `table` in each folder. See `records.SCHEMA`; `reason` says why a file could not be read."""
 
 COLUMNS_SCHEMA = pa.schema(
     [
         *_schema("table", "position", "name", "label", "kind", "n_rows", "n_missing", "n_distinct", "median_tokens"),
         SCHEMA.field("reason"),
-        pa.field("column_id", pa.int32()),
+        pa.field("column_id", pa.int64()),
     ]
 )
-"""One row a column, ordered by table, name, position; `column_id` numbers the kept ones and is null for the others."""
+"""One row a column, ordered by table, name, position in each folder; `column_id` numbers the kept ones and is null for the others."""
+
+REMOVED_SCHEMA = _schema("table")
 
 
-def read_catalog(folder: Path) -> tuple[pa.Table, pa.Table]:
-    """Return the tables and the columns of a catalog, of `TABLES_SCHEMA` and `COLUMNS_SCHEMA`."""
-    return pq.read_table(Path(folder) / TABLES_FILE), pq.read_table(Path(folder) / COLUMNS_FILE)
+class Catalog:
+    """The tables and columns that hold, read from the files of a catalog.
+
+    Parameters
+    ----------
+    files : callable
+        From a kind of file to the files of that kind in each folder; see `FilesOf`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = pa.Table.from_pylist([{"table": "a.csv", "n_rows": 3}], schema=TABLES_SCHEMA)
+    >>> pq.write_table(rows, folder / part_name(TABLES, 0))
+    >>> Catalog(files_in([folder])).tables(["table", "n_rows"]).to_pylist()
+    [{'table': 'a.csv', 'n_rows': 3}]
+    """
+
+    def __init__(self, files: FilesOf) -> None:
+        self._files = files
+        self._removed = [_names(paths) for paths in files(REMOVED)]
+
+    def tables(self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None) -> pa.Table:
+        """Read the tables, of `TABLES_SCHEMA`.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The fields to read; all by default.
+        among : pa.Array of string, optional
+            Only these tables; memory then grows with what is found, and not with the catalog.
+
+        Returns
+        -------
+        pa.Table
+            In the order of the folders, and within a folder by table.
+        """
+        return self._read(TABLES, TABLES_SCHEMA, columns, among)
+
+    def columns(self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None) -> pa.Table:
+        """Read the columns, of `COLUMNS_SCHEMA`; arguments as for `tables`."""
+        return self._read(COLUMNS, COLUMNS_SCHEMA, columns, among)
+
+    def removed_after(self, number: int) -> pa.Array:
+        """Give the tables of a folder, by its number, that no longer hold: those that a later folder removed."""
+        later = self._removed[number + 1 :]
+        return pa.chunked_array(later, pa.string()).unique() if later else pa.array([], pa.string())
+
+    def _read(self, kind: str, schema: pa.Schema, columns: Sequence[str] | None, among: pa.Array | None) -> pa.Table:
+        names = schema.names if columns is None else columns
+        wanted = pa.schema([schema.field(name).with_nullable(True) for name in names])
+        parts = [
+            _rows(paths, wanted, self.removed_after(number), among) for number, paths in enumerate(self._files(kind))
+        ]
+        return pa.concat_tables([wanted.empty_table(), *parts])
+
+
+def files_in(folders: Iterable[Path]) -> FilesOf:
+    """Find the files of a catalog by looking into its folders."""
+    folders = [Path(folder) for folder in folders]
+    return lambda kind: [
+        sorted(path for path in folder.iterdir() if is_part(kind, path.name)) for folder in folders if folder.is_dir()
+    ]
+
+
+def part_name(kind: str, number: int) -> str:
+    """Name a file of a catalog.
+
+    Examples
+    --------
+    >>> part_name("tables", 12)
+    'tables-00012.parquet'
+    """
+    return f"{kind}-{number:05d}.parquet"
+
+
+def write_rows(folder: Path, kind: str, rows: pa.Table) -> None:
+    """Write all rows of one kind that a folder of a catalog has, as one file."""
+    pq.write_table(rows, Path(folder) / part_name(kind, 0))
+
+
+def is_part(kind: str, name: str) -> bool:
+    """Say whether a file is one of a kind; ``tables.parquet`` is one too, as the first format had it."""
+    return re.fullmatch(rf"{kind}(-[0-9]{{5,9}})?\.parquet", name, re.ASCII) is not None
+
+
+def _rows(paths: Sequence[Path], wanted: pa.Schema, removed: pa.Array, among: pa.Array | None) -> pa.Table:
+    if not paths:
+        return wanted.empty_table()
+    chosen = None if among is None else pc.field("table").isin(among)
+    parts = [_part(path, wanted, chosen) for path in paths]
+    rows = pa.concat_tables(parts)
+    if len(removed):
+        rows = rows.filter(pc.invert(pc.is_in(rows["table"], value_set=removed)))
+    return rows.select(wanted.names)
+
+
+def _part(path: Path, wanted: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
+    """Read one file; fields that an earlier format did not have are null."""
+    fields = [*wanted, *(SCHEMA.field(name) for name in ("table",) if name not in wanted.names)]
+    with _damage_made_plain(path):
+        there = set(pq.read_schema(path).names)
+        read = pq.read_table(path, columns=[field.name for field in fields if field.name in there], filters=chosen)
+        arrays = [
+            read[field.name].cast(field.type) if field.name in there else pa.nulls(read.num_rows, field.type)
+            for field in fields
+        ]
+        table = pa.Table.from_arrays(arrays, names=[field.name for field in fields])
+        table.validate(full=True)  # that texts are UTF-8, Parquet's reader leaves to others
+    return table
+
+
+@contextmanager
+def _damage_made_plain(path: Path) -> Iterator[None]:
+    """Turn what Parquet's reader says of a damaged file into a sentence."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise IndexCorruptError(
+            f"'{path}' is not a catalog that pexeso wrote, or it was changed: {reason}. 'pexeso check' lists all such files."
+        ) from error
+
+
+def _names(paths: Sequence[Path]) -> pa.Array:
+    wanted = pa.schema([SCHEMA.field("table")])
+    tables = [_part(path, wanted, None)["table"] for path in paths]
+    return pa.chunked_array([chunk for table in tables for chunk in table.chunks], pa.string()).combine_chunks()

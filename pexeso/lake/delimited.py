@@ -13,7 +13,16 @@ import pyarrow as pa
 from pexeso.errors import TableReadError
 from pexeso.lake.dialect import Dialect, detect_dialect
 from pexeso.lake.encoding import detect_encoding
-from pexeso.lake.table import Table, check_width, clean_name, empty_to_null, join_chunks, strings, too_big_note
+from pexeso.lake.table import (
+    Table,
+    check_cells,
+    check_width,
+    clean_name,
+    empty_to_null,
+    join_chunks,
+    strings,
+    too_big_note,
+)
 
 _SAMPLE_CHARACTERS = 64 << 10
 _CELLS_A_CHUNK = 1 << 18
@@ -50,7 +59,7 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
     Raises
     ------
     TableReadError
-        The data are empty or binary, or have too many columns.
+        The data are empty or binary, have too many columns, or fill hardly any of the cells that they come to.
     """
     encoding = detect_encoding(data)
     if encoding is None:
@@ -145,11 +154,11 @@ def _collect(
         if header is None and rows:
             header, rows = rows[0], rows[1:]
         if header is not None and rows:
-            builder = builder or _ColumnBuilder(shown, _width(header, rows), max_cell_bytes)
+            builder = builder or _ColumnBuilder(shown, _width(header, rows), max_cell_bytes, len(parsed.data))
             builder.add(rows)
     if header is None:
         raise TableReadError(f"{shown} is empty: it has no header row.")
-    builder = builder or _ColumnBuilder(shown, len(header), max_cell_bytes)
+    builder = builder or _ColumnBuilder(shown, len(header), max_cell_bytes, len(parsed.data))
     n_added = builder.width - len(header)
     if n_added > 0:
         notes.append(f"most rows are longer than the header: columns without a name were added: {n_added:,}")
@@ -167,14 +176,17 @@ def _width(header: list[str], rows: list[list[str]]) -> int:
 class _ColumnBuilder:
     """Columns made from lists of rows, and counts of what had to be repaired."""
 
-    def __init__(self, shown: str, width: int, max_cell_bytes: int):
+    def __init__(self, shown: str, width: int, max_cell_bytes: int, n_bytes: int):
         check_width(shown, width)
+        self.shown, self.n_bytes = shown, n_bytes
         self.width = width
         self.max_cell_bytes = max_cell_bytes
         self.pieces: list[list[pa.StringArray]] = [[] for _ in range(width)]
-        self.n_short = self.n_long = self.n_too_big = 0
+        self.n_rows = self.n_short = self.n_long = self.n_too_big = 0
 
     def add(self, rows: list[list[str]]) -> None:
+        self.n_rows += len(rows)
+        check_cells(self.shown, self.n_rows, self.width, self.n_bytes)
         lengths = Counter(map(len, rows))
         if set(lengths) != {self.width}:
             self.n_short += sum(n for length, n in lengths.items() if length < self.width)

@@ -1,13 +1,17 @@
-"""Which files of a lake are tables: walks a folder, says what was skipped and why, reads no table."""
+"""Which files of a lake are tables: walks its folders, says what was skipped and why, reads no table."""
 
 import json
 import os
 import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from pexeso.errors import LakeError
+from pexeso.errors import LakeError, PlaceError
+from pexeso.places import Place, PlaceEntry, is_refusal, locate
 
 TableFormat = Literal["delimited", "parquet", "jsonlines"]
 
@@ -31,6 +35,9 @@ INDEX_EXTENSION = ".pexeso"
 _MANIFEST_NAME = "manifest.json"
 _MANIFEST_KEYS = {"format_version", "fingerprints", "partitions", "checksum"}
 _MAX_MANIFEST_BYTES = 64 << 20
+_REQUESTS_AT_ONCE = 16
+_FOLDERS_AT_ONCE = 1024
+_NOT_A_TABLE = f"not a table by its extension; tables end in {', '.join(FORMAT_OF_EXTENSION)} (text also in .gz)"
 
 
 @dataclass(frozen=True)
@@ -42,17 +49,23 @@ class TableFile:
     table
         POSIX path relative to the lake, the table's name everywhere; never absolute, never with ``.`` or ``..`` parts.
     path
-        Where the file can be opened.
+        Where the file can be opened: a path of this machine, or a place of another storage.
     format
         ``delimited``, ``parquet`` or ``jsonlines``.
     n_bytes
         Size on disk in bytes, before any decompression.
+    modified
+        When the file was last changed, in nanoseconds since 1970; None where nobody knows.
+    version
+        What its storage calls this state of the file (an ETag); None where it has no name for it.
     """
 
     table: str
-    path: Path
+    path: Path | Place
     format: TableFormat
     n_bytes: int
+    modified: int | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,14 @@ class SkippedFile:
 
     path: str
     reason: str
+
+
+class Listing(NamedTuple):
+    """What one folder holds: its tables, what is skipped, and the folders to look into, named relative to the lake."""
+
+    tables: list[TableFile]
+    skipped: list[SkippedFile]
+    folders: list[str]
 
 
 def table_format(path: str | os.PathLike[str]) -> TableFormat | None:
@@ -80,7 +101,7 @@ def table_format(path: str | os.PathLike[str]) -> TableFormat | None:
     return None if packed and found == "parquet" else found
 
 
-def find_tables(lake: str | os.PathLike[str]) -> tuple[list[TableFile], list[SkippedFile]]:
+def find_tables(lake: str | os.PathLike[str] | Place) -> tuple[list[TableFile], list[SkippedFile]]:
     """List the table files under a folder, and everything else there with the reason why it is none.
 
     A path that is one file is a lake of one table, whatever its extension. Hidden files and folders, and folders that
@@ -90,7 +111,7 @@ def find_tables(lake: str | os.PathLike[str]) -> tuple[list[TableFile], list[Ski
     Parameters
     ----------
     lake
-        A folder, or one file.
+        A folder, or one file: a path, an URL or a `Place`.
 
     Returns
     -------
@@ -101,95 +122,239 @@ def find_tables(lake: str | os.PathLike[str]) -> tuple[list[TableFile], list[Ski
     ------
     LakeError
         The path does not exist, cannot be listed, or is itself an index.
+    PlaceError
+        The lake is elsewhere, and its storage broke off meanwhile.
     """
-    root = Path(lake)
-    if root.is_file():
-        return [TableFile(root.name, root, table_format(root) or "delimited", root.stat().st_size)], []
-    if not root.is_dir():
-        raise LakeError(f"{root} is neither a folder nor a file; give the folder that holds the tables.")
-    if _is_index(root):
-        raise LakeError(f"{root} is a pexeso index, not a folder of tables; give the folder that it was built from.")
+    root, single = look_at_lake(lake)
+    if single is not None:
+        return [single], []
+    tables: list[TableFile] = []
+    skipped: list[SkippedFile] = []
+    for listing in walk_lake(root):
+        tables += listing.tables
+        skipped += listing.skipped
+    return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
+
+
+def look_at_lake(lake: str | os.PathLike[str] | Place) -> tuple[Path | Place, TableFile | None]:
+    """Return where a lake is, and its one table where it is a file; requires that it is there and can be listed.
+
+    Raises
+    ------
+    LakeError
+        The path does not exist, cannot be listed, or is itself an index.
+    """
+    root = locate(lake)
+    single = _single_place(root) if isinstance(root, Place) else _single_file(root)
+    if single is None:
+        _require_listable(root)
+    return root, single
+
+
+def list_folder(root: Path | Place, folder: str = "") -> Listing:
+    """List one folder of a lake, without going into those below it.
+
+    Parameters
+    ----------
+    root
+        The lake, a folder, as `look_at_lake` returns it.
+    folder
+        POSIX path relative to the lake; empty for the lake itself.
+
+    Returns
+    -------
+    Listing
+        In no order. A folder that cannot be listed, or is an index, gives itself as skipped. Memory grows with the
+        number of names in this one folder.
+
+    Raises
+    ------
+    PlaceError
+        The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
+    """
+    return _list_place(root, folder) if isinstance(root, Place) else _list_local(root, folder)
+
+
+def walk_lake(root: Path | Place) -> Iterator[Listing]:
+    """Yield the listings of all folders of a lake, level by level; see `list_folder`.
+
+    Memory grows with the folders that are still to be listed.
+    """
+    look = partial(list_folder, root)
+    pending = [""]
+    # Listing a folder elsewhere is waiting for an answer, so many wait at once.
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+        while pending:
+            now, pending = pending[:_FOLDERS_AT_ONCE], pending[_FOLDERS_AT_ONCE:]
+            for listing in pool.map(look, now) if isinstance(root, Place) else map(look, now):
+                pending += listing.folders
+                yield listing
+
+
+def path_from_text(root: Path | Place, text: str) -> Path | Place:
+    """Return the `path` of a `TableFile` of a lake from its text, as `str` gave it.
+
+    What reaches the storage of a lake elsewhere is not in the text: it is taken from the lake.
+
+    Examples
+    --------
+    >>> from pexeso.places import locate
+    >>> lake = locate("memory://lake")
+    >>> path_from_text(lake, "memory://lake/a.csv") == lake.joined("a.csv")
+    True
+    """
+    if isinstance(root, Path):
+        return Path(text)
+    return root if text == root.url else root.joined(text.removeprefix(f"{root.url}/"))
+
+
+def _single_file(root: Path) -> TableFile | None:
+    if not root.is_file():
+        return None
+    status = root.stat()
+    return TableFile(root.name, root, table_format(root) or "delimited", status.st_size, status.st_mtime_ns)
+
+
+def _single_place(root: Place) -> TableFile | None:
     try:
-        with os.scandir(root):
-            pass
+        found = root.look()
+    except PlaceError as error:
+        raise LakeError(str(error)) from error
+    if found is None:
+        raise _no_lake(root)
+    return _table_at(root, root.name, table_format(root.name) or "delimited", found) if found.kind == "file" else None
+
+
+def _require_listable(root: Path | Place) -> None:
+    if isinstance(root, Path) and not root.is_dir():
+        raise _no_lake(root)
+    try:
+        if isinstance(root, Place):
+            names = {entry.name for entry in root.entries()}
+            is_index = root.name.lower().endswith(INDEX_EXTENSION) or (_MANIFEST_NAME in names and _is_index_at(root))
+        else:
+            is_index = _is_index(root)
+            with os.scandir(root):
+                pass
+    except PlaceError as error:
+        raise LakeError(str(error)) from error
     except OSError as error:
         raise LakeError(f"{root} cannot be listed: {error.strerror}.") from error
-    walk = _Walk(root)
-    walk.run()
-    return sorted(walk.tables, key=lambda file: file.table), sorted(walk.skipped, key=lambda file: file.path)
+    if is_index:
+        raise LakeError(f"{root} is a pexeso index, not a folder of tables; give the folder that it was built from.")
 
 
-class _Walk:
-    """One walk over a lake; an explicit stack, so that depth is bounded by the disk and not by Python."""
+def _no_lake(root: Path | Place) -> LakeError:
+    return LakeError(f"{root} is neither a folder nor a file; give the folder that holds the tables.")
 
-    def __init__(self, root: Path):
-        self.root = root
-        self.resolved_root = root.resolve()
-        self.tables: list[TableFile] = []
-        self.skipped: list[SkippedFile] = []
 
-    def run(self) -> None:
-        pending = [""]
-        while pending:
-            folder = pending.pop()
-            try:
-                with os.scandir(self.root / folder) as entries:
-                    for entry in entries:
-                        relative = f"{folder}/{entry.name}" if folder else entry.name
-                        if self._is_folder_to_enter(entry, relative):
-                            pending.append(relative)
-            except OSError as error:
-                self._skip(folder, f"the folder cannot be listed: {error.strerror}")
-
-    def _is_folder_to_enter(self, entry: os.DirEntry[str], relative: str) -> bool:
-        reason = self._reason_not_looked_at(entry, relative)
-        if reason is None and entry.is_dir(follow_symlinks=False):
-            return True
-        if reason is None:
-            reason = self._take_file(entry, relative)
+def _list_place(root: Place, folder: str) -> Listing:
+    listing = Listing([], [], [])
+    place = root.joined(folder) if folder else root
+    try:
+        entries = place.entries()
+        if any(entry.name == _MANIFEST_NAME for entry in entries) and _is_index_at(place):
+            listing.skipped.append(SkippedFile(folder, "a pexeso index"))
+            return listing
+    except PlaceError as error:
+        if not is_refusal(error):
+            raise  # or all below it would seem to be gone
+        listing.skipped.append(SkippedFile(folder, f"the folder cannot be listed: {error}"))
+        return listing
+    for entry in entries:
+        relative = f"{folder}/{entry.name}" if folder else entry.name
+        reason = _reason_not_taken(entry)
         if reason is not None:
-            self._skip(relative, reason)
-        return False
+            listing.skipped.append(_skipped(relative, reason))
+        elif entry.kind == "folder":
+            listing.folders.append(relative)
+        else:
+            listing.tables.append(_table_at(place.joined(entry.name), relative, table_format(entry.name), entry))
+    return listing
 
-    def _reason_not_looked_at(self, entry: os.DirEntry[str], relative: str) -> str | None:
-        if not _is_valid_text(entry.name):
-            return "its name is not valid UTF-8; rename it"
-        if entry.name.startswith("."):
-            return "hidden: its name starts with a dot"
-        if entry.is_symlink():
-            return self._reason_link_not_followed(entry)
-        if entry.is_dir() and _is_index(Path(entry.path)):
-            return "a pexeso index"
-        return None
 
-    def _reason_link_not_followed(self, entry: os.DirEntry[str]) -> str | None:
-        try:
-            target = Path(entry.path).resolve(strict=True)
-        except (OSError, RuntimeError):
-            return "a symbolic link whose target does not exist"
-        if not target.is_relative_to(self.resolved_root):
-            return "a symbolic link that leaves the lake"
-        if target.is_dir():
-            return "a symbolic link to a folder of the lake, which is read in its own place"
-        return None
+def _reason_not_taken(entry: PlaceEntry) -> str | None:
+    if not entry.name:
+        return "its name is empty: two slashes follow each other"
+    if (reason := _reason_by_name(entry.name)) is not None:
+        return reason
+    if entry.kind == "folder":
+        return "a pexeso index" if entry.name.lower().endswith(INDEX_EXTENSION) else None
+    if table_format(entry.name) is None:
+        return _NOT_A_TABLE
+    return None if entry.kind == "file" else "not a regular file"
 
-    def _take_file(self, entry: os.DirEntry[str], relative: str) -> str | None:
-        found = table_format(entry.name)
-        if found is None:
-            return f"not a table by its extension; tables end in {', '.join(FORMAT_OF_EXTENSION)} (text also in .gz)"
-        try:
-            status = entry.stat()
-        except OSError as error:
-            return f"it cannot be looked at: {error.strerror}"
-        if not stat.S_ISREG(status.st_mode):
-            return "not a regular file"
-        self.tables.append(TableFile(relative, self.root / relative, found, status.st_size))
-        return None
 
-    def _skip(self, relative: str, reason: str) -> None:
-        # A name that is not UTF-8 is shown with replacement characters: Arrow and JSON hold valid text only.
-        shown = relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        self.skipped.append(SkippedFile(shown, reason))
+def _table_at(place: Place, table: str, found: Any, entry: PlaceEntry) -> TableFile:
+    return TableFile(table, place, found, entry.n_bytes, entry.modified, entry.version)
+
+
+def _list_local(root: Path, folder: str) -> Listing:
+    listing = Listing([], [], [])
+    resolved_root = root.resolve()
+    try:
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                relative = f"{folder}/{entry.name}" if folder else entry.name
+                reason = _reason_not_looked_at(entry, resolved_root)
+                if reason is None and entry.is_dir(follow_symlinks=False):
+                    listing.folders.append(relative)
+                    continue
+                found = reason if reason is not None else _table_of(entry, root, relative)
+                if isinstance(found, TableFile):
+                    listing.tables.append(found)
+                else:
+                    listing.skipped.append(_skipped(relative, found))
+    except OSError as error:
+        listing.skipped.append(_skipped(folder, f"the folder cannot be listed: {error.strerror}"))
+    return listing
+
+
+def _reason_not_looked_at(entry: os.DirEntry[str], resolved_root: Path) -> str | None:
+    if (reason := _reason_by_name(entry.name)) is not None:
+        return reason
+    if entry.is_symlink():
+        return _reason_link_not_followed(entry, resolved_root)
+    if entry.is_dir() and _is_index(Path(entry.path)):
+        return "a pexeso index"
+    return None
+
+
+def _reason_by_name(name: str) -> str | None:
+    if not _is_valid_text(name):
+        return "its name is not valid UTF-8; rename it"
+    return "hidden: its name starts with a dot" if name.startswith(".") else None
+
+
+def _reason_link_not_followed(entry: os.DirEntry[str], resolved_root: Path) -> str | None:
+    try:
+        target = Path(entry.path).resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "a symbolic link whose target does not exist"
+    if not target.is_relative_to(resolved_root):
+        return "a symbolic link that leaves the lake"
+    if target.is_dir():
+        return "a symbolic link to a folder of the lake, which is read in its own place"
+    return None
+
+
+def _table_of(entry: os.DirEntry[str], root: Path, relative: str) -> TableFile | str:
+    """Return the table that a file is, or the reason why it is none."""
+    found = table_format(entry.name)
+    if found is None:
+        return _NOT_A_TABLE
+    try:
+        status = entry.stat()
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
+    if not stat.S_ISREG(status.st_mode):
+        return "not a regular file"
+    return TableFile(relative, root / relative, found, status.st_size, status.st_mtime_ns)
+
+
+def _skipped(relative: str, reason: str) -> SkippedFile:
+    # A name that is not UTF-8 is shown with replacement characters: Arrow and JSON hold valid text only.
+    return SkippedFile(relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
 
 
 def _is_valid_text(name: str) -> bool:
@@ -207,7 +372,21 @@ def _is_index(folder: Path) -> bool:
     try:
         if not manifest.is_file() or manifest.stat().st_size > _MAX_MANIFEST_BYTES:
             return False
-        content = json.loads(manifest.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return _is_manifest(manifest.read_bytes())
+    except OSError:
+        return False
+
+
+def _is_index_at(folder: Place) -> bool:
+    """Tell whether the file named like a manifest in a folder elsewhere is one."""
+    manifest = folder.joined(_MANIFEST_NAME)
+    found = manifest.look()
+    return found is not None and 0 < found.n_bytes <= _MAX_MANIFEST_BYTES and _is_manifest(manifest.read())
+
+
+def _is_manifest(data: bytes) -> bool:
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
         return False
     return isinstance(content, dict) and content.keys() >= _MANIFEST_KEYS

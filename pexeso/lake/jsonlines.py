@@ -7,7 +7,7 @@ from itertools import islice
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.table import Table, check_width, clean_name, empty_to_null, strings, too_big_note
+from pexeso.lake.table import Table, check_cells, check_width, clean_name, empty_to_null, strings, too_big_note
 
 _LINES_A_CHUNK = 4096
 
@@ -30,9 +30,10 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
     Raises
     ------
     TableReadError
-        The data are empty, half of the lines or more are no JSON objects, or there are too many keys.
+        The data are empty, half of the lines or more are no JSON objects, there are too many keys, or hardly any of the
+        objects has any of them.
     """
-    builder = _Builder(shown, max_cell_bytes)
+    builder = _Builder(shown, max_cell_bytes, len(data))
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace", newline="\n")
     n_bad = 0
     while lines := list(islice(text, _LINES_A_CHUNK)):
@@ -61,8 +62,8 @@ def _object(line: str) -> dict[str, object] | None:
 class _Builder:
     """Columns that may appear late: what came before is filled with nulls."""
 
-    def __init__(self, shown: str, max_cell_bytes: int):
-        self.shown = shown
+    def __init__(self, shown: str, max_cell_bytes: int, n_bytes: int):
+        self.shown, self.n_bytes = shown, n_bytes
         self.max_cell_bytes = max_cell_bytes
         self.pieces: dict[str, list[pa.StringArray]] = {}
         self.n_rows = self.n_too_big = 0
@@ -72,6 +73,7 @@ class _Builder:
             if key not in self.pieces:
                 self.pieces[key] = [pa.nulls(self.n_rows, pa.string())]
         check_width(self.shown, len(self.pieces))
+        check_cells(self.shown, self.n_rows + len(objects), len(self.pieces), self.n_bytes)
         for key, pieces in self.pieces.items():
             texts = strings([_text(found.get(key)) for found in objects])
             piece, n_too_big = empty_to_null(texts, self.max_cell_bytes)

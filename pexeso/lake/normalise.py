@@ -166,7 +166,7 @@ class Normaliser:
         """
         try:
             options = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"The description of the normaliser is not JSON: {error}.") from error
         names = {found.name for found in fields(cls)}
         if not isinstance(options, dict) or set(options) != names | {"version"}:
@@ -177,7 +177,10 @@ class Normaliser:
                 f"The normaliser has version {version!r}, and this pexeso has version {VERSION}: "
                 "build the index again, or use the pexeso that built it."
             )
-        return cls(**{**options, "dictionaries": tuple(options["dictionaries"])})
+        dictionaries = options["dictionaries"]
+        if not isinstance(dictionaries, list) or not all(isinstance(name, str) for name in dictionaries):
+            raise InputError(f"dictionaries must be a list out of {', '.join(DICTIONARIES)}. Got {dictionaries!r}.")
+        return cls(**{**options, "dictionaries": tuple(dictionaries)})
 
     def _options(self) -> dict[str, object]:
         options = {found.name: getattr(self, found.name) for found in fields(self)}

@@ -11,12 +11,13 @@ from pexeso.lake.files import table_format
 from pexeso.lake.jsonlines import parse_jsonlines
 from pexeso.lake.parquet import parse_parquet
 from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES, Table
+from pexeso.places import Place
 
 _PARQUET_MAGIC = b"PAR1"
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Place,
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
@@ -29,7 +30,7 @@ def read_table(
     Parameters
     ----------
     path
-        The file.
+        The file: a path, an URL or a `Place`.
     max_bytes
         Limit on the file's size in bytes, also after decompression; at least 1.
     max_cell_bytes
@@ -44,6 +45,8 @@ def read_table(
     ------
     TableReadError
         The file cannot be read as a table: one sentence says why.
+    PlaceError
+        The file is elsewhere, and its storage cannot be reached.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def read_table(
     (['city', 'country'], ['Italy', None], ';')
     """
     content = read_content(path, max_bytes=max_bytes)
-    return parse_table(os.fspath(path), content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    return parse_table(str(path), content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
 
 
 def parse_table(

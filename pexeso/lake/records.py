@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import TableReadError
+from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
 from pexeso.lake.columns import label_columns
 from pexeso.lake.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise import Normaliser
 from pexeso.lake.reader import parse_table
-from pexeso.lake.sniff import ColumnProfile, profile_columns
+from pexeso.lake.sniff import ColumnProfile, profile_columns, profile_counted
 from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES, Table
 
 MAX_RECORDS = 1 << 16
@@ -27,6 +27,8 @@ SCHEMA = pa.schema(
         # of a table
         pa.field("format", pa.string()),
         pa.field("n_bytes", pa.int64()),  # on disk
+        pa.field("modified", pa.int64()),  # when the file was last changed, in nanoseconds since 1970; null where unknown
+        pa.field("version", pa.string()),  # what its storage calls this state of the file; null where it has no name for it
         pa.field("encoding", pa.string()),
         pa.field("delimiter", pa.string()),
         pa.field("n_columns", pa.int32()),
@@ -86,6 +88,11 @@ def table_records(
     max_bytes, max_cell_bytes
         Limits of `read_table`.
 
+    Raises
+    ------
+    PlaceError
+        The lake is elsewhere, and its storage cannot be reached.
+
     Yields
     ------
     pa.RecordBatch
@@ -100,6 +107,8 @@ def table_records(
         table = parse_table(file.table, content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
     except TableReadError as error:
         reason = str(error)
+    except PlaceError:
+        raise  # a storage that breaks off says nothing of the table, without which the index would seem whole
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
     fingerprint = content.fingerprint if content else None
@@ -118,6 +127,7 @@ def _table_record(
     file: TableFile, table: Table | None, fingerprint: str | None, reason: str | None
 ) -> dict[str, object]:
     record = {"record": "table", "table": file.table, "format": file.format, "n_bytes": file.n_bytes}
+    record |= {"modified": file.modified, "version": file.version}
     record |= {"fingerprint": fingerprint, "reason": reason, "notes": table.notes if table else []}
     if table:
         record |= {"encoding": table.encoding, "delimiter": table.delimiter}
@@ -130,20 +140,63 @@ def _column_records(name: str, table: Table, rules: ColumnRules, normaliser: Nor
     kept, values = _values(table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons)
     records = []
     for position, label in enumerate(label_columns(table.names)):
-        record: dict[str, object] = {"record": "column", "table": name, "position": position, "label": label}
-        record |= {"name": table.names[position], "n_rows": table.n_rows}
-        profile = profiles[position]
-        n_distinct = profile.n_distinct if profile else None
-        if position in kept:
-            n_distinct = len(values[kept[position]].values)
-            if n_distinct < rules.min_distinct:
-                reasons[position] = f"normalised: {reason_too_few(n_distinct, rules)}"
-        if profile:
-            record |= {"kind": profile.kind, "n_missing": profile.n_missing, "median_tokens": profile.median_tokens}
-        records.append(record | {"n_distinct": n_distinct, "reason": reasons[position]})
+        place = kept.get(position)
+        record, reasons[position] = _column_record(
+            profiles[position], None if place is None else values[place], reasons[position], rules
+        )
+        about = {"table": name, "position": position, "label": label, "name": table.names[position]}
+        records.append(about | record | {"n_rows": table.n_rows})
     for start in range(0, len(records), MAX_RECORDS):
         yield _batch(records[start : start + MAX_RECORDS])
     yield from _value_batches(name, {p: values[i] for p, i in kept.items() if reasons[p] is None})
+
+
+def _column_record(
+    profile: ColumnProfile | None, values: ColumnValues | None, reason: str | None, rules: ColumnRules
+) -> tuple[dict[str, object], str | None]:
+    """Tell what a column is, and why it is left out, for which its normalised values may be a further reason."""
+    record: dict[str, object] = {"record": "column", "n_distinct": profile.n_distinct if profile else None}
+    if values is not None:
+        record["n_distinct"] = len(values.values)
+        if len(values.values) < rules.min_distinct:
+            reason = f"normalised: {reason_too_few(len(values.values), rules)}"
+    if profile:
+        record |= {"kind": profile.kind, "n_missing": profile.n_missing, "median_tokens": profile.median_tokens}
+    return record | {"reason": reason}, reason
+
+
+def counted_column_records(
+    about: dict[str, object], raw: pa.StructArray, n_rows: int, rules: ColumnRules, normaliser: Normaliser
+) -> Iterator[pa.RecordBatch]:
+    """Turn one column of which the distinct cells are counted into records: one of the column, one of each value if it is kept.
+
+    Parameters
+    ----------
+    about
+        The fields ``table``, ``position``, ``name`` and ``label``.
+    raw
+        ``values`` and ``counts``: distinct cells as they stand, white space and all, without null, and how often each occurs.
+    n_rows
+        Cells, empty ones included.
+    rules, normaliser
+        As for `table_records`.
+
+    Yields
+    ------
+    pa.RecordBatch
+        As `table_records` does for a column.
+    """
+    trimmed = pa.table([pc.utf8_trim_whitespace(raw.field("values")), raw.field("counts")], ["value", "n"])
+    trimmed = trimmed.filter(pc.greater(pc.binary_length(trimmed["value"]), 0)).group_by("value", use_threads=False)
+    sums = trimmed.aggregate([("n", "sum")]).combine_chunks()
+    found = (pa.chunked_array(sums["value"]).combine_chunks(), sums["n_sum"].to_numpy())
+    [profile] = profile_counted([found], [n_rows], max_number_fraction=rules.max_number_fraction)
+    reason = reason_left_out(profile, rules)
+    values = _normalised_values([raw], normaliser)[0] if reason is None else None
+    record, reason = _column_record(profile, values, reason, rules)
+    yield _batch([about | record | {"n_rows": n_rows}])
+    if reason is None:
+        yield from _value_batches(str(about["table"]), {int(str(about["position"])): values})
 
 
 def _profiles(table: Table, rules: ColumnRules) -> tuple[list[ColumnProfile | None], list[str | None]]:
@@ -179,7 +232,10 @@ def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list
     (['rome', 'oslo'], ['Rome', 'Oslo'], [2, 1])
     """
     # Distinct raw values first, white space and all: cells are mostly repeats.
-    raw = [column.drop_null().value_counts() for column in columns]
+    return _normalised_values([column.drop_null().value_counts() for column in columns], normaliser)
+
+
+def _normalised_values(raw: list[pa.StructArray], normaliser: Normaliser) -> list[ColumnValues]:
     normalised = normaliser.normalise_columns([counts.field("values") for counts in raw])
     return [_grouped(values, found) for values, found in zip(normalised, raw, strict=True)]
 

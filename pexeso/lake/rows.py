@@ -11,9 +11,10 @@ from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.content import DEFAULT_MAX_BYTES
 from pexeso.lake.reader import read_table
 from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES
+from pexeso.places import Place, locate
 
 
-def table_path(lake: str | os.PathLike[str], table: str) -> Path:
+def table_path(lake: str | os.PathLike[str] | Place, table: str) -> Path | Place:
     """Return where the file of a table is.
 
     Parameters
@@ -27,23 +28,34 @@ def table_path(lake: str | os.PathLike[str], table: str) -> Path:
     ------
     InputError
         The name is absolute or leads out of the lake.
+    PlaceError
+        The lake is elsewhere, and its storage cannot be reached.
     """
-    root = Path(lake)
+    root = locate(lake)
     parts = PurePosixPath(table).parts
     if not parts or table.startswith("/") or ".." in parts or "\0" in table:
         raise InputError(f"A table is named by its path relative to the lake, without '..'. Got {table!r}.")
-    if root.is_file():
+    if _is_file(root):
         if table != root.name:
             raise InputError(f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}.")
         return root
+    if isinstance(root, Place):
+        return root.joined(table)
     path = root / table
     if not path.resolve().is_relative_to(root.resolve()):
         raise InputError(f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it.")
     return path
 
 
+def _is_file(root: Path | Place) -> bool:
+    if isinstance(root, Path):
+        return root.is_file()
+    found = root.look()
+    return found is not None and found.kind == "file"
+
+
 def read_rows(
-    lake: str | os.PathLike[str],
+    lake: str | os.PathLike[str] | Place,
     table: str,
     columns: Sequence[str] | None = None,
     *,
@@ -76,6 +88,8 @@ def read_rows(
         The table has no such column.
     TableReadError
         The file cannot be read as a table.
+    PlaceError
+        The lake is elsewhere, and its storage cannot be reached.
     """
     found = read_table(table_path(lake, table), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
     labels = label_columns(found.names)

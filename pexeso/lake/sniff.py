@@ -100,30 +100,47 @@ def profile_columns(columns: Sequence[pa.StringArray], *, max_number_fraction: f
 
     Patterns cost more to prepare than to apply to a short column, so this is many times faster for small tables.
     """
-    if not columns:
-        return []
     found = [distinct_values(column) for column in columns]
+    return profile_counted(found, list(map(len, columns)), max_number_fraction=max_number_fraction)
+
+
+def profile_counted(
+    found: Sequence[tuple[pa.StringArray, np.ndarray]], n_rows: Sequence[int], *, max_number_fraction: float = 0.5
+) -> list[ColumnProfile]:
+    """Profile columns of which the distinct values are known.
+
+    Parameters
+    ----------
+    found
+        For each column what `distinct_values` returns.
+    n_rows
+        For each column its cells, empty ones included.
+    max_number_fraction
+        As for `profile_column`.
+    """
+    if not found:
+        return []
     values = pa.concat_arrays([distinct for distinct, _ in found])
     counts = np.concatenate([counts for _, counts in found])
-    column = np.repeat(np.arange(len(columns)), [len(distinct) for distinct, _ in found])
+    column = np.repeat(np.arange(len(found)), [len(distinct) for distinct, _ in found])
     lower = pc.utf8_lower(values)
     is_number = pc.match_substring_regex(lower, _NUMBER).to_numpy(zero_copy_only=False)
     n_values, n_numbers = (
-        np.bincount(column[chosen], weights=counts[chosen], minlength=len(columns)).astype(np.int64)
+        np.bincount(column[chosen], weights=counts[chosen], minlength=len(found)).astype(np.int64)
         for chosen in (slice(None), is_number)
     )
     is_of_numbers = n_numbers > max_number_fraction * n_values
     checked = np.flatnonzero(~is_of_numbers[column])
     is_date = canonical_dates(lower.take(pa.array(checked)), column[checked]).is_valid().to_numpy(zero_copy_only=False)
     dates = checked[is_date]
-    n_dates = np.bincount(column[dates], weights=counts[dates], minlength=len(columns)).astype(np.int64)
+    n_dates = np.bincount(column[dates], weights=counts[dates], minlength=len(found)).astype(np.int64)
     n_tokens = pc.count_substring_regex(values, r"\S+").to_numpy()
     ends = np.cumsum([len(distinct) for distinct, _ in found])
     return [
         ColumnProfile(
             kind=_kind(int(n_values[i]), bool(is_of_numbers[i]), int(n_dates[i])),
-            n_rows=len(columns[i]),
-            n_missing=len(columns[i]) - int(n_values[i]),
+            n_rows=n_rows[i],
+            n_missing=n_rows[i] - int(n_values[i]),
             n_distinct=len(distinct),
             n_numbers=int(n_numbers[i]),
             n_dates=int(n_dates[i]),

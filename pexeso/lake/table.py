@@ -14,6 +14,10 @@ MAX_COLUMNS = 16_384
 """Most columns that a table may have (the limit of spreadsheets). A file with more is not taken for a table."""
 
 
+_CELLS_A_BYTE = 4
+_CELLS_ALWAYS = 1 << 24
+
+
 @dataclass(frozen=True)
 class Table:
     """One table as it stands in its file.
@@ -49,6 +53,19 @@ def check_width(shown: str, n_columns: int) -> None:
     """Refuse a table of more columns than `MAX_COLUMNS`, with a sentence."""
     if n_columns > MAX_COLUMNS:
         raise TableReadError(f"{shown} has {n_columns:,} columns; a table has at most {MAX_COLUMNS:,}.")
+
+
+def check_cells(shown: str, n_rows: int, n_columns: int, n_bytes: int) -> None:
+    """Refuse a table that is almost all filling: cells that a file has to have for its shape, and nothing of which is in it.
+
+    A cell takes a byte of a file at least, if only a delimiter; in a table of the filled-in ends of short rows, or of objects without
+    most of the keys, it takes none. Four cells a byte, and 16 Mi in any case, are as many as any table has that is meant as one.
+    """
+    n_cells = n_rows * n_columns
+    if n_cells > max(_CELLS_A_BYTE * n_bytes, _CELLS_ALWAYS):
+        raise TableReadError(
+            f"{shown} comes to more than {n_rows:,} rows of {n_columns:,} columns, and has {n_bytes:,} bytes: almost all of its cells are missing."
+        )
 
 
 def clean_name(name: str) -> str:

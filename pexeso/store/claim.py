@@ -1,27 +1,31 @@
-"""Who builds in a folder: one writer at a time, and what a writer that died has left is cleared away.
+"""Who builds in a folder: one writer at a time, and what a writer that died has left is taken up or cleared away.
 
-A build owns ``.building/`` in the index folder. It holds ``builder.json`` (who builds), ``new/`` (the folders of the
-next index, as they will be named), ``scratch/`` (anything) and, from the start of a commit on, ``commit.json``: the
-files that are about to be put in place and those that the new manifest no longer lists. With it, whatever instant a
-build ends at, `settle` can tell which files beside ``.building/`` came from that build or were superseded by it: those
-of the two lists that the manifest now in place does not list.
+A build owns ``.building/`` in the index folder. It holds ``builder.json`` (who builds, what, and the names that the new
+folders get), ``new/`` (the folders of the next index, as they will be named), ``scratch/`` (anything) and, from the
+start of a commit on, ``commit.json``: the files that are about to be put in place. With it, whatever instant a build
+ends at, it can be told which files beside ``.building/`` came from that build: those that the journal lists and the
+manifest now in place does not.
+
+A build that is told what it builds (a `purpose`) leaves its work there when it dies; one of the same purpose, over the
+same index, takes it up. Any other clears it away.
 """
 
 import contextlib
 import fcntl
 import json
 import os
-import shutil
 import socket
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pexeso.errors import InputError, OutputError, StoredIndexError
-from pexeso.store.files import sync_folder, write_document
+from pexeso.errors import OutputError, StoredIndexError
+from pexeso.store.files import replace_document, sync_folder
 from pexeso.store.manifest import Manifest, read_manifest
-from pexeso.store.paths import BUILDING, MANIFEST, PARTITIONS, plain_file_size, require_folder, require_relative
+from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
+from pexeso.store.removal import own_file, own_folder, remove_files, remove_tree
 
 BUILDER = "builder.json"
 COMMIT = "commit.json"
@@ -51,16 +55,38 @@ def lock_folder(root: Path) -> tuple[int, bool]:
     return descriptor, True
 
 
-def announce(root: Path) -> None:
-    """Say in ``.building/``, which is there and empty, who builds."""
-    folder = root / BUILDING
+@dataclass(frozen=True)
+class Plan:
+    """What a build is about to do, so that another can take it up.
+
+    Attributes
+    ----------
+    purpose : str or None
+        What is built, of which options; None for a build that is not to be taken up.
+    generation : int
+        Of the index to be written.
+    names : dict of str to str
+        The folder names chosen for the catalog and the embedder.
+    first_partition : int
+        Number of the first new partition.
+    """
+
+    purpose: str | None
+    generation: int
+    names: dict[str, str]
+    first_partition: int
+
+
+def announce(root: Path, plan: Plan) -> None:
+    """Say in ``.building/``, which is there, who builds and what."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    write_document(folder / BUILDER, {"host": socket.gethostname(), "process": os.getpid(), "started": started})
+    who = {"host": socket.gethostname(), "process": os.getpid(), "started": started}
+    replace_document(root / BUILDING / BUILDER, {**who, **vars(plan)})
     sync_folder(root)
 
 
 def read_builder(root: Path) -> dict[str, Any] | None:
-    """Return what ``builder.json`` says (host, process, started), or None where there is none that can be read."""
+    """Return what ``builder.json`` says (host, process, started, ...), or None where there is none that can be read."""
     try:
         builder = json.loads((root / BUILDING / BUILDER).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -71,8 +97,25 @@ def read_builder(root: Path) -> dict[str, Any] | None:
     return builder
 
 
-def clear_abandoned(root: Path, locked: bool) -> None:
-    """Clear away what a build that died has left, if there is anything.
+def is_under_way(root: Path) -> bool:
+    """Say whether a process that builds at `root` is alive, as far as this machine can tell."""
+    builder = read_builder(root)
+    if builder is None:
+        return False
+    return builder["host"] != socket.gethostname() or _is_running(builder["process"])
+
+
+def abandoned_plan(root: Path) -> Plan | None:
+    """Return the plan of a build that died and can be taken up, once `require_abandoned` has let it pass."""
+    builder = read_builder(root) or {}
+    kinds = {"purpose": str, "generation": int, "names": dict, "first_partition": int}
+    if any(type(builder.get(name)) is not kind for name, kind in kinds.items()):
+        return None
+    return Plan(**{name: builder[name] for name in kinds})
+
+
+def require_abandoned(root: Path, locked: bool) -> bool:
+    """Say whether a build that died has left something here.
 
     Parameters
     ----------
@@ -84,11 +127,11 @@ def clear_abandoned(root: Path, locked: bool) -> None:
     Raises
     ------
     OutputError
-        The other build may be alive, or ``.building`` is nothing of ours. Nothing has been touched then.
+        The other build may be alive, or ``.building`` is nothing of ours.
     """
     folder = root / BUILDING
     if not os.path.lexists(folder):
-        return
+        return False
     if folder.is_symlink() or not folder.is_dir():
         raise OutputError(
             f"'{folder}' is not a folder of pexeso's: move it away, or choose another place for the index."
@@ -98,7 +141,7 @@ def clear_abandoned(root: Path, locked: bool) -> None:
         _require_stillborn(folder)
     elif builder["host"] != socket.gethostname() or (not locked and _is_running(builder["process"])):
         raise _busy(root, builder)
-    settle(root)
+    return True
 
 
 def settle(root: Path) -> None:
@@ -110,59 +153,38 @@ def settle(root: Path) -> None:
     doubtful = _journal(folder / COMMIT)
     if doubtful:
         with contextlib.suppress(StoredIndexError):
-            _remove_files(root, doubtful - _listed(root))
+            remove_files(root, doubtful - _listed(root))
     for name in sorted(os.listdir(folder)):
         if name != BUILDER:
-            _remove(folder / name)
+            remove_tree(folder / name)
     # Last: as long as it is there, the rest is known to be ours.
     (folder / BUILDER).unlink(missing_ok=True)
     folder.rmdir()
 
 
-def write_journal(root: Path, placed: Iterable[str], superseded: Iterable[str]) -> None:
-    """Note, before the first file is moved, which files a commit puts in place and which ones it makes needless."""
-    document = {"placed": sorted(placed), "superseded": sorted(superseded)}
-    write_document(root / BUILDING / COMMIT, document)
+def write_journal(root: Path, placed: Iterable[str]) -> None:
+    """Note, before the first file is moved, which files a commit puts in place."""
+    replace_document(root / BUILDING / COMMIT, {"placed": sorted(placed)})
     sync_folder(root / BUILDING)
 
 
-def _remove_files(root: Path, relative_paths: Iterable[str]) -> None:
-    """Remove plain files of index folders, and then what is empty without them in those folders and above."""
-    folders = set()
-    for relative in relative_paths:
-        if plain_file_size(root, relative) is not None:
-            (root / relative).unlink()
-        folders.add(_own_folder(relative))
-    for folder in folders:
-        for parent, _, _ in os.walk(root / folder, topdown=False):
-            _remove_if_empty(Path(parent))
-    _remove_if_empty(root / PARTITIONS)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not there, or something else is in it
-        folder.rmdir()
+def take_back(root: Path, new: Path) -> None:
+    """Move the folders that a broken-off commit put in place back to `new`, where they came from."""
+    journal = root / BUILDING / COMMIT
+    for folder in sorted({own_folder(name) for name in _journal(journal) - _listed(root)}):
+        if os.path.lexists(root / folder) and not os.path.lexists(new / folder):
+            os.rename(root / folder, new / folder)
+            sync_folder((new / folder).parent)
+    journal.unlink(missing_ok=True)
 
 
 def _journal(path: Path) -> set[str]:
     """Return all file names of a journal; an unreadable one is of a commit that had not moved anything yet."""
     try:
         document = json.loads(path.read_bytes())
-        names = {*document["placed"], *document["superseded"]}
-        return {_own_file(name) for name in names}
+        return {own_file(name) for name in document["placed"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
-
-
-def _own_file(name: str) -> str:
-    if require_relative(name) == _own_folder(name):
-        raise InputError(f"{name!r} is not a file in a folder of an index.")
-    return name
-
-
-def _own_folder(name: str) -> str:
-    parts = name.split("/")
-    return require_folder("/".join(parts[: 2 if parts[0] == PARTITIONS else 1]))
 
 
 def _listed(root: Path) -> set[str]:
@@ -184,7 +206,7 @@ def current_manifest(root: Path) -> Manifest | None:
 
 def _require_stillborn(folder: Path) -> None:
     """Require that a ``.building`` without a readable builder is one that died while it was being announced."""
-    others = sorted(set(os.listdir(folder)) - {BUILDER})
+    others = sorted(name for name in os.listdir(folder) if not name.startswith(BUILDER))
     if others:
         raise OutputError(
             f"'{folder}' holds {some_names(others)} and no readable {BUILDER}, so it cannot be known as pexeso's own: "
@@ -210,13 +232,6 @@ def _busy(root: Path, builder: dict[str, Any] | None) -> OutputError:
         f"Another build is writing '{root}'{who}: wait for its end. If that process no longer runs, "
         f"remove the folder '{root / BUILDING}' and try again."
     )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def some_names(names: list[str], most: int = 3) -> str:

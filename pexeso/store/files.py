@@ -13,6 +13,7 @@ from pexeso.errors import IndexCorruptError, OutputError
 from pexeso.store.manifest import FileEntry
 
 CHUNK_BYTES = 1 << 20
+_MAX_DOCUMENT_BYTES = 1 << 24
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_PERMISSION = (errno.EACCES, errno.EPERM)
 
@@ -110,16 +111,38 @@ def write_document(path: Path, document: Any) -> FileEntry:
     return file.entry(path.name)
 
 
+def replace_document(path: Path, document: Any) -> None:
+    """Write plain JSON data to a file that is replaced at once or not at all; what was there before is lost.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    draft = path.with_name(f"{path.name}.draft")
+    with writing(path):
+        draft.unlink(missing_ok=True)
+        write_document(draft, document)
+        os.replace(draft, path)
+        sync_folder(path.parent)
+
+
 def read_document(path: Path) -> Any:
     """Read a JSON file that `write_document` wrote.
 
     Raises
     ------
     IndexCorruptError
-        It is no JSON.
+        It is no JSON, cannot be read, or has more than 16 MiB: those of an index have a few thousand bytes.
     """
     try:
-        return json.loads(path.read_bytes())
+        with open(path, "rb") as file:
+            data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_DOCUMENT_BYTES) + 1)
+        if len(data) > _MAX_DOCUMENT_BYTES:
+            raise IndexCorruptError(f"'{path}' has more than {_MAX_DOCUMENT_BYTES:,} bytes, the most that is read.")
+        return json.loads(data)
+    except OSError as error:
+        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise IndexCorruptError(f"'{path}' is not readable as JSON: {error}.") from error
 

@@ -1,6 +1,7 @@
 """Whole folders: fill one so that it appears at once, list one, put one on the disk."""
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -13,11 +14,11 @@ from pexeso.store.paths import plain_file_size
 
 
 @contextlib.contextmanager
-def filling(folder: Path) -> Iterator[Path]:
+def filling(folder: Path, *, replace: bool = True) -> Iterator[Path]:
     """Fill a folder that appears whole or not at all, for tasks that may be run again after a failure.
 
     The block writes to a folder beside it, which takes the name when the block ends well; what an earlier attempt left
-    under that name is replaced.
+    under that name is replaced. Without `replace` the first attempt that ends well stays, whichever is the last.
 
     Parameters
     ----------
@@ -40,13 +41,22 @@ def filling(folder: Path) -> Iterator[Path]:
             attempt.mkdir()
         yield attempt
         with writing(folder):
-            if folder.is_dir():
+            if replace and folder.is_dir():
                 shutil.rmtree(folder)
-            os.rename(attempt, folder)
+            _rename(attempt, folder, may_lose=not replace)
             sync_folder(folder.parent)
     except BaseException:
         shutil.rmtree(attempt, ignore_errors=True)
         raise
+
+
+def _rename(attempt: Path, folder: Path, *, may_lose: bool) -> None:
+    try:
+        os.rename(attempt, folder)
+    except OSError as error:
+        if not may_lose or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        shutil.rmtree(attempt)
 
 
 def plain_files(folder: Path) -> Iterator[tuple[str, int]]:

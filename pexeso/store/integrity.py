@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from pexeso.errors import IndexCorruptError, IndexVersionError
 from pexeso.store.arrays import open_array
 from pexeso.store.files import checksum_file, read_document
 from pexeso.store.manifest import FileEntry, Manifest, read_manifest
 from pexeso.store.paths import BUILDING, MANIFEST, PARTITIONS, plain_file_size
 from pexeso.store.reader import require_index
-from pexeso.store.texts import open_texts
+from pexeso.store.snapshot import retired_files
+from pexeso.store.texts import open_texts, require_sound
 
 NOTES = ("foreign", "unfinished")
 
@@ -28,8 +27,9 @@ class Problem:
         The file or folder, below the index folder.
     kind
         ``manifest``, ``version``, ``missing``, ``size``, ``checksum``, ``structure`` (the bytes are those written,
-        but are no array, list of texts or JSON), ``not-plain`` (a link, folder or device), ``unreadable``; or a mere
-        note: ``foreign`` (nothing of the index), ``unfinished`` (of a build under way or broken off).
+        but are no array, list of texts or JSON), ``content`` (they are, but cannot be searched; told by
+        `pexeso.checking`), ``not-plain`` (a link, folder or device), ``unreadable``; or a mere note: ``foreign``
+        (nothing of the index), ``unfinished`` (of a build under way or broken off).
     sentence
         What it is and what to do.
     """
@@ -116,10 +116,10 @@ def _check_structure(path: Path, file: FileEntry) -> Problem | None:
         if path.suffix == ".npy":
             open_array(path, file.n_bytes)
         elif path.suffix == ".arrow":
-            open_texts(path).validate(full=True)
+            require_sound(open_texts(path))
         elif path.suffix == ".json":
             read_document(path)
-    except (IndexCorruptError, pa.ArrowInvalid) as error:
+    except IndexCorruptError as error:
         return Problem(file.path, "structure", str(error))
     return None
 
@@ -127,8 +127,8 @@ def _check_structure(path: Path, file: FileEntry) -> Problem | None:
 def _notes(root: Path, manifest: Manifest) -> Iterator[Problem]:
     """Yield what is in the folder and not in the manifest; a folder without a file of the index is one note."""
     known = {MANIFEST}
-    for file in manifest.files():
-        parts = file.path.split("/")
+    for path in (*(file.path for file in manifest.files()), *retired_files(root)):
+        parts = path.split("/")
         known.update("/".join(parts[:length]) for length in range(1, len(parts) + 1))
     for parent, folders, files in os.walk(root):
         names = sorted((*folders, *files))

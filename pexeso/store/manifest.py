@@ -18,7 +18,7 @@ from pexeso.store.paths import MANIFEST, is_unicode, require_folder, require_rel
 from pexeso.store.plain_json import require_json_object
 from pexeso.store.sizes import format_bytes
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 30
 _CHECKSUM = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
@@ -96,14 +96,16 @@ class Manifest:
         1 for a first build, one more with each commit over it.
     options, fingerprints, facts
         Plain JSON objects of the index's author; the store keeps them and reads nothing in them.
-    catalog, embedder
-        The two folders that every index has once.
+    catalogs
+        The folders of the catalog, at least one: that of the first build, then one for each update since, in order.
+    embedder
+        The folder of the model, which every index has once.
     partitions
         The partitions, in search order. Their positions here, not their folder names, number them.
     deleted_columns
-        Ids of columns that are still in the files but must not be returned, ascending.
+        Ids of columns that are still in the files but must not be returned, as ranges (first, end), `end` exclusive, ascending and apart.
     format_version
-        Version of the layout of all files, this one included.
+        Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column.
 
     Raises
     ------
@@ -118,15 +120,16 @@ class Manifest:
     options: dict[str, Any]
     fingerprints: dict[str, Any]
     facts: dict[str, Any]
-    catalog: FolderEntry
+    catalogs: tuple[FolderEntry, ...]
     embedder: FolderEntry
     partitions: tuple[FolderEntry, ...]
-    deleted_columns: tuple[int, ...] = ()
+    deleted_columns: tuple[tuple[int, int], ...] = ()
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "partitions", tuple(self.partitions))
-        object.__setattr__(self, "deleted_columns", tuple(self.deleted_columns))
+        for name in ("catalogs", "partitions"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns))
         _require_text(self.written_by, "written_by")
         _require_text(self.created, "created")
         _require_count(self.format_version, "format_version", minimum=1)
@@ -134,12 +137,12 @@ class Manifest:
         for name in ("options", "fingerprints", "facts"):
             require_json_object(getattr(self, name), name)
         _require_own_places(self)
-        _require_ascending(self.deleted_columns)
+        _require_apart(self.deleted_columns)
 
     @property
     def folders(self) -> tuple[FolderEntry, ...]:
-        """The catalog, the embedder and all partitions."""
-        return (self.catalog, self.embedder, *self.partitions)
+        """Those of the catalog, the embedder and all partitions."""
+        return (*self.catalogs, self.embedder, *self.partitions)
 
     @property
     def n_bytes(self) -> int:
@@ -158,6 +161,8 @@ class Manifest:
         Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
         document = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+        if self.format_version == 1:
+            document = _as_version_1(document)
         return _canonical({**document, "checksum": _checksum(document)})
 
     @classmethod
@@ -188,16 +193,34 @@ def read_manifest(root: Path, n_bytes: int) -> Manifest:
         As `Manifest.from_bytes`; also when the file is larger than 1 GiB.
     """
     path = root / MANIFEST
+    require_readable_size(path, n_bytes)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    return manifest_from(root, data)
+
+
+def require_readable_size(path: Path, n_bytes: int) -> None:
+    """Refuse to read a manifest of more than `MAX_MANIFEST_BYTES`."""
     if n_bytes > MAX_MANIFEST_BYTES:
         raise IndexCorruptError(
             f"'{path}' has {format_bytes(n_bytes)}; a manifest has at most {format_bytes(MAX_MANIFEST_BYTES)}."
         )
+
+
+def manifest_from(root: Path | str, data: bytes) -> Manifest:
+    """Make a manifest of the bytes that stand at `root`, which messages name.
+
+    Raises
+    ------
+    IndexCorruptError, IndexVersionError
+        As `Manifest.from_bytes`.
+    """
     try:
-        return Manifest.from_bytes(path.read_bytes())
-    except OSError as error:
-        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+        return Manifest.from_bytes(data)
     except IndexCorruptError as error:
-        raise IndexCorruptError(f"'{path}' cannot be trusted. {error}") from error
+        raise IndexCorruptError(f"'{root}/{MANIFEST}' cannot be trusted. {error}") from error
     except IndexVersionError as error:
         raise IndexVersionError(f"'{root}' cannot be read. {error}") from error
 
@@ -233,19 +256,33 @@ def _require_version(found: Any) -> None:
             f"The index has format version {found}, and this pexeso reads up to version {FORMAT_VERSION}: "
             "upgrade pexeso, or build the index again with this one."
         )
-    if found < FORMAT_VERSION:
-        raise IndexVersionError(
-            f"The index has format version {found}, and this pexeso reads version {FORMAT_VERSION}: build it again."
-        )
 
 
 def _from_document(document: dict[str, Any]) -> Manifest:
-    catalog, embedder = (_folder(document.pop(name, None)) for name in ("catalog", "embedder"))
-    partitions = [_folder(entry) for entry in _list(document.pop("partitions", None))]
-    deleted = _list(document.pop("deleted_columns", None))
-    return Manifest(
-        **document, catalog=catalog, embedder=embedder, partitions=tuple(partitions), deleted_columns=tuple(deleted)
+    if document["format_version"] == 1:
+        document = _from_version_1(document)
+    catalogs, partitions = (
+        tuple(_folder(entry) for entry in _list(document.pop(name, None))) for name in ("catalogs", "partitions")
     )
+    embedder = _folder(document.pop("embedder", None))
+    deleted = tuple(tuple(_list(each)) for each in _list(document.pop("deleted_columns", None)))
+    return Manifest(**document, catalogs=catalogs, embedder=embedder, partitions=partitions, deleted_columns=deleted)
+
+
+def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a document of format version 1 into the present form; it keeps its version number."""
+    deleted = _list(document.get("deleted_columns"))
+    _require_ascending(deleted)
+    others = {name: value for name, value in document.items() if name != "catalog"}
+    ranges = [[column, column + 1] for column in deleted]
+    return {**others, "catalogs": [document.get("catalog")], "deleted_columns": ranges}
+
+
+def _as_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Undo `_from_version_1`."""
+    [catalog] = document["catalogs"]
+    others = {name: value for name, value in document.items() if name != "catalogs"}
+    return {**others, "catalog": catalog, "deleted_columns": [first for first, _ in document["deleted_columns"]]}
 
 
 def _folder(document: Any) -> FolderEntry:
@@ -286,11 +323,23 @@ def _require_count(value: Any, name: str, minimum: int = 0) -> None:
         raise InputError(f"{name} must be a whole number, {minimum} or more. Got {value!r}.")
 
 
-def _require_ascending(values: tuple[int, ...]) -> None:
+def _require_ascending(values: list[int]) -> None:
     for value in values:
         _require_count(value, "deleted_columns")
     if any(later <= earlier for earlier, later in itertools.pairwise(values)):
         raise InputError("deleted_columns must be ascending and without repeats.")
+
+
+def _require_apart(ranges: tuple[tuple[int, ...], ...]) -> None:
+    if any(len(each) != 2 for each in ranges):
+        raise InputError("deleted_columns must be ranges of two numbers, first and end.")
+    bounds = [bound for each in ranges for bound in each]
+    for bound in bounds:
+        _require_count(bound, "deleted_columns")
+    if any(end <= first for first, end in ranges) or bounds != sorted(bounds):
+        raise InputError("deleted_columns must be ranges that are not empty, ascending and apart.")
+    if bounds and bounds[-1] >= 2**63:
+        raise InputError(f"deleted_columns must hold numbers of 63 bits. Got {bounds[-1]}.")
 
 
 def _require_distinct_files(folder: FolderEntry) -> None:
@@ -308,7 +357,9 @@ def _require_distinct_files(folder: FolderEntry) -> None:
 
 
 def _require_own_places(manifest: Manifest) -> None:
-    for entry, place in ((manifest.catalog, "catalog"), (manifest.embedder, "embedder")):
+    if not manifest.catalogs:
+        raise InputError("An index must have a catalog.")
+    for entry, place in (*((catalog, "catalog") for catalog in manifest.catalogs), (manifest.embedder, "embedder")):
         if not isinstance(entry, FolderEntry) or not entry.folder.startswith(place):
             raise InputError(f"The entry {place} must be a folder named {place} or {place}. with a number.")
     for entry in manifest.partitions:

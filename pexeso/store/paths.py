@@ -15,8 +15,11 @@ BUILDING = ".building"
 CATALOG = "catalog"
 EMBEDDER = "embedder"
 PARTITIONS = "partitions"
+RETIRED = "retired"
 
 _FOLDER = re.compile(r"(?:catalog|embedder)(?:\.[1-9][0-9]{0,17})?|partitions/[0-9]{5,18}", re.ASCII)
+_MAX_PATH = 1024
+"""Letters of a path: every step of it is looked at, and file systems allow four times as many bytes."""
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
@@ -47,9 +50,10 @@ def require_relative(path: str) -> str:
     ...
     pexeso.errors.InputError: '../secret' is not a relative path inside the index: every part must be a plain name.
     """
-    plain = isinstance(path, str) and is_unicode(path) and not _FORBIDDEN.search(path)
+    plain = isinstance(path, str) and len(path) <= _MAX_PATH and is_unicode(path) and not _FORBIDDEN.search(path)
     if not plain or any(part in ("", ".", "..") for part in path.split("/")):
-        raise InputError(f"{path!r} is not a relative path inside the index: every part must be a plain name.")
+        shown = repr(path) if len(repr(path)) <= _MAX_PATH else f"{repr(path)[:40]}..."
+        raise InputError(f"{shown} is not a relative path inside the index: every part must be a plain name.")
     return path
 
 

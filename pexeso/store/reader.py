@@ -1,7 +1,8 @@
 """Open an index: read its manifest, look at the size of every file, map arrays when they are asked for."""
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,23 @@ import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError
 from pexeso.store.arrays import open_array
-from pexeso.store.claim import read_builder, some_names
-from pexeso.store.files import read_document
+from pexeso.store.claim import is_under_way, read_builder, some_names
+from pexeso.store.files import checksum_file, read_document
 from pexeso.store.manifest import FolderEntry, Manifest, read_manifest
 from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
+from pexeso.store.snapshot import Hold, hold_manifest
 from pexeso.store.texts import Texts, open_texts
 
-_ATTEMPTS = 5
+SMALL_FILE_BYTES = 1 << 16
+"""Files of at most this size are compared with their checksums whenever they are opened; all others by `pexeso check`."""
+
 _NPY = ".npy"
 _ARROW = ".arrow"
 
 
 @dataclass(frozen=True)
 class Store:
-    """An open index. It holds the manifest and no open file; what its methods return is mapped read-only.
+    """An open index: a snapshot, which later commits leave as it is. What its methods return is mapped read-only.
 
     Attributes
     ----------
@@ -30,10 +34,13 @@ class Store:
         The index folder.
     manifest
         What the index is made of.
+    hold
+        What keeps the files of this manifest from being removed; None for a store that was made without.
     """
 
     path: Path
     manifest: Manifest
+    hold: Hold | None = field(default=None, compare=False, repr=False)
 
     @property
     def n_partitions(self) -> int:
@@ -45,15 +52,50 @@ class Store:
         """The folder with the files of the embedder."""
         return self.path / self.manifest.embedder.folder
 
-    def catalog_path(self, name: str) -> Path:
-        """Return the path of a file of the catalog, such as ``columns.parquet``.
+    def catalog_files(self, kind: str) -> list[list[Path]]:
+        """Return the files of one kind in each folder of the catalog, in order.
+
+        Parameters
+        ----------
+        kind
+            Such as ``tables``: the files ``tables.parquet`` and ``tables-00000.parquet`` and so on.
 
         Raises
         ------
         IndexCorruptError
-            The index has no such file, or not in its size.
+            One of them is not there in its size.
         """
-        return self._file(self.manifest.catalog, name)
+        name = re.compile(rf"{re.escape(kind)}(-[0-9]{{5,9}})?\.parquet", re.ASCII)
+        return [
+            [self._file(folder, file.path) for file in folder.files if name.fullmatch(file.path)]
+            for folder in self.manifest.catalogs
+        ]
+
+    def catalog_document(self, folder: FolderEntry, name: str) -> Any:
+        """Read one JSON file of a folder of the catalog.
+
+        Raises
+        ------
+        IndexCorruptError
+            It has no such file, or it is cut short or no JSON.
+        """
+        return read_document(self._file(folder, name))
+
+    def deleted_mask(self, number: int) -> np.ndarray | None:
+        """Mark the columns of a partition that must not be found, bool (C,); None where there is none.
+
+        Reads the column ids only where the index has a deleted column at all.
+        """
+        if not self.manifest.deleted_columns:
+            return None
+        ids = self.array(number, "column_ids")
+        bounds = np.searchsorted(ids, np.array(self.manifest.deleted_columns, dtype=np.int64))  # (ranges, 2)
+        if not (bounds[:, 0] < bounds[:, 1]).any():
+            return None
+        steps = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.add.at(steps, bounds[:, 0], 1)
+        np.add.at(steps, bounds[:, 1], -1)
+        return np.cumsum(steps[:-1]) > 0
 
     def partition(self, number: int) -> dict[str, np.ndarray]:
         """Map all arrays of a partition into memory; nothing but their headers is read.
@@ -131,15 +173,21 @@ class Store:
                     f"The index '{self.path}' has been written anew since it was opened: open it again."
                 ) from error
             raise
+        if entry.n_bytes <= SMALL_FILE_BYTES and checksum_file(full)[1] != entry.checksum:
+            raise IndexCorruptError(
+                f"'{full}' is not as it was written, by its checksum: restore it from a copy, or build the index again."
+            )
         return full
 
     def _is_replaced(self) -> bool:
-        size = plain_file_size(self.path, MANIFEST)
-        return size is not None and (self.path / MANIFEST).read_bytes() != self.manifest.to_bytes()
+        return _manifest(self.path).generation != self.manifest.generation
 
 
 def open_store(path: str | os.PathLike[str]) -> Store:
     """Open the index at a path, read-only; no array is read, only the manifest and the size of every file.
+
+    What is opened is a snapshot: commits that come later neither change nor remove anything of it while it is open,
+    where the file system can lock; where it cannot, for a day.
 
     Raises
     ------
@@ -151,20 +199,15 @@ def open_store(path: str | os.PathLike[str]) -> Store:
         A file is missing, is not of its size or is no plain file.
     """
     root = Path(path)
-    manifest = _manifest(root)
-    for _ in range(_ATTEMPTS):
-        try:
-            for file in manifest.files():
-                _require_size(root, file.path, file.n_bytes)
-        except IndexCorruptError:
-            # A build may have replaced the index between the two looks; then the new one is what was asked for.
-            latest = _manifest(root)
-            if latest == manifest:
-                raise
-            manifest = latest
-        else:
-            break
-    return Store(root, manifest)
+    require_index(root)
+    try:
+        manifest, hold = hold_manifest(root)
+    except FileNotFoundError:
+        require_index(root)
+        raise
+    for file in manifest.files():
+        _require_size(root, file.path, file.n_bytes)
+    return Store(root, manifest, hold)
 
 
 def require_index(root: Path) -> int:
@@ -185,6 +228,11 @@ def require_index(root: Path) -> int:
     if os.path.lexists(root / BUILDING):
         builder = read_builder(root)
         who = f", begun {builder['started']} by process {builder['process']} on {builder['host']}" if builder else ""
+        if not is_under_way(root):
+            raise IndexNotFoundError(
+                f"There is no index at '{root}', but a build of one that was broken off{who}: run 'pexeso index' again, "
+                "which takes it up where it stopped."
+            )
         raise IndexNotFoundError(
             f"There is no finished index at '{root}', but a build of one{who}: wait for its end, or build again."
         )

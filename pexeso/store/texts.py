@@ -1,17 +1,21 @@
 """Lists of texts on disk: one column in an Arrow IPC file, opened memory-mapped."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.store.files import new_file
 from pexeso.store.manifest import FileEntry
+from pexeso.store.plain_arrow import is_plain
 
 Texts = pa.StringArray | pa.LargeStringArray
 
 _COLUMN = "text"
 _TYPES = (pa.string(), pa.large_string())
+_DAMAGED = "A list of texts of the index is damaged: 'pexeso check' tells which. Restore it from a copy, or build the index again."
 _SCHEMAS = tuple(pa.schema([(_COLUMN, kind)]) for kind in _TYPES)
 
 
@@ -52,20 +56,85 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
 def open_texts(path: Path) -> Texts:
     """Open texts memory-mapped; their bytes are read when they are used.
 
+    What is read then may be damaged: Arrow goes wherever an offset of the file leads. So texts are taken with `take_texts`, and used as
+    a whole after `require_sound` alone.
+
     Raises
     ------
     IndexCorruptError
         The file is missing, or not one that `write_texts` wrote.
     """
     try:
+        with open(path, "rb") as file:
+            if not is_plain(file):
+                raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
         reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
         if reader.schema not in _SCHEMAS or reader.num_record_batches != 1:
             raise pa.ArrowInvalid("it must hold one batch of one column of texts")
         texts = reader.get_batch(0).column(0)
         texts.validate()
-    except (pa.ArrowException, OSError) as error:
-        raise IndexCorruptError(f"'{path}' is not a list of texts that pexeso wrote: {error}.") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise IndexCorruptError(f"'{path}' is not a list of texts that pexeso wrote: {reason}.") from error
     return texts
+
+
+def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
+    """Take some of the texts that `open_texts` gave, having looked at the place and the letters of each.
+
+    Parameters
+    ----------
+    texts
+        Memory-mapped texts, n of them.
+    rows
+        Whole numbers from 0 to n - 1, in any order.
+
+    Returns
+    -------
+    Texts
+        In memory, one for each of `rows`, null where the text is missing. No other text is read.
+
+    Raises
+    ------
+    IndexCorruptError
+        A row is not there, or its text leads out of the file or is no UTF-8.
+
+    Examples
+    --------
+    >>> take_texts(pa.array(["oslo", "lima", None]), np.array([2, 0])).to_pylist()
+    [None, 'oslo']
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    outside = (rows < 0) | (rows >= len(texts))
+    if outside.any():
+        raise IndexCorruptError(
+            f"A file of the index names the text {rows[outside][0]}, and there are {len(texts):,}: it was changed. "
+            "'pexeso check' tells which."
+        )
+    if len(rows) == 0:
+        return texts.slice(0, 0)
+    _, offsets, data = texts.buffers()
+    places = np.frombuffer(offsets, np.int32 if texts.type == pa.string() else np.int64)
+    first, last = places[rows + texts.offset], places[rows + texts.offset + 1]
+    if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
+        raise IndexCorruptError(_DAMAGED)
+    taken = texts.take(pa.array(rows))
+    require_sound(taken)
+    return taken
+
+
+def require_sound(texts: Texts) -> None:
+    """Read all of the texts, and refuse them where one leads out of its file or is no UTF-8.
+
+    Raises
+    ------
+    IndexCorruptError
+        As said.
+    """
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException as error:
+        raise IndexCorruptError(f"{_DAMAGED} ({error})") from error
 
 
 def _one_array(texts: Texts | pa.ChunkedArray) -> Texts:

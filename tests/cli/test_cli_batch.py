@@ -250,3 +250,26 @@ def test_a_batch_file_that_is_not_there(fail, small_index, tmp_path):
 def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
     said = fail(1, "batch", small_index, queries, "-o", tmp_path / "no" / "such" / "answers.jsonl")
     assert said.endswith("cannot be written: No such file or directory.\n")
+
+
+def test_on_spark_the_answers_are_the_same(run, small_index, queries, tmp_path, spark):
+    local = run("batch", small_index, queries, "-n", 2, "--explain")
+    result = run("batch", small_index, queries, "-n", 2, "--explain", "--master", "local[2]")
+    assert without_times(result.stdout) == without_times(local.stdout)
+    assert result.stderr == local.stderr
+
+
+def test_spark_settings_without_spark_are_refused(fail, small_index, queries):
+    said = fail(2, "batch", small_index, queries, "--conf", "spark.driver.memory=1g")
+    assert "--conf is for a search on Spark: give --master too" in said
+    assert "--conf must be KEY=VALUE" in fail(
+        2, "batch", small_index, queries, "--conf", "nonsense", "--master", "local"
+    )
+
+
+def test_what_happens_can_be_told_as_json(run, small_index, queries, tmp_path, two_at_a_time):
+    result = run("batch", small_index, queries, "-n", 1, "-o", tmp_path / "answers.jsonl", "--log-json")
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert [line["lines"] for line in lines if line["event"] == "answered"] == [2, 4, 5]
+    assert lines[-1]["event"] == "message"
+    assert lines[-1]["message"].startswith("5 lines answered")

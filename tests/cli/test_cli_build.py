@@ -104,8 +104,9 @@ def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
     assert result.exit_code == 130
     assert result.stdout == ""
     again = "pexeso index 'my lake' out --conf 'a=b c'"
-    assert (
-        result.stderr == f"\nInterrupted: 'out' was not written, what it held before is as it was. Run again: {again}\n"
+    assert result.stderr == (
+        "\nInterrupted: 'out' was not written, what it held before is as it was, and what is finished is kept for the next run. "
+        f"Go on: {again}\n"
     )
     assert shlex.split(again)[1:] == ["index", "my lake", "out", "--conf", "a=b c"]
 

@@ -11,7 +11,7 @@ from embed.checking import require_unit_or_zero
 from embed.spark import VALUE, embed_batch
 from pexeso.errors import EmbedderError
 from pexeso.lake.normalise import Normaliser
-from pexeso.pipeline import _worker_errors_made_plain
+from pexeso.pipeline import worker_errors_made_plain
 from pexeso.prepared import prepare
 from pexeso.queries import query_from_values
 
@@ -84,6 +84,6 @@ def test_a_build_is_refused(spark):
     frame = spark.createDataFrame(pa.table({"value": ["oslo", "bern", "rome", "wien"]})).repartition(2)
     with (
         pytest.raises(EmbedderError, match=r"^The model gave the value 'rome' a vector that is not finite"),
-        _worker_errors_made_plain("x.pexeso"),
+        worker_errors_made_plain("x.pexeso"),
     ):
         frame.mapInArrow(embed_broken, "value string, vector array<float>").collect()

@@ -15,10 +15,21 @@ ROOMS = {
     "embed": ("pexeso.lake", "pexeso.errors"),
     "partition": ("pexeso.lake", "pexeso.errors"),
     "pexeso.engine": ("pexeso.errors",),
-    "pexeso.lake": ("pexeso.errors",),
-    "pexeso.store": ("pexeso.errors",),
+    "pexeso.lake": ("pexeso.errors", "pexeso.places"),
+    "pexeso.store": ("pexeso.errors", "pexeso.places"),
 }
-SPARK_MODULES = {"pexeso.pipeline", "pexeso.session", "embed.spark", "partition.spark"}
+SPARK_MODULES = {
+    "embed.spark",
+    "partition.spark",
+    *(
+        f"pexeso.{name}"
+        for name in (
+            *("changes", "distributed", "listing", "numbering", "pipeline"),
+            *("report", "session", "source", "sources", "steps"),
+        )
+    ),
+}
+"""What runs on Spark: the session, the stages of builds and updates, and batch search in tasks."""
 ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
 KERNEL_PACKAGES = {
     "pexeso.engine.kernels.compiling": "numba",

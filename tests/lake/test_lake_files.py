@@ -4,7 +4,7 @@ import os
 import pytest
 
 from pexeso.errors import LakeError
-from pexeso.lake.files import find_tables, table_format
+from pexeso.lake.files import find_tables, list_folder, path_from_text, table_format
 
 
 def touch(root, *names):
@@ -130,3 +130,33 @@ def test_a_very_deep_folder_does_not_exhaust_the_stack(tmp_path):
 @pytest.mark.parametrize(("name", "n_tables"), [("wikitables", 2108), ("fivethirtyeight", 563), ("pudding", 65)])
 def test_real_lakes_have_the_tables_they_are_said_to_have(lake_folder, name, n_tables):
     assert len(find_tables(lake_folder(name))[0]) == n_tables
+
+
+def test_a_table_has_its_time_of_change(tmp_path):
+    touch(tmp_path, "a.csv")
+    os.utime(tmp_path / "a.csv", ns=(1, 1_700_000_000_123_456_789))
+    for lake in (tmp_path, tmp_path / "a.csv"):
+        [table] = find_tables(lake)[0]
+        assert (table.modified, table.version) == (1_700_000_000_123_456_789, None)
+
+
+def test_listing_folder_by_folder_gives_what_the_walk_gives(tmp_path):
+    touch(tmp_path, "b.csv", "a/z.csv", "a/b/c.tsv", "a/.x.csv", "i.pexeso/a.csv", "README.md")
+    (tmp_path / "up").symlink_to(tmp_path.parent)
+    assert list_folder(tmp_path).folders == ["a"]
+    assert list_folder(tmp_path, "a").folders == ["a/b"]
+    listings = [list_folder(tmp_path, folder) for folder in ("", "a", "a/b")]
+    tables = sorted((table for one in listings for table in one.tables), key=lambda file: file.table)
+    skipped = sorted((file for one in listings for file in one.skipped), key=lambda file: file.path)
+    assert (tables, skipped) == find_tables(tmp_path)
+
+
+def test_a_file_url_is_the_local_lake(tmp_path):
+    touch(tmp_path, "my lake/a.csv")
+    assert find_tables((tmp_path / "my lake").as_uri()) == find_tables(tmp_path / "my lake")
+
+
+def test_a_path_comes_back_from_its_text(tmp_path):
+    touch(tmp_path, "a/b.csv")
+    [table] = find_tables(tmp_path)[0]
+    assert path_from_text(tmp_path, str(table.path)) == table.path

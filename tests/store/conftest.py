@@ -45,7 +45,7 @@ def fill(writer: IndexWriter, seed: int = 0, n_partitions: int = 2) -> dict:
     return {
         "written_by": "pexeso test",
         "options": {"seed": seed},
-        "catalog": writer.seal_folder(writer.catalog_folder),
+        "catalogs": [writer.seal_folder(writer.catalog_folder)],
         "embedder": writer.seal_folder(writer.embedder_folder),
         "partitions": partitions,
     }

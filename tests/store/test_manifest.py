@@ -35,6 +35,11 @@ files = st.lists(
 ).map(tuple)
 
 
+ranges = st.sets(st.integers(0, 2**40), max_size=6).map(
+    lambda bounds: tuple(zip(sorted(bounds)[0::2], sorted(bounds)[1::2], strict=False))
+)
+
+
 @st.composite
 def manifests(draw: st.DrawFn) -> Manifest:
     numbers = draw(st.lists(st.integers(0, 10**9), max_size=3, unique=True))
@@ -45,10 +50,10 @@ def manifests(draw: st.DrawFn) -> Manifest:
         options=draw(objects),
         fingerprints=draw(objects),
         facts=draw(objects),
-        catalog=FolderEntry(draw(st.sampled_from(["catalog", "catalog.2"])), draw(files)),
+        catalogs=(FolderEntry(draw(st.sampled_from(["catalog", "catalog.2"])), draw(files)),),
         embedder=FolderEntry(draw(st.sampled_from(["embedder", "embedder.17"])), draw(files)),
         partitions=tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in numbers),
-        deleted_columns=tuple(sorted(draw(st.sets(st.integers(0, 2**40), max_size=3)))),
+        deleted_columns=draw(ranges),
     )
 
 
@@ -61,7 +66,7 @@ def example(**changes) -> Manifest:
         "options": {},
         "fingerprints": {},
         "facts": {},
-        "catalog": FolderEntry("catalog", folder),
+        "catalogs": (FolderEntry("catalog", folder),),
         "embedder": FolderEntry("embedder", folder),
         "partitions": (FolderEntry("partitions/00000", folder),),
     }
@@ -151,7 +156,7 @@ def test_a_newer_version_is_told_from_damage() -> None:
     with pytest.raises(IndexVersionError) as caught:
         Manifest.from_bytes(newer)
     assert str(caught.value) == (
-        "The index has format version 7, and this pexeso reads up to version 1: "
+        "The index has format version 7, and this pexeso reads up to version 2: "
         "upgrade pexeso, or build the index again with this one."
     )
     with pytest.raises(IndexCorruptError):
@@ -173,15 +178,17 @@ def test_a_version_that_is_none_is_refused(version: object) -> None:
         (("generation",), 1.0),
         (("options",), []),
         (("facts",), None),
-        (("catalog",), None),
-        (("catalog",), {"folder": "catalog", "files": []}),
-        (("catalog", "files"), []),
-        (("catalog", "files"), {}),
-        (("catalog", "files"), [["a", 1, CHECKSUM]]),
-        (("catalog", "folder"), "embedder"),
-        (("catalog", "folder"), "catalog/.."),
-        (("catalog", "folder"), "/catalog"),
-        (("catalog", "folder"), "partitions/00000"),
+        (("catalogs",), None),
+        (("catalogs",), []),
+        (("catalogs", 0), None),
+        (("catalogs", 0), {"folder": "catalog", "files": []}),
+        (("catalogs", 0, "files"), []),
+        (("catalogs", 0, "files"), {}),
+        (("catalogs", 0, "files"), [["a", 1, CHECKSUM]]),
+        (("catalogs", 0, "folder"), "embedder"),
+        (("catalogs", 0, "folder"), "catalog/.."),
+        (("catalogs", 0, "folder"), "/catalog"),
+        (("catalogs", 0, "folder"), "partitions/00000"),
         (("embedder", "folder"), "catalog"),
         (("embedder", "folder"), ".building"),
         (("partitions",), {}),
@@ -203,9 +210,12 @@ def test_a_version_that_is_none_is_refused(version: object) -> None:
         (("partitions", 0, "files", 0, "path"), ""),
         (("partitions", 0, "files", 0, "path"), 3),
         (("partitions", 0, "files", 0, "other"), 3),
-        (("deleted_columns",), [2, 1]),
-        (("deleted_columns",), [1, 1]),
-        (("deleted_columns",), [-1]),
+        (("deleted_columns",), [[2, 1]]),
+        (("deleted_columns",), [[1, 1]]),
+        (("deleted_columns",), [[-1, 3]]),
+        (("deleted_columns",), [[1, 3], [2, 4]]),
+        (("deleted_columns",), [[1]]),
+        (("deleted_columns",), [1]),
         (("deleted_columns",), None),
         (("more",), 1),
     ],

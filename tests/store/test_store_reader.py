@@ -5,13 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pexeso.errors import DeviceError, IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
+from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
 from pexeso.store import manifest as manifest_module
-from pexeso.store import reader
+from pexeso.store import reader, snapshot
+from pexeso.store.arrays import write_arrays
+from pexeso.store.integrity import check_store
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
 from pexeso.store.reader import open_store
-from pexeso.store.scan import copied_bytes, scan_partitions
 from pexeso.store.sizes import format_bytes
+from pexeso.store.writer import IndexWriter
 
 
 @pytest.fixture
@@ -32,7 +34,8 @@ def test_everything_comes_back_as_it_was_written(index: Path, arrays_of) -> None
         assert store.array(number, "codes").tolist() == expected["codes"].tolist()
         assert store.texts(number, "values").to_pylist() == ["oslo", "lima", str(number)]
         assert store.document(number) == {"seed": number}
-    assert store.catalog_path("tables.parquet").read_bytes() == b"tables 0"
+    [[tables]] = store.catalog_files("tables")
+    assert tables.read_bytes() == b"tables 0"
     assert (store.embedder_folder / "words" / "model.bin").read_bytes() == bytes(range(256))
 
 
@@ -40,7 +43,7 @@ def test_opening_reads_no_file_but_the_manifest(index: Path, monkeypatch: pytest
     real_open, opened = open, []
 
     def watched(path, *args, **keywords):
-        opened.append(path)
+        opened.append(os.readlink(f"/proc/self/fd/{path}") if isinstance(path, int) else path)
         return real_open(path, *args, **keywords)
 
     monkeypatch.setattr("builtins.open", watched)
@@ -64,7 +67,7 @@ def test_where_there_is_no_index_the_message_says_what_is_there(tmp_path: Path) 
     with pytest.raises(IndexNotFoundError, match=r"the folder has no manifest.json"):
         open_store(tmp_path)
     (tmp_path / ".building").mkdir()
-    with pytest.raises(IndexNotFoundError, match=r"no finished index at .*, but a build of one: wait .* build again"):
+    with pytest.raises(IndexNotFoundError, match=r"but a build of one that was broken off: run 'pexeso index' again"):
         open_store(tmp_path)
 
 
@@ -97,11 +100,24 @@ def test_a_file_cut_short_after_opening_is_named_when_used(index: Path) -> None:
         store.document(1)
 
 
-def test_a_header_changed_at_the_same_size_is_found_by_the_array_reader(index: Path) -> None:
+def test_a_header_changed_at_the_same_size_is_found_by_the_array_reader(index: Path, monkeypatch) -> None:
+    monkeypatch.setattr(reader, "SMALL_FILE_BYTES", -1)
     path = index / "partitions" / "00000" / "codes.npy"
     path.write_bytes(path.read_bytes().replace(b"(7,)", b"(9,)"))
     with pytest.raises(IndexCorruptError, match=r"codes.npy' has 184 bytes, but 200 bytes are expected"):
         open_store(index).partition(0)
+
+
+@pytest.mark.parametrize("name", ["codes.npy", "values.arrow", "meta.json"])
+def test_a_changed_small_file_is_found_when_it_is_opened(index: Path, name: str) -> None:
+    path = index / "partitions" / "00001" / name
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    store = open_store(index)
+    readers = {"codes.npy": lambda: store.array(1, "codes"), "values.arrow": lambda: store.texts(1, "values")}
+    with pytest.raises(IndexCorruptError, match=f"{name}' is not as it was written, by its checksum"):
+        readers.get(name, lambda: store.document(1))()
 
 
 def test_names_that_are_not_there_are_told_with_those_that_are(index: Path) -> None:
@@ -111,9 +127,9 @@ def test_names_that_are_not_there_are_told_with_those_that_are(index: Path) -> N
     with pytest.raises(InputError, match="Got -1"):
         store.partition(-1)
     with pytest.raises(IndexCorruptError, match=r"lists no file '.*x.parquet'; .* has 'columns.parquet', 'tables.parq"):
-        store.catalog_path("x.parquet")
+        store._file(store.manifest.catalogs[0], "x.parquet")
     with pytest.raises(IndexCorruptError, match="lists no file"):
-        store.catalog_path("../manifest.json")
+        store._file(store.manifest.catalogs[0], "../manifest.json")
     with pytest.raises(IndexCorruptError, match="lists no file"):
         store.array(0, "absent")
 
@@ -148,7 +164,7 @@ def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: 
         patch.setattr(manifest_module, "require_relative", lambda path: path)
         patch.setattr(manifest_module, "require_folder", lambda folder: folder)
         entry = FolderEntry("catalog", (FileEntry("../../secret", 1, "0" * 32),))
-        forged = Manifest("x", "x", 1, {}, {}, {}, entry, original.embedder, original.partitions).to_bytes()
+        forged = Manifest("x", "x", 1, {}, {}, {}, (entry,), original.embedder, original.partitions).to_bytes()
     (index / "manifest.json").write_bytes(forged)
     monkeypatch.setattr(reader, "_require_size", lambda *_: pytest.fail("looked at a file"))
     with pytest.raises(IndexCorruptError, match=r"'\.\./\.\./secret' is not a relative path inside the index"):
@@ -157,12 +173,12 @@ def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: 
 
 def test_an_index_of_a_newer_format_is_told_in_one_sentence(index: Path, monkeypatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(manifest_module, "FORMAT_VERSION", 2)
+        patch.setattr(manifest_module, "FORMAT_VERSION", 3)
         document = json.loads((index / "manifest.json").read_bytes())
-        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 2}
+        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 3}
         values["checksum"] = manifest_module._checksum(values)
         (index / "manifest.json").write_bytes(manifest_module._canonical(values))
-    with pytest.raises(IndexVersionError, match="format version 2, and this pexeso reads up to version 1: upgrade"):
+    with pytest.raises(IndexVersionError, match="format version 3, and this pexeso reads up to version 2: upgrade"):
         open_store(index)
 
 
@@ -173,69 +189,73 @@ def test_an_oversized_manifest_is_not_read(index: Path) -> None:
         open_store(index)
 
 
-def test_an_index_replaced_between_two_looks_opens_as_the_new_one(index: Path, build_index, monkeypatch) -> None:
-    real = reader._require_size
-    replaced = []
-
-    def replace_first(*args) -> None:
-        if not replaced:
-            replaced.append(build_index(index, seed=8, overwrite=True))
-        real(*args)
-
-    monkeypatch.setattr(reader, "_require_size", replace_first)
-    assert open_store(index).manifest == replaced[0]
-
-
-def test_an_index_replaced_after_opening_says_so(index: Path, build_index) -> None:
+def test_a_reader_keeps_its_snapshot_until_it_is_closed(index: Path, build_index, arrays_of) -> None:
     store = open_store(index)
-    build_index(index, seed=8, overwrite=True)
+    for seed in (8, 9):
+        build_index(index, seed=seed, overwrite=True)
+    np.testing.assert_array_equal(store.partition(0)["vectors"], arrays_of(0)["vectors"])
+    assert store.catalog_files("tables")[0][0].read_bytes() == b"tables 0"
+    assert check_store(index) == []
+    # Nobody held the one between: it is gone.
+    assert sorted(os.listdir(index / "retired")) == ["manifest.1.json"]
+    assert sorted(os.listdir(index)) == [
+        "catalog",
+        "catalog.3",
+        "embedder",
+        "embedder.3",
+        "manifest.json",
+        "partitions",
+        "retired",
+    ]
+    store.hold.release()
+    build_index(index, seed=9, overwrite=True)
+    assert sorted(os.listdir(index)) == ["catalog.4", "embedder.4", "manifest.json", "partitions"]
     with pytest.raises(IndexCorruptError, match="has been written anew since it was opened: open it again"):
         store.partition(0)
 
 
-def test_a_scan_gives_each_partition_and_then_lets_it_go(index: Path, arrays_of) -> None:
-    seen = []
-    for number, arrays in scan_partitions(open_store(index)):
-        assert all(not previous for _, previous in seen), "the one before is emptied"
-        np.testing.assert_array_equal(arrays["vectors"], arrays_of(number)["vectors"])
-        seen.append((number, arrays))
-    assert [number for number, _ in seen] == [0, 1, 2]
-    assert not seen[-1][1]
-    assert [number for number, _ in scan_partitions(open_store(index), numbers=[2, 0])] == [2, 0]
+def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(index: Path, build_index, monkeypatch) -> None:
+    real = snapshot._lock
+    replaced = []
 
+    def replace_first(descriptor: int, kind: int) -> bool | None:
+        if not replaced:
+            replaced.append(None)
+            replaced[0] = build_index(index, seed=8, overwrite=True)
+        return real(descriptor, kind)
 
-def test_a_scan_opens_one_partition_at_a_time(index: Path, monkeypatch) -> None:
-    opened: list[int] = []
-    real = reader.Store.partition
-    monkeypatch.setattr(reader.Store, "partition", lambda self, number: opened.append(number) or real(self, number))
-    scan = scan_partitions(open_store(index))
-    assert opened == []
-    next(scan)
-    assert opened == [0]
-    next(scan)
-    assert opened == [0, 1]
-
-
-def test_the_budget_bounds_what_is_copied_and_is_checked_before_anything_is_opened(index: Path, monkeypatch) -> None:
+    monkeypatch.setattr(snapshot, "_lock", replace_first)
     store = open_store(index)
-    assert copied_bytes(store, 0, ["vectors"]) == 128 + 7 * 3 * 4
-    assert copied_bytes(store, 0) == sum(file.n_bytes for file in store.manifest.partitions[0].files[:2]) + sum(
-        file.n_bytes
-        for file in store.manifest.partitions[0].files
-        if file.path in ("nothing.npy", "seed.npy", "vectors.npy")
-    )
-    assert len(list(scan_partitions(store, copied=["vectors"], memory_budget=212))) == 3
-    monkeypatch.setattr(reader.Store, "partition", lambda *_: pytest.fail("opened a partition"))
-    with pytest.raises(DeviceError) as caught:
-        scan_partitions(store, copied=["vectors"], memory_budget=211)
-    assert str(caught.value) == (
-        f"Partition 0 of '{index}' needs 212 bytes in memory, and the budget is 211 bytes: "
-        "raise the memory budget to that, or build the index with smaller partitions."
-    )
-    with pytest.raises(InputError, match=r"positive number of bytes. Got 0"):
-        scan_partitions(store, memory_budget=0)
-    with pytest.raises(InputError, match="Got 9"):
-        scan_partitions(store, numbers=[9])
+    assert store.manifest == replaced[0]
+    build_index(index, seed=9, overwrite=True)
+    assert store.document(0) == {"seed": 8}
+
+
+def test_without_locks_what_is_superseded_stays_for_a_day(index: Path, build_index, monkeypatch) -> None:
+    monkeypatch.setattr(snapshot, "_lock", lambda descriptor, kind: None)
+    store = open_store(index)
+    build_index(index, seed=8, overwrite=True)
+    store.hold.release()
+    build_index(index, seed=9, overwrite=True)
+    assert store.document(0) == {"seed": 0}
+    monkeypatch.setattr(snapshot, "RETENTION_SECONDS", -1)
+    build_index(index, seed=10, overwrite=True)
+    assert sorted(os.listdir(index)) == ["catalog.4", "embedder.4", "manifest.json", "partitions"]
+
+
+def test_deleted_columns_are_marked_by_their_ids(index: Path, fill_index) -> None:
+    with IndexWriter(index, update=True) as writer:
+        folder = writer.partition_folder(0)
+        ids = np.array([2, 3, 5, 9, 12, 40])
+        files = write_arrays(folder, {"column_ids": ids})
+        old = writer.previous
+        kept = {
+            "catalogs": old.catalogs,
+            "embedder": old.embedder,
+            "partitions": [writer.seal_folder(folder, known=files)],
+        }
+        writer.commit(written_by="test", **kept, deleted_columns=[(0, 3), (3, 4), (6, 9), (12, 30), (41, 50)])
+    assert open_store(index).deleted_mask(0).tolist() == [True, True, False, False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
+import contextlib
 import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from pexeso.errors import IndexCorruptError, InputError, OutputError
 from pexeso.store.files import checksum_file
-from pexeso.store.texts import open_texts, write_texts
+from pexeso.store.texts import open_texts, require_sound, take_texts, write_texts
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +86,65 @@ def test_files_that_are_no_texts_are_refused(tmp_path: Path) -> None:
                 writer.write_table(table)
         with pytest.raises(IndexCorruptError, match="one batch of one column of texts"):
             open_texts(path)
+
+
+def test_taken_texts_are_those_asked_for(tmp_path: Path) -> None:
+    array = pa.array(["oslo", None, "", "łódź"])
+    for kind in (pa.string(), pa.large_string()):
+        path = tmp_path / f"{kind}.arrow"
+        write_texts(path, array.cast(kind))
+        back = open_texts(path)
+        assert take_texts(back, np.array([3, 1, 3, 0, 2])).to_pylist() == ["łódź", None, "łódź", "oslo", ""]
+        assert take_texts(back, np.array([], np.int32)).to_pylist() == []
+        assert take_texts(back.slice(2), np.array([1])).to_pylist() == ["łódź"]
+
+
+@pytest.mark.parametrize("row", [-1, 3, 2**40])
+def test_a_text_that_is_not_there_is_refused(row: int) -> None:
+    with pytest.raises(IndexCorruptError, match="there are 3"):
+        take_texts(pa.array(["a", "b", "c"]), np.array([0, row]))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_texts_whose_offsets_lead_out_of_the_file_are_refused_before_they_are_read(kind: pa.DataType) -> None:
+    width = np.int32 if kind == pa.string() else np.int64
+    for offsets in ([0, 2**30, 2], [0, -(2**30), 2], [0, 2, 1]):
+        buffers = [None, pa.py_buffer(np.array(offsets, width)), pa.py_buffer(b"ab")]
+        texts = pa.Array.from_buffers(kind, 2, buffers)
+        with pytest.raises(IndexCorruptError, match="is damaged"):
+            take_texts(texts, np.array([0, 1]))
+        with pytest.raises(IndexCorruptError, match="is damaged"):
+            require_sound(texts)
+
+
+def test_texts_that_are_no_utf8_are_refused_when_they_are_taken() -> None:
+    texts = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"a\xff\xfe")]
+    )
+    assert take_texts(texts, np.array([0])).to_pylist() == ["a"]
+    with pytest.raises(IndexCorruptError, match="is damaged"):
+        take_texts(texts, np.array([1]))
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_unopened(tmp_path: Path) -> None:
+    batch = pa.record_batch([pa.array(["\0" * 50_000_000])], names=["text"])
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(str(tmp_path / "bomb.arrow"), batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    assert (tmp_path / "bomb.arrow").stat().st_size < 10_000
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(IndexCorruptError, match="not compressed"):
+        open_texts(tmp_path / "bomb.arrow")
+    assert pa.default_memory_pool().max_memory() == before
+
+
+def test_any_changed_byte_gives_other_texts_or_a_refusal(tmp_path: Path) -> None:
+    generator, path = np.random.default_rng(5), tmp_path / "t.arrow"
+    write_texts(path, pa.array(["oslo", None, "łódź", ""] * 5))
+    original = path.read_bytes()
+    for place in generator.permutation(len(original))[:300]:
+        changed = bytearray(original)
+        changed[place] ^= int(generator.integers(1, 256))
+        path.write_bytes(changed)
+        with contextlib.suppress(IndexCorruptError):
+            take_texts(open_texts(path), np.arange(20)).to_pylist()

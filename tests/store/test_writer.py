@@ -69,7 +69,7 @@ def test_a_later_build_takes_the_next_names_and_removes_the_old_files(index: Pat
         "partitions/00002",
     }
     assert check_store(index) == []
-    assert build_index(index, overwrite=True).catalog.folder == "catalog.3"
+    assert build_index(index, overwrite=True).catalogs[0].folder == "catalog.3"
 
 
 def test_the_old_index_is_valid_until_the_commit(index: Path, fill_index) -> None:
@@ -96,7 +96,7 @@ def test_foreign_files_in_an_index_are_never_touched(index: Path, build_index) -
     manifest = build_index(index, seed=5, overwrite=True)
     assert {name: (index / name).read_bytes() for name in kept} == kept
     assert [folder.folder for folder in manifest.folders[1:]] == ["embedder.2", "partitions/00008", "partitions/00009"]
-    assert manifest.catalog.folder == "catalog.3"
+    assert manifest.catalogs[0].folder == "catalog.3"
     problems = check_store(index)
     assert sorted(problem.path for problem in problems) == ["catalog", "catalog.2", "notes.txt", "partitions/00007"]
     assert not any(problem.is_failure for problem in problems)
@@ -208,7 +208,9 @@ def test_what_a_dead_build_left_is_cleared(tmp_path: Path, build_index) -> None:
     (path / ".building" / "new" / "catalog").mkdir(parents=True)
     (path / ".building" / "new" / "catalog" / "x").write_text("x")
     (path / ".building" / "builder.json").write_text(builder(dead_process()))
-    with pytest.raises(IndexNotFoundError, match=r"no finished index at .* begun 2024-05-01T12:00:00 by process"):
+    with pytest.raises(
+        IndexNotFoundError, match=r"a build of one that was broken off, begun 2024-05-01T12:00:00 by process"
+    ):
         open_store(path)
     build_index(path)
     assert check_store(path) == []
@@ -246,6 +248,7 @@ def test_without_locks_the_process_number_decides(index: Path, monkeypatch, buil
     (index / ".building" / "builder.json").write_text(builder(dead_process()))
     build_index(index, overwrite=True)
     assert check_store(index) == []
+    assert sorted(os.listdir(index / "retired")) == ["manifest.1.json"]
 
 
 def test_a_folder_named_building_of_somebody_else_is_refused(tmp_path: Path, snapshot) -> None:
@@ -312,7 +315,7 @@ def test_a_crash_at_any_step_leaves_the_old_index_or_the_new_one(
     assert 0 < n_new < crashes
 
 
-def _crashing_build(path: Path, fill_index, crash_at: int, gentle: bool) -> bool:
+def _crashing_build(path: Path, fill_index, crash_at: int, gentle: bool, purpose: str | None = None) -> bool:
     stopped = False
 
     def act(step: int) -> None:
@@ -322,9 +325,10 @@ def _crashing_build(path: Path, fill_index, crash_at: int, gentle: bool) -> bool
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        new = IndexWriter(path, overwrite=True)
+        new = IndexWriter(path, overwrite=True, purpose=purpose)
         new.__enter__()
         entries = fill_index(new, seed=2, n_partitions=1)
+        new.keep = purpose is not None
         steps(patch, act)
         try:
             new.commit(**entries)
@@ -355,7 +359,8 @@ def test_every_byte_and_name_is_on_the_disk_before_the_manifest_is_replaced(tmp_
     real = os.replace
 
     def replace(source: Path, target: Path) -> None:
-        at_replace.append(set(synced))
+        if target.name == "manifest.json":
+            at_replace.append(set(synced))
         real(source, target)
 
     path = tmp_path / "lake"
@@ -368,6 +373,57 @@ def test_every_byte_and_name_is_on_the_disk_before_the_manifest_is_replaced(tmp_
     [before] = at_replace
     for item in (path, *path.rglob("*")):
         assert item.stat().st_ino in before, f"{item} was not flushed"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_build_that_died_at_any_step_is_taken_up(tmp_path: Path, build_index, fill_index, first: bool) -> None:
+    """What was written stays, whatever instant of the commit the writer died at, and the next one commits it."""
+    for crash_at in range(1, 500):
+        path = tmp_path / f"{crash_at}"
+        if not first:
+            build_index(path, seed=1, n_partitions=1)
+        finished = _crashing_build(path, fill_index, crash_at, gentle=False, purpose="a lake")
+        if finished:
+            break
+        if _is_whole(path, first):
+            continue
+        with IndexWriter(path, overwrite=True, purpose="a lake") as writer:
+            assert writer.resumed
+            assert (writer.partition_folder(0) / "meta.json").is_file()
+            folders = (writer.catalog_folder, writer.embedder_folder, writer.partition_folder(0))
+            catalog, embedder, partition = (writer.seal_folder(folder) for folder in folders)
+            writer.commit(
+                written_by="test", options={"seed": 2}, catalogs=[catalog], embedder=embedder, partitions=[partition]
+            )
+        assert check_store(path) == [], f"after a crash at step {crash_at}"
+        assert _is_whole(path, first)
+    assert finished
+    assert crash_at > 20
+
+
+@pytest.mark.parametrize("change", ["purpose", "generation", "none"])
+def test_only_a_build_of_the_same_purpose_is_taken_up(index: Path, fill_index, build_index, change: str) -> None:
+    with IndexWriter(index, overwrite=True, purpose="a lake") as writer:
+        fill_index(writer, seed=4)
+        writer.keep = True
+    assert (index / ".building").is_dir()
+    if change == "generation":
+        (index / ".building").rename(index / "away")
+        build_index(index, seed=6, overwrite=True)
+        (index / "away").rename(index / ".building")
+    with IndexWriter(index, overwrite=True, purpose="another" if change == "purpose" else "a lake") as writer:
+        assert writer.resumed == (change == "none")
+        assert (writer.partition_folder(0) / "meta.json").exists() == (change == "none")
+        writer.restart()
+        assert not (writer.partition_folder(0) / "meta.json").exists()
+    assert not (index / ".building").exists()
+    assert check_store(index) == []
+
+
+def test_an_update_needs_an_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexNotFoundError, match="no such folder"):
+        IndexWriter(tmp_path / "lake", update=True).__enter__()
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
@@ -440,10 +496,10 @@ def test_folders_are_kept_by_listing_them_again(index: Path, fill_index, arrays_
         entries = fill_index(new, seed=7, n_partitions=1)
         entries["partitions"] = [*old.partitions, *entries["partitions"]]
         entries["embedder"] = old.embedder
-        new.commit(**entries, deleted_columns=[3, 8])
+        new.commit(**entries, deleted_columns=[(3, 4), (8, 10)])
     store = open_store(index)
     assert [entry.folder for entry in store.manifest.partitions] == [f"partitions/0000{number}" for number in range(3)]
-    assert store.manifest.deleted_columns == (3, 8)
+    assert store.manifest.deleted_columns == ((3, 4), (8, 10))
     np.testing.assert_array_equal(store.array(0, "vectors"), arrays_of(1)["vectors"])
     np.testing.assert_array_equal(store.array(2, "vectors"), arrays_of(7)["vectors"])
     assert check_store(index) == []
@@ -538,8 +594,9 @@ def test_cleaning_follows_no_name_out_of_the_index(tmp_path: Path, build_index) 
         (path / "notes.txt").write_text("mine")
         building.mkdir()
         (building / "builder.json").write_text(builder(dead_process()))
-        (building / "commit.json").write_text(json.dumps({"placed": names, "superseded": []}))
-        claim.clear_abandoned(path, True)
+        (building / "commit.json").write_text(json.dumps({"placed": names}))
+        assert claim.require_abandoned(path, True)
+        claim.settle(path)
         assert (outside / "x").read_text() == (path / "notes.txt").read_text() == "mine"
         assert not building.exists()
         assert not any(problem.is_failure for problem in check_store(path))

@@ -13,6 +13,7 @@ import torch
 
 from pexeso.engine.blocks import pad_axes
 from pexeso.engine.kernels import compiled_counts as loops
+from pexeso.engine.kernels.compiled_marks import mark_boxes
 from pexeso.engine.kernels.compiled_walks import count_blocks, group_by_query, walk
 from pexeso.engine.kernels.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold
 from pexeso.engine.lemmas import Lemma
@@ -21,6 +22,7 @@ from pexeso.engine.partition import Partition
 from pexeso.engine.precision import difference_band
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import available_threads
+from pexeso.errors import IndexCorruptError
 
 _METRICS = {"euclidean": 0, "angular": 0, "manhattan": loops.MANHATTAN, "chebyshev": loops.CHEBYSHEV}
 
@@ -99,6 +101,16 @@ class CompiledKernel(Kernel):
 
         stats.box_pairs += sum(_run([task] * len(runs)))
         return torch.from_numpy(counts)
+
+    def boxes_marked(self, partition: Partition, query: Query, threshold: Threshold, level: int) -> torch.Tensor:
+        """Mark boxes in one thread: what it is for, reading ahead, waits for a disk."""
+        arguments = _walk_arguments(partition, query, threshold)
+        points, limits, euclidean, boxes, starts = (arguments[place] for place in (0, 3, 5, 6, 7))
+        n_blocks = len(partition.blocks)
+        n_boxes = n_blocks if level == len(starts) - 2 else int(starts[level + 2] - starts[level + 1])
+        marks = np.zeros(n_boxes, np.uint8)
+        mark_boxes(points, limits, euclidean, boxes, starts, n_blocks, level, marks)
+        return torch.from_numpy(np.flatnonzero(marks))
 
     def count(
         self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
@@ -198,6 +210,11 @@ class CompiledKernel(Kernel):
         limits: Limits,
         stats: SearchStats,
     ) -> np.ndarray:
+        if query.vectors.shape[1] != partition.dimensions:  # loops read as many entries of one as of the other
+            raise IndexCorruptError(
+                f"The vectors of a partition have {partition.dimensions} dimensions, and those of the query {query.vectors.shape[1]}: "
+                "the model of the index is not the one that it was built with, or a file was changed. 'pexeso check' tells more."
+            )
         band = difference_band(partition.metric, threshold.tau, partition.dimensions)
         states = np.zeros(len(pairs), np.uint8)
         check = counts is not None

@@ -2,6 +2,12 @@
 
 Functions that decide a match keep to IEEE 754 to the letter: no reordering, no fusing. Only the first, quick look may be loose, and its
 error is bounded (`pexeso.engine.precision`).
+
+Compiled loops go where the numbers in an index lead them, and these come from files that may have been made to lead elsewhere. So the
+first loop that follows a row to its columns looks at every number before it is used: `count_pairs` at the offsets of a row, `count_columns`
+and `count_batch` at its columns. `decide` and `settle` are given the pairs that were counted, and go nowhere else. Rows need no look: a
+walk makes them up from the shapes of the arrays (`pexeso.engine.validation.require_shapes`). One comparison that never fails costs a loop
+over scattered memory nothing that can be measured.
 """
 
 from __future__ import annotations
@@ -9,10 +15,15 @@ from __future__ import annotations
 import numpy as np
 
 from pexeso.engine.kernels.compiling import loop
+from pexeso.errors import IndexCorruptError
 
 EUCLIDEAN, MANHATTAN, CHEBYSHEV = 0, 1, 2
 
 NO_MATCH, MATCH, SKIPPED = 0, 1, 2
+
+_WAY_OUT = "'pexeso check' lists the damage; restore the index, or build it again."
+_NO_RUN = f"The offsets of value_columns in a partition lead out of its postings: {_WAY_OUT}"
+_NO_COLUMN = f"The postings of a partition name a column that it does not have: {_WAY_OUT}"
 
 
 @loop(loose=True)
@@ -159,14 +170,23 @@ def decide(
 
 @loop()
 def count_pairs(offsets, rows, column_offsets, columns, members):
-    """Give the number of (query value, row, column) triples of some query values."""
+    """Give the number of (query value, row, column) triples of some query values.
+
+    Raises
+    ------
+    IndexCorruptError
+        When the columns of a row are not a run of `columns`.
+    """
     total = 0
     for query in members:
         for pair in range(offsets[query], offsets[query + 1]):
             row = rows[pair]
             if row < 0:
                 row = ~row
-            total += column_offsets[row + 1] - column_offsets[row]
+            first, last = column_offsets[row], column_offsets[row + 1]
+            if first < 0 or last < first or last > columns.shape[0]:
+                raise IndexCorruptError(_NO_RUN)
+            total += last - first
     return total
 
 
@@ -198,8 +218,13 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
     -------
     int
         New columns.
+
+    Raises
+    ------
+    IndexCorruptError
+        When a row names a column that there is not. What was counted till then must not be used.
     """
-    n_touched = 0
+    n_touched, n_columns = 0, counts.shape[0]
     for place in range(members.shape[0]):
         query = members[place]
         for pair in range(offsets[query], offsets[query + 1]):
@@ -208,6 +233,8 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
                 row = ~row
             for posting in range(column_offsets[row], column_offsets[row + 1]):
                 column = columns[posting]
+                if column < 0 or column >= n_columns:
+                    raise IndexCorruptError(_NO_COLUMN)
                 if last[column] == mark + place:
                     continue
                 last[column] = mark + place
@@ -303,8 +330,13 @@ def count_batch(
     -------
     which, column, count : int64 (r,)
         Ordered by query column; columns in no order.
+
+    Raises
+    ------
+    IndexCorruptError
+        When a row names a column that there is not.
     """
-    touched = np.empty(room, np.int32)
+    touched, n_columns = np.empty(room, np.int32), counts.shape[0]
     size, n_found = 1024, 0
     which, column_found, count_found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     mark = 0
@@ -317,6 +349,8 @@ def count_batch(
                 row = rows[pair]
                 for posting in range(column_offsets[row], column_offsets[row + 1]):
                     column = columns[posting]
+                    if column < 0 or column >= n_columns:
+                        raise IndexCorruptError(_NO_COLUMN)
                     if last[column] == mark:
                         continue
                     last[column] = mark

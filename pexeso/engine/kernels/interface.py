@@ -232,7 +232,14 @@ class Kernel(KernelChoice):
     def blocks_reached(
         self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
     ) -> torch.Tensor | None:
-        """Tell what grows with the blocks that each query value will have to look into, int64 (n,); None where that costs more than it helps."""
+        """Tell what grows with the blocks that each query value will have to look into, int64 (n,); None where that costs more than it helps.
+
+        Where it is given it counts the boxes of the summary (`pexeso.engine.summary`) that each query value is near to.
+        """
+        return None
+
+    def boxes_marked(self, partition: Partition, query: Query, threshold: Threshold, level: int) -> torch.Tensor | None:
+        """Give the boxes of a level that any query value will walk below, int64, ascending; None where a kernel cannot tell."""
         return None
 
     @abstractmethod

@@ -226,19 +226,17 @@ class Descent:
 
     def rows_of(self, queries: torch.Tensor, numbers: torch.Tensor) -> Iterator[Couples]:
         """Yield (query value, row) pairs of blocks that mapped coordinates cannot tell apart (Lemma 1); complements surely match."""
-        lower, upper = self._blocks.corners()
         size, n_axes = self._blocks.size, self._points.shape[1]
         at_once = max(1, ELEMENTS_AT_ONCE // (size * n_axes))
         for some, blocks in zip(torch.split(queries, at_once), torch.split(numbers, at_once), strict=True):
+            lower, upper = self._blocks.corners_of(blocks)
             if self._may_accept:
-                sure = self._possible[some] & self._map.within_box(
-                    self._upper[some], lower[blocks], upper[blocks], self._accept
-                )
+                sure = self._possible[some] & self._map.within_box(self._upper[some], lower, upper, self._accept)
                 yield self._all_rows(some[sure], blocks[sure])
-                some, blocks = some[~sure], blocks[~sure]
+                some, blocks, lower, upper = (each[~sure] for each in (some, blocks, lower, upper))
             codes = self._blocks.codes[blocks].transpose(1, 2).float()  # (p, B, A)
-            step = ((upper[blocks] - lower[blocks]) / STEPS)[:, None]
-            corner = lower[blocks][:, None] + codes * step
+            step = ((upper - lower) / STEPS)[:, None]
+            corner = lower[:, None] + codes * step
             reach = self._threshold.reach(Lemma.PIVOT_FILTERING)
             near = self._map.near_box(self._points[some][:, None], corner, corner + step, reach)
             rows = blocks[:, None] * size + torch.arange(size, device=blocks.device)

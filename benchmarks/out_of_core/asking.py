@@ -1,0 +1,131 @@
+"""Query columns asked of an index on disk: seconds, work, bytes from the disk, and memory of the process's own."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import torch
+
+from benchmarks.lake import BenchmarkQuery
+from benchmarks.memory import give_back
+from benchmarks.out_of_core.stores import drop_cached
+from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.kernels import choose_kernel
+from pexeso.options import SearchOptions
+from pexeso.searching import Hit, PartitionScan, search_store
+from pexeso.store.reader import Store
+
+_SAMPLE_SECONDS = 0.002
+_CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class AskedColumn:
+    """A query column in the form that `pexeso.searching.search_store` takes."""
+
+    query: BenchmarkQuery
+    values: pa.StringArray
+
+    @property
+    def vectors(self) -> torch.Tensor:
+        """The distinct values' vectors."""
+        return self.query.vectors
+
+    @property
+    def weights(self) -> torch.Tensor:
+        """Rows of each value."""
+        return self.query.weights
+
+    def total(self, ignore_missing: bool) -> int:
+        """Give |Q|."""
+        return self.query.total
+
+
+def asked_column(query: BenchmarkQuery) -> AskedColumn:
+    """Name the values of a query column by their bytes, so that equal ones are told to be equal."""
+    return AskedColumn(query, pa.array([row.tobytes().hex() for row in query.vectors.numpy()]))
+
+
+def open_scan(store: Store, options: GridOptions, memory_budget: int | None = None) -> PartitionScan:
+    """Open an index on the CPU."""
+    return PartitionScan(store, options, _CPU, memory_budget, choose_kernel("auto", _CPU))
+
+
+def ask(scan: PartitionScan, column: AskedColumn, options: SearchOptions) -> tuple[list[Hit], dict[str, Any], float]:
+    """Ask one question; give what was found, the work, and the seconds."""
+    started = time.perf_counter()
+    [(hits, stats)] = search_store(scan, [column], [options])
+    return hits, stats.to_dict(), time.perf_counter() - started
+
+
+def ask_cold(
+    store: Store, grid: GridOptions, column: AskedColumn, options: SearchOptions, memory_budget: int | None
+) -> dict[str, Any]:
+    """Ask one question of an index of which nothing is in memory; tell what the disk gave."""
+    gc.collect()  # what other searches have mapped stays in memory
+    drop_cached(store)
+    scan = open_scan(store, grid, memory_budget)
+    before = bytes_from_disk()
+    hits, work, seconds = ask(scan, column, options)
+    return {
+        "found": answer_of(hits),
+        "seconds": seconds,
+        "disk_bytes": bytes_from_disk() - before,
+        "bytes_read": work["bytes_read"],
+    }
+
+
+def answer_of(hits: list[Hit]) -> list[tuple[int, int]]:
+    """Give columns and counts in the order found."""
+    return [(hit.column_id, hit.matched) for hit in hits]
+
+
+def bytes_from_disk() -> int:
+    """Give the bytes that this process has had read from a disk, as Linux counts them."""
+    return _number_in(Path("/proc/self/io"), "read_bytes")
+
+
+def own_bytes() -> int:
+    """Give the memory that is this process's own and no mapped file's."""
+    return _number_in(Path("/proc/self/status"), "RssAnon") * 1024
+
+
+def _number_in(path: Path, name: str) -> int:
+    for line in path.read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise OSError(f"{path} has no {name}")
+
+
+class OwnPeak:
+    """Most bytes of the process's own beyond those before."""
+
+    n_bytes: int = 0
+
+
+@contextmanager
+def own_peak() -> Iterator[OwnPeak]:
+    """Look at the process's own memory every two milliseconds while the block runs; what was freed before counts as not held."""
+    give_back()
+    peak, before, done = OwnPeak(), own_bytes(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_SAMPLE_SECONDS):
+            peak.n_bytes = max(peak.n_bytes, own_bytes() - before)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+        peak.n_bytes = max(peak.n_bytes, own_bytes() - before)

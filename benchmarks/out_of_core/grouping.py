@@ -1,0 +1,107 @@
+"""Columns of a made-up lake put into partitions, by the divergences and limits that a build uses, held in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.lake import BenchmarkLake
+from partition.balance import Limits, cut, fixed_limits, partition_bytes, place
+from partition.clustering import cluster_columns, hash64, method_named, nearest, random_clusters
+from partition.codebook import assign, fit_codebook
+from partition.divergence import normalise
+
+SAMPLE_COLUMNS = 20_000
+"""Columns that the centres are fitted on."""
+
+SAMPLE_VALUES = 50_000
+"""Vectors that the codebook is fitted on."""
+
+_COLUMNS_AT_ONCE, _VALUES_AT_ONCE = 4096, 1 << 20
+
+
+def group_columns(lake: BenchmarkLake, method: str, n_partitions: int, *, seed: int = 0) -> np.ndarray:
+    """Choose a partition for every column.
+
+    Parameters
+    ----------
+    lake : BenchmarkLake
+    method : {"jensen-shannon", "symmetric-kl", "mean-vector", "random"}
+        Of `partition.clustering.METHODS`.
+    n_partitions : int
+    seed : int
+
+    Returns
+    -------
+    int64 (C,)
+
+    Notes
+    -----
+    Centres are fitted on a sample of `SAMPLE_COLUMNS`, where a build fits them on all columns. Memory: 2 bytes a value, 40 a column, and some hundred MB.
+    """
+    sizes = np.diff(lake.column_offsets)
+    ids = np.arange(lake.n_columns)
+    n_bytes = np.asarray(partition_bytes(sizes, sizes, lake.dimensions))
+    limits = fixed_limits(n_partitions, lake.n_columns, int(n_bytes.sum()))
+    ties = hash64(ids, seed)
+    if method_named(method).between is None:
+        clusters, divergences, centres = random_clusters(ids, n_partitions, seed), np.zeros(len(ids)), None
+    else:
+        clusters, divergences, centres = _clusters(lake, method, limits, seed)
+    pieces, piece_of = cut(ids, clusters.astype(np.int64), divergences, ties, n_bytes, limits)
+
+    def divergence_from(cluster: int) -> np.ndarray:
+        return np.zeros(0) if centres is None else method_named(method).between(centres[[cluster]], centres)[0]
+
+    return place(pieces, limits, divergence_from)[piece_of]
+
+
+def _clusters(lake: BenchmarkLake, method: str, limits: Limits, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fit centres on a sample of the columns, and give every column its nearest."""
+    generator = np.random.default_rng(seed)
+    codes = _codes(lake, generator, seed) if method_named(method).features == "histogram" else None
+    chosen = np.sort(generator.choice(lake.n_columns, min(lake.n_columns, SAMPLE_COLUMNS), replace=False))
+    sample = np.concatenate([_features(lake, part, codes) for part in np.array_split(chosen, -(-len(chosen) // 4096))])
+    found = cluster_columns(np.arange(len(chosen)), sample, limits.n_clusters, method=method, seed=seed)
+    clusters, divergences = np.empty(lake.n_columns, np.int64), np.empty(lake.n_columns)
+    for columns in _runs(lake.n_columns):
+        features = _features(lake, columns, codes)
+        clusters[columns], divergences[columns] = nearest(features, found.centres, method_named(method))
+    return clusters, divergences, found.centres
+
+
+def _runs(n_columns: int) -> Iterator[np.ndarray]:
+    for begin in range(0, n_columns, _COLUMNS_AT_ONCE):
+        yield np.arange(begin, min(begin + _COLUMNS_AT_ONCE, n_columns))
+
+
+def _codes(lake: BenchmarkLake, generator: np.random.Generator, seed: int) -> np.ndarray:
+    """Give the region of every value, int16 (N,)."""
+    chosen = np.sort(generator.choice(lake.n_values, min(lake.n_values, SAMPLE_VALUES), replace=False))
+    codebook = fit_codebook(lake.vectors[chosen], seed=seed)
+    codes = np.empty(lake.n_values, np.int16)
+    for begin in range(0, lake.n_values, _VALUES_AT_ONCE):
+        end = begin + _VALUES_AT_ONCE
+        codes[begin:end] = assign(lake.vectors[begin:end], codebook)
+    return codes
+
+
+def _features(lake: BenchmarkLake, columns: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+    """Give the distributions over the regions, or without codes the mean vectors, of some columns."""
+    sizes = np.diff(lake.column_offsets)[columns]
+    values = values_of(lake, columns)
+    if codes is None:
+        starts = np.cumsum(sizes) - sizes
+        return np.add.reduceat(lake.vectors[values].astype(np.float64), starts, axis=0) / sizes[:, None]
+    n_regions = 257
+    keys = np.repeat(np.arange(len(columns)), sizes) * n_regions + codes[values]
+    return normalise(np.bincount(keys, minlength=len(columns) * n_regions).reshape(-1, n_regions))
+
+
+def values_of(lake: BenchmarkLake, columns: np.ndarray) -> np.ndarray:
+    """Give the values of some columns, column by column, int64."""
+    starts, sizes = lake.column_offsets[columns], np.diff(lake.column_offsets)[columns]
+    first = np.cumsum(sizes) - sizes
+    place = np.arange(int(sizes.sum())) - np.repeat(first - starts, sizes)
+    return lake.column_values[place]

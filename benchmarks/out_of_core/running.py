@@ -1,0 +1,226 @@
+"""One run: indexes made by several divergences, the same questions asked of each, from the disk and from memory."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import CACHE
+from benchmarks.datasets.calibrated import calibrated_model
+from benchmarks.datasets.calibrated_data import CalibratedData
+from benchmarks.drawing import draw_queries
+from benchmarks.lake import BenchmarkLake
+from benchmarks.machine import describe_machine, find_device, pin_threads
+from benchmarks.origin import LOADED_CODE
+from benchmarks.out_of_core.asking import AskedColumn, answer_of, ask, ask_cold, asked_column, open_scan, own_peak
+from benchmarks.out_of_core.grouping import group_columns
+from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_store
+from partition.clustering import METHODS
+from pexeso.engine.grid_options import GridOptions
+from pexeso.errors import InputError
+from pexeso.options import SearchOptions
+from pexeso.searching import PartitionScan
+from pexeso.store.reader import Store, open_store
+
+GRID = GridOptions(map="projection", n_axes=15)
+"""What the choice by cost takes on these lakes; fixed, so that all indexes have the same."""
+
+ONE, MEMORY = "one partition in memory", "in memory"
+_log = logging.getLogger("benchmarks")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Attributes
+    ----------
+    data : str
+        A calibrated lake.
+    scale : float
+        Of it, in (0, 1].
+    methods : tuple of str
+        Of `partition.clustering.METHODS`; the first is what the others are compared with, and what is held in memory beside.
+    partitions, queries, repeats : int
+        At least 1.
+    cold : int
+        Query columns that are asked once more with nothing in memory.
+    checked : int
+        Query columns, the smallest ones, that are searched by brute force too.
+    one : bool
+        Whether the whole lake is also searched as one partition in memory; building that takes three times the vectors.
+    max_distance, min_joinability : float
+    memory_budget : int
+        Bytes.
+    threads, seed : int
+    """
+
+    data: str = "lwdc"
+    scale: float = 0.05
+    methods: tuple[str, ...] = ("jensen-shannon",)
+    partitions: int = 16
+    queries: int = 50
+    repeats: int = 3
+    cold: int = 10
+    checked: int = 2
+    one: bool = False
+    max_distance: float = 0.06
+    min_joinability: float = 0.6
+    memory_budget: int = 1 << 30
+    threads: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("partitions", "queries", "repeats", "threads"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
+        unknown = [name for name in self.methods if name not in METHODS]
+        if unknown or not self.methods:
+            raise InputError(f"Methods are {', '.join(METHODS)}. Got {', '.join(unknown) or 'none'} instead.")
+
+
+def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
+    """Make the indexes where they are missing, ask everything, and compare all answers.
+
+    Parameters
+    ----------
+    settings : Settings
+    folder : Path
+        Where lakes and indexes are kept; they may be deleted at any time.
+
+    Returns
+    -------
+    dict
+        Plain JSON.
+    """
+    lake = CalibratedData(calibrated_model(settings.data), settings.scale, settings.seed, folder).load()
+    stores = {name: _store(lake, name, settings, folder / "out-of-core") for name in settings.methods}
+    if settings.one:
+        stores[ONE] = _store(lake, ONE, settings, folder / "out-of-core")
+    pin_threads(settings.threads)
+    columns = [asked_column(query) for query in draw_queries(lake, **_asked_for(settings))]
+    options = SearchOptions(max_distance=settings.max_distance, min_joinability=settings.min_joinability)
+    first = stores[settings.methods[0]]
+    cold = [ask_cold(first, GRID, column, options, settings.memory_budget) for column in columns[: settings.cold]]
+    scans = {name: open_scan(stores[name], GRID, settings.memory_budget) for name in settings.methods}
+    with own_peak() as peak:
+        answers = [ask(scans[settings.methods[0]], column, options)[0] for column in columns]
+    right = [answer_of(hits) for hits in answers]
+    differences = [f"cold, query {n}" for n, each in enumerate(cold) if each.pop("found") != right[n]]
+    differences += _by_force(scans[settings.methods[0]], columns, right, settings)
+    scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), GRID)
+    if settings.one:
+        scans[ONE] = open_scan(StoreInMemory(stores[ONE].path, stores[ONE].manifest), GRID)
+    measured = _ask_in_turn(scans, columns, options, settings.repeats, right, differences)
+    return {
+        "agree": not differences,
+        "differences": differences,
+        "settings": {**asdict(settings), "methods": list(settings.methods)},
+        "lake": {"name": lake.name, "values": lake.n_values, "columns": lake.n_columns, "dimensions": lake.dimensions},
+        "query_values": [len(column.values) for column in columns],
+        "columns_found": sum(map(len, right)),
+        "own_peak_bytes": peak.n_bytes,
+        "indexes": {name: _described(store) for name, store in stores.items()},
+        "warm": measured,
+        "cold": cold,
+        "summary": summarise(measured, cold, {name: vector_bytes(store) for name, store in stores.items()}, settings),
+        "machine": describe_machine(find_device("cpu")),
+        "code": LOADED_CODE,
+    }
+
+
+def _asked_for(settings: Settings) -> dict[str, Any]:
+    names = {"max_distance", "min_joinability", "seed"}
+    return {"n_queries": settings.queries, **{name: getattr(settings, name) for name in names}}
+
+
+def _store(lake: BenchmarkLake, method: str, settings: Settings, folder: Path) -> Store:
+    """Open an index that an earlier run left, or make it."""
+    name = f"{settings.data}-{settings.scale:g}-{settings.partitions}-{method.replace(' ', '-')}"
+    if not (folder / name / "manifest.json").is_file():
+        shutil.rmtree(folder / name, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        _log.info("building %s", name)
+        alone = np.zeros(lake.n_columns, np.int64)
+        grouped = alone if method == ONE else group_columns(lake, method, settings.partitions, seed=settings.seed)
+        write_store(folder / name, lake, grouped, GRID)
+    return open_store(folder / name)
+
+
+def _described(store: Store) -> dict[str, Any]:
+    values = [entry.facts["values"] for entry in store.manifest.partitions]
+    return {"values": values, "vector_bytes": vector_bytes(store), "bytes": store.manifest.n_bytes}
+
+
+def _by_force(scan: PartitionScan, columns: Sequence[AskedColumn], right: list, settings: Settings) -> list[str]:
+    """Search for the smallest query columns by brute force in float64."""
+    force = SearchOptions(max_distance=settings.max_distance, min_joinability=settings.min_joinability, exact=True)
+    smallest = np.argsort([len(column.values) for column in columns], kind="stable")[: settings.checked]
+    return [
+        f"brute force, query {number}"
+        for number in smallest.tolist()
+        if answer_of(ask(scan, columns[number], force)[0]) != right[number]
+    ]
+
+
+def _ask_in_turn(
+    scans: Mapping[str, PartitionScan],
+    columns: Sequence[AskedColumn],
+    options: SearchOptions,
+    repeats: int,
+    right: Sequence[list[tuple[int, int]]],
+    differences: list[str],
+) -> dict[str, list[dict[str, Any]]]:
+    """Ask each question of every index in turn, so that what else the machine does hits all alike; medians of the repeats."""
+    measured: dict[str, list[dict[str, Any]]] = {name: [] for name in scans}
+    names = list(scans)
+    for number, column in enumerate(columns):
+        seconds: dict[str, list[float]] = {name: [] for name in names}
+        for repeat in range(repeats + 1):
+            for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
+                hits, work, taken = ask(scans[name], column, options)
+                if answer_of(hits) != right[number]:
+                    differences.append(f"{name}, query {number}")
+                seconds[name].append(taken)
+                if repeat == repeats:
+                    counters = {key: work[key] for key in ("bytes_read", "partitions", "partitions_skipped")}
+                    # The first time pages are mapped, and processor caches are cold.
+                    measured[name].append({"seconds": float(np.median(seconds[name][1:])), **counters})
+    return measured
+
+
+def summarise(
+    warm: Mapping[str, Sequence[Mapping[str, Any]]],
+    cold: Sequence[Mapping[str, Any]],
+    n_bytes: Mapping[str, int],
+    settings: Settings,
+) -> dict[str, Any]:
+    """Give the numbers that the run is for: medians over the query columns, of ratios taken side by side."""
+    base = settings.methods[0]
+    seconds = {name: np.array([each["seconds"] for each in rows]) for name, rows in warm.items()}
+    summary: dict[str, Any] = {}
+    for name, rows in warm.items():
+        read = np.array([each["bytes_read"] for each in rows], dtype=float)
+        summary[name] = {
+            "median_seconds": float(np.median(seconds[name])),
+            f"ratio_to_{base}": float(np.median(seconds[name] / seconds[base])),
+            "median_bytes_read": float(np.median(read)),
+            "median_share_of_vector_bytes": float(np.median(read)) / n_bytes.get(name, n_bytes[base]),
+            "mean_partitions_skipped": float(np.mean([each["partitions_skipped"] for each in rows])),
+        }
+    if cold:
+        disk, taken = (np.array([each[name] for each in cold], dtype=float) for name in ("disk_bytes", "seconds"))
+        summary["cold"] = {
+            "queries": len(cold),
+            "median_seconds": float(np.median(taken)),
+            "median_disk_bytes": float(np.median(disk)),
+            "median_share_of_vector_bytes": float(np.median(disk)) / n_bytes[base],
+            "median_disk_bytes_to_bytes_read": float(np.median(disk / [each["bytes_read"] for each in cold])),
+        }
+    return summary

@@ -1,0 +1,105 @@
+"""Which parts of mapped arrays a search will read, told to whoever can fetch them before they are read.
+
+A page of a mapped file that is not in memory is read when it is touched, and the search waits for it: some 100 microseconds on a solid-state disk, for 4 KiB.
+A disk answers many questions in hardly more time than one. So where pages turn out to be missing, the blocks and vectors that are about to be read
+are asked for together. Nothing else is: a search that looks into few blocks must not read a partition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+
+from pexeso.engine.arrays import expand_ranges
+
+if TYPE_CHECKING:
+    from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold
+    from pexeso.engine.partition import Partition
+
+ROWS_AT_ONCE = 1 << 20
+"""Rows of pairs that are looked at together while their pages are asked for."""
+
+
+class Pages(Protocol):
+    """What brings parts of a partition's arrays into memory."""
+
+    def missing(self) -> bool:
+        """Tell whether parts that were read lately were not in memory."""
+
+    def want(self, name: str, rows: torch.Tensor) -> None:
+        """Ask for rows of an array, int64, ascending; return at once, and never fail for want of them."""
+
+
+def fetch_summary(partition: Partition, n_groups: int) -> None:
+    """Ask for the first groups of boxes, which every search reads."""
+    if partition.pages is not None:
+        partition.pages.want("boxes", torch.arange(n_groups))
+
+
+def fetch_blocks(partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
+    """Ask for the boxes that query values will walk, and for the codes of the blocks that these do not rule out."""
+    if partition.pages is None or not partition.pages.missing() or not len(query) or not partition.n_values:
+        return
+    blocks = partition.blocks
+    if blocks.n_levels > 1:
+        groups = kernel.boxes_marked(partition, query, threshold, blocks.n_levels - 2)
+        if groups is None:
+            return
+        partition.pages.want("boxes", groups + int(blocks.starts[-2]))
+    surviving = kernel.boxes_marked(partition, query, threshold, blocks.n_levels - 1)
+    if surviving is not None:
+        partition.pages.want("block_codes", surviving)
+
+
+def fetch_postings(partition: Partition, pairs: Pairs) -> None:
+    """Ask for the columns of all rows in candidate pairs."""
+    if partition.pages is None or not partition.pages.missing():
+        return
+    rows = _rows_of(pairs.rows)
+    csr = partition.value_columns
+    partition.pages.want("value_columns_offsets", rows)
+    partition.pages.want("value_columns_offsets", rows + 1)
+    partition.pages.want("value_columns_members", csr.offsets[rows])
+
+
+def fetch_vectors(
+    partition: Partition, pairs: Pairs, members: torch.Tensor, possible: torch.Tensor, needed: int
+) -> None:
+    """Ask for the vectors of some query values' candidates that stand in a column that can still be found.
+
+    Parameters
+    ----------
+    partition : Partition
+    pairs : Pairs
+    members : int64 (m,)
+        Query values.
+    possible : int64 (C,)
+        Of each column, the rows that may match.
+    needed : int
+        Columns that have fewer are not looked at.
+    """
+    if partition.pages is None or not partition.pages.missing():
+        return
+    _, place = expand_ranges(pairs.offsets[members], pairs.sizes[members])
+    candidates = pairs.rows[place]
+    rows = _rows_of(candidates[candidates >= 0])
+    csr = partition.value_columns
+    kept = []
+    for some in torch.split(rows, ROWS_AT_ONCE):
+        owner, posting = expand_ranges(csr.offsets[some], csr.sizes_of(some))
+        alive = possible[csr.members[posting].long()] >= needed
+        kept.append(some[torch.unique(owner[alive])])
+    partition.pages.want("vectors", torch.cat([rows[:0], *kept]))
+
+
+def fetch_columns(partition: Partition, rows: torch.Tensor) -> None:
+    """Ask for the vectors of rows, int64, ascending."""
+    if partition.pages is not None and partition.pages.missing():
+        partition.pages.want("vectors", rows)
+
+
+def _rows_of(candidates: torch.Tensor) -> torch.Tensor:
+    """Give the distinct stored rows of candidates, int64, ascending; those that surely match stand as complements."""
+    rows = candidates.long()
+    return torch.unique(torch.where(rows < 0, ~rows, rows))

@@ -1,0 +1,41 @@
+"""Sets of column ids as ranges: the columns of a table have ids in a row, so a deleted table is one range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+Ranges = list[tuple[int, int]]
+
+
+def ranges_of(ids: np.ndarray) -> Ranges:
+    """Bring ascending ids into ranges (first, end), `end` exclusive.
+
+    Examples
+    --------
+    >>> ranges_of(np.array([2, 3, 4, 9]))
+    [(2, 5), (9, 10)]
+    """
+    if not len(ids):
+        return []
+    breaks = np.flatnonzero(np.diff(ids) > 1)
+    first, last = ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [len(ids) - 1]])]
+    return [(int(a), int(b) + 1) for a, b in zip(first, last, strict=True)]
+
+
+def merge_ranges(*lists: Iterable[Sequence[int]]) -> Ranges:
+    """Bring ranges together: ascending, apart, those that touch as one.
+
+    Examples
+    --------
+    >>> merge_ranges([(5, 7)], [(1, 3), (3, 4), (6, 9)])
+    [(1, 4), (5, 9)]
+    """
+    merged: Ranges = []
+    for first, end in sorted(tuple(each) for ranges in lists for each in ranges):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((first, end))
+    return merged

@@ -1,0 +1,104 @@
+"""What opening an index takes: its store, here or on another storage; whether this version can search it; a device."""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import cache
+
+import torch
+
+from pexeso.contents import require_contents
+from pexeso.engine.grid_options import LAYOUT_VERSION
+from pexeso.errors import DeviceError, IndexVersionError, InputError
+from pexeso.lake.normalise import VERSION as NORMALISER_VERSION
+from pexeso.lake.normalise import Normaliser
+from pexeso.options import DEVICES
+from pexeso.places import Place, locate
+from pexeso.store.reader import Store, open_store
+
+_log = logging.getLogger("pexeso.index")
+
+
+def open_store_anywhere(path: str | os.PathLike[str] | Place) -> Store:
+    """Open the store of an index at a path, an URL or a `Place`.
+
+    Raises
+    ------
+    StoredIndexError, PlaceError
+        There is no index that can be read.
+    """
+    place = locate(path)
+    if isinstance(place, Place):
+        from pexeso.store.remote import open_remote_store
+
+        return open_remote_store(place)
+    return open_store(place)
+
+
+def require_searchable(store: Store) -> None:
+    """Refuse an index that this version cannot search: of another layout, with another normaliser, or with a manifest that says too little.
+
+    Raises
+    ------
+    IndexVersionError, IndexCorruptError
+        See `pexeso.errors`.
+    """
+    _require_layout(store)
+    require_contents(store.manifest)
+    _require_normaliser(store)
+
+
+def choose_device(name: str) -> torch.device:
+    """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``.
+
+    Raises
+    ------
+    InputError
+        It is no name of a device.
+    DeviceError
+        The device is not there.
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        _tell_of_the_cpu()
+        return torch.device("cpu")
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
+        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise DeviceError(
+            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
+        )
+    return torch.device(name)
+
+
+@cache
+def _tell_of_the_cpu() -> None:
+    """Say once in a process that `auto` found no CUDA device."""
+    _log.info("No CUDA device was found, so searches run on the CPU.")
+
+
+def _require_layout(store: Store) -> None:
+    """Refuse an index whose partitions were laid out by another version."""
+    found = store.manifest.options.get("layout", 1)
+    if found != LAYOUT_VERSION:
+        raise IndexVersionError(
+            f"The index '{store.path}' was written by {store.manifest.written_by} with partitions of layout {found}, and this version "
+            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with the one that wrote it."
+        )
+
+
+def _require_normaliser(store: Store) -> None:
+    """Refuse an index whose values went through another version of the normaliser."""
+    try:
+        normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
+        same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]
+    except InputError:
+        same = False
+    if not same:
+        raise IndexVersionError(
+            f"The index '{store.path}' was written by {store.manifest.written_by} with other rules for normalising values than this version's "
+            f"(version {NORMALISER_VERSION}). Build it again with this version, or search it with the one that wrote it."
+        )

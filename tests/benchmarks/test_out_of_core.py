@@ -1,0 +1,96 @@
+"""The command that searches a lake on disk, at a size of a second: answers, what is counted, and that a wrong answer is noticed."""
+
+import doctest
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import cli
+from benchmarks.datasets import calibrated, data_set
+from benchmarks.out_of_core import command, running
+from benchmarks.out_of_core.grouping import group_columns, values_of
+from benchmarks.out_of_core.running import ONE, Settings, run_out_of_core
+from partition.clustering import METHODS
+from pexeso.errors import InputError
+
+
+def test_the_examples_of_the_documentation():
+    assert doctest.testmod(command).failed == 0
+    assert calibrated.MODELS["lwdc"].n_values == 602_000_000
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    settings = Settings("swdc", 0.001, ("jensen-shannon", "mean-vector", "random"), 3, 6, 1, 2, 2, True)
+    return run_out_of_core(settings, tmp_path_factory.mktemp("lakes"))
+
+
+def test_all_indexes_give_the_same_answers_and_those_of_brute_force(result):
+    assert result["agree"], result["differences"]
+    assert result["columns_found"] >= 6
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_work_and_memory_are_counted(result):
+    summary = result["summary"]
+    assert set(summary) == {"jensen-shannon", "mean-vector", "random", running.MEMORY, ONE, "cold"}
+    assert summary["jensen-shannon"]["ratio_to_jensen-shannon"] == 1.0
+    assert summary["jensen-shannon"]["median_bytes_read"] == summary[running.MEMORY]["median_bytes_read"] > 0
+    assert all(each["partitions"] + each["partitions_skipped"] == 3 for each in result["warm"]["random"])
+    assert 0 < result["own_peak_bytes"] < 1 << 30
+    shown = command.table(result)
+    assert "All answers agree." in shown
+    assert all(name in shown for name in summary if name != "cold")
+
+
+def test_columns_are_never_cut_and_partitions_hold_every_column_once(result):
+    n_values = {name: sum(each["values"]) for name, each in result["indexes"].items()}
+    assert n_values[ONE] <= min(n_values.values())
+    assert n_values["jensen-shannon"] < n_values["random"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_are_grouped_by_every_method(method):
+    lake = data_set("random").load()
+    grouped = group_columns(lake, method, 4)
+    assert np.unique(grouped).tolist() == [0, 1, 2, 3]
+    assert len(grouped) == lake.n_columns
+    assert group_columns(lake, method, 4).tolist() == grouped.tolist()
+
+
+def test_values_of_columns_are_listed_column_by_column():
+    lake = data_set("random").load()
+    offsets = lake.column_offsets
+    expected = [lake.column_values[offsets[column] : offsets[column + 1]] for column in (3, 0, 7)]
+    assert values_of(lake, np.array([3, 0, 7])).tolist() == np.concatenate(expected).tolist()
+
+
+def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
+    real = running.ask
+    asked = []
+
+    def ask(*given):
+        hits, work, seconds = real(*given)
+        asked.append(None)
+        return (hits[:-1] if len(asked) == 5 else hits), work, seconds
+
+    monkeypatch.setattr(running, "ask", ask)
+    monkeypatch.setattr(running.run_out_of_core, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "results")
+    given = (
+        "out-of-core --data swdc --scale 0.0005 --partitions 2 --queries 3 --repeats 1 --cold 0 --checked 0 --threads 1"
+    )
+    done = CliRunner().invoke(cli.main, given.split())
+    assert done.exit_code == 1, done.output
+    assert "Answers differ: " in done.output
+    assert list((tmp_path / "results").rglob("out-of-core_*.json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("partitions", 0), ("methods", ("nearest",)), ("methods", ()), ("repeats", 0)]
+)
+def test_settings_out_of_range_are_refused(name, value):
+    with pytest.raises(InputError, match=r"must be at least 1|Methods are"):
+        Settings(**{name: value})

@@ -1,0 +1,162 @@
+"""A standalone Spark cluster on this machine: a master and workers, each a Java process of its own, on loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pyspark
+
+from pexeso.java import find_java
+
+START_SECONDS = 120
+"""The longest wait for a process to say that it is ready: 3 s on a quiet machine."""
+
+_MASTER_READY = re.compile(r"Starting Spark master at (spark://\S+)")
+_WORKER_READY = re.compile(r"Successfully registered with master")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running cluster.
+
+    Attributes
+    ----------
+    url : str
+        Its master address, ``spark://127.0.0.1:PORT``.
+    workers : list of subprocess.Popen
+        The Java processes of its workers; executors are their children.
+    """
+
+    url: str
+    workers: list[subprocess.Popen[bytes]]
+
+    def executors(self) -> list[psutil.Process]:
+        """Give the Java processes that run tasks."""
+        found = []
+        for worker in self.workers:
+            if worker.poll() is None:
+                found += [each for each in psutil.Process(worker.pid).children() if "java" in each.name()]
+        return found
+
+    def kill_worker(self, place: int) -> None:
+        """Kill a worker and its executors as a lost machine would be: no process of it has a chance to say so."""
+        processes = [psutil.Process(self.workers[place].pid), *psutil.Process(self.workers[place].pid).children(True)]
+        for process in processes:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        self.workers[place].wait()
+
+
+@contextmanager
+def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -> Iterator[Cluster]:
+    """Start a master and workers on free ports of 127.0.0.1, and leave no process of them behind.
+
+    Parameters
+    ----------
+    n_workers, cores : int
+        Workers, and how many tasks each runs at a time.
+    memory : str
+        What each worker has for executors.
+
+    Yields
+    ------
+    Cluster
+    """
+    started: list[subprocess.Popen[bytes]] = []
+    with tempfile.TemporaryDirectory(prefix="pexeso-cluster-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            master, log = _start("master.Master", ["--port", "0"], folder / "master", folder)
+            started.append(master)
+            url = _wait_for(_MASTER_READY, master, log).group(1)
+            workers = []
+            for number in range(n_workers):
+                place = folder / f"worker{number}"
+                arguments = ["--port", "0", "--cores", str(cores), "--memory", memory, "--work-dir", str(place), url]
+                workers.append(_start("worker.Worker", arguments, place, folder))
+                started.append(workers[-1][0])
+            for process, log in workers:
+                _wait_for(_WORKER_READY, process, log)
+            yield Cluster(url, [process for process, _ in workers])
+        finally:
+            _end(started)
+
+
+def _start(kind: str, arguments: list[str], place: Path, folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
+    place.mkdir()
+    home = Path(pyspark.__file__).parent
+    environment = os.environ | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_LOCAL_DIRS": str(place),
+        "SPARK_LOG_DIR": str(place),
+    }
+    environment.pop("JAVA_HOME", None)
+    java_home = find_java().home(folder)
+    if java_home is not None:
+        environment["JAVA_HOME"] = str(java_home)
+    log = place / "log"
+    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [*command, "--webui-port", "0", *arguments],
+            cwd=place,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+    return process, log
+
+
+def _wait_for(pattern: re.Pattern[str], process: subprocess.Popen[bytes], log: Path) -> re.Match[str]:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        text = log.read_text(encoding="utf-8", errors="replace")
+        found = pattern.search(text)
+        if found is not None:
+            return found
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise RuntimeError(f"a process of the cluster did not start:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Kill every process that was started, and all that these started."""
+    family = []
+    for process in processes:
+        if process.poll() is None:
+            family += [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    for each in family:
+        try:
+            each.send_signal(signal.SIGKILL)
+        except psutil.NoSuchProcess:
+            continue
+    for process in processes:
+        process.wait()
+    psutil.wait_procs(family, timeout=30)
+
+
+if __name__ == "__main__":
+    with running_cluster() as cluster:
+        sys.stdout.write(f"{cluster.url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()

@@ -1,0 +1,64 @@
+"""A build on a cluster of several worker processes is the build of this machine alone, even where a worker dies."""
+
+import json
+from pathlib import Path
+
+import pytest
+from spark_cluster import running_cluster
+
+from pexeso.index import build_index, open_index
+from pexeso.lake.catalog import Catalog
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROGRAM = Path(__file__).with_name("build_on_cluster.py")
+OPTIONS = {"model": "hashing", "dimensions": 64, "n_partitions": 3}
+
+
+@pytest.fixture(scope="module")
+def expected(small_lake, spark, tmp_path_factory):
+    """Build the small lake in this process."""
+    return build_index(small_lake, tmp_path_factory.mktemp("expected") / "lake.pexeso", **OPTIONS)
+
+
+def answers(index):
+    """Search with every column of the index itself, at three thresholds and for the best two."""
+    columns = [index.store.texts(number, "texts").to_pylist() for number in range(index.store.n_partitions)]
+    texts = sorted({text for column in columns for text in column})
+    queries = [texts[start::4] for start in range(4)]
+    asked = [{"max_distance": 0.0}, {"max_distance": 0.3, "min_joinability": 0.1}, {"k": 2}]
+    found = [index.search_batch(queries, **options) for options in asked]
+    return [[match.to_dict() for match in result] for results in found for result in results]
+
+
+def catalog(index):
+    found = Catalog(index.store.catalog_files)
+    return [found.tables().to_pylist(), found.columns().to_pylist()]
+
+
+def require_same(found, expected):
+    assert open_index(found).check() == []
+    assert catalog(open_index(found)) == catalog(expected)
+    given = answers(open_index(found))
+    assert given == answers(expected)
+    assert any(given)
+
+
+def test_a_build_on_a_cluster_is_the_build_of_one_machine(cluster, run_on, small_lake, tmp_path, expected):
+    path = tmp_path / "lake.pexeso"
+    run_on(cluster, PROGRAM, small_lake, path, json.dumps(OPTIONS))
+    require_same(path, expected)
+
+
+def test_a_build_outlives_a_worker(start_on, small_lake, tmp_path, expected):
+    path = tmp_path / "lake.pexeso"
+    with running_cluster() as cluster:
+        process = start_on(cluster, PROGRAM, small_lake, path, json.dumps(OPTIONS))
+        for line in process.stdout:
+            if line.strip() == "partition":
+                cluster.kill_worker(0)
+                break
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said[-4000:]
+        assert cluster.workers[0].poll() is not None
+    require_same(path, expected)

@@ -1,0 +1,42 @@
+"""The driver's memory does not grow with the lake: ten times the columns, hardly more of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROGRAM = Path(__file__).with_name("peak_of_driver.py")
+OPTIONS = {"model": "hashing", "dimensions": 16, "n_partitions": 4}
+COLUMNS_PER_TABLE = 3
+MOST = 1.2
+
+# A heap that shrinks to what is in use, so that the size of the process tells what was needed.
+TIGHT_HEAP = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=20"
+
+
+def write_lake(folder, n_columns):
+    """Write small tables with values of their own, in folders of 50."""
+    generator = np.random.default_rng(n_columns)
+    for number in range(n_columns // COLUMNS_PER_TABLE):
+        place = folder / f"f{number // 50}"
+        place.mkdir(parents=True, exist_ok=True)
+        codes = generator.integers(0, 26, (20, COLUMNS_PER_TABLE, 7)).astype(np.uint8) + ord("a")
+        rows = [",".join(cell.tobytes().decode("ascii") for cell in row) for row in codes]
+        (place / f"t{number}.csv").write_text("a,b,c\n" + "\n".join(rows) + "\n", encoding="ascii")
+    return folder
+
+
+def test_ten_times_the_columns_take_hardly_more_of_the_driver(cluster, run_on, tmp_path):
+    peaks = []
+    for n_columns in (300, 3000):
+        lake = write_lake(tmp_path / f"lake{n_columns}", n_columns)
+        printed = run_on(
+            *(cluster, PROGRAM, lake, tmp_path / f"{n_columns}.pexeso", json.dumps(OPTIONS)),
+            **{"spark.driver.extraJavaOptions": TIGHT_HEAP, "spark.driver.memory": "500m"},
+        )
+        peaks.append(json.loads(printed.splitlines()[-1]))
+    small, large = (peak["python"] + peak["java"] for peak in peaks)
+    assert large <= MOST * small, peaks

@@ -1,0 +1,76 @@
+"""Small files that come to a lot: they are refused before they have."""
+
+import io
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.errors import TableReadError
+from pexeso.lake.parquet import parse_parquet
+from pexeso.lake.reader import read_table
+
+LIMITS = {"max_bytes": 8 << 20, "max_cell_bytes": 1 << 20}
+LONG = "b" * 50_000
+
+
+def parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+COLUMNS = {
+    "texts": pa.array([None, *[LONG] * 3000]),
+    "bytes": pa.array([LONG.encode()] * 3000, pa.binary()),
+    "lists": pa.array([None, [], *[[LONG] * 3] * 1000]),
+    "objects": pa.array([None, *[{"x": {"y": LONG}}] * 3000]),
+    "maps": pa.array([None, *[[("k", LONG)]] * 3000], pa.map_(pa.string(), pa.string())),
+}
+
+
+@pytest.mark.parametrize("values", COLUMNS.values(), ids=COLUMNS)
+def test_a_long_text_said_often_is_refused_before_it_is_written_out(values: pa.Array) -> None:
+    data = parquet(pa.table({"x": values}))
+    assert len(data) < 5_000
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(TableReadError, match="unpacks to more than 8,388,608 bytes"):
+        parse_parquet("x.parquet", data, **LIMITS)
+    assert pa.default_memory_pool().max_memory() <= max(before, LIMITS["max_bytes"])
+
+
+@pytest.mark.parametrize("values", COLUMNS.values(), ids=COLUMNS)
+def test_what_fits_is_read_as_it_is(values: pa.Array) -> None:
+    table = parse_parquet("x.parquet", parquet(pa.table({"x": values.slice(0, 5)})), **LIMITS)
+    (column,) = table.columns
+    plain = parse_parquet(
+        "x.parquet", parquet(pa.table({"x": values.slice(0, 5)})), max_bytes=1 << 40, max_cell_bytes=1 << 20
+    )
+    assert column.equals(plain.columns[0])
+    assert LONG in column[4].as_py()
+
+
+def test_cells_over_the_limit_are_left_out_before_they_are_written_out() -> None:
+    values = pa.array([*["c" * (2 << 20)] * 30, "short"])
+    table = parse_parquet("x.parquet", parquet(pa.table({"x": values})), **LIMITS)
+    assert (table.columns[0].null_count, table.columns[0][30].as_py()) == (30, "short")
+    assert table.notes == ["cells of more than 1,048,576 bytes were read as empty: 30"]
+
+
+def test_rows_that_are_almost_all_filling_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pexeso.lake.table._CELLS_ALWAYS", 1 << 18)
+    names = ",".join(f"c{number}" for number in range(5_000))
+    (tmp_path / "a.csv").write_text(names + "\n" + "a\n" * 5_000)
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"k{number % 600}": 1}}\n' for number in range(2_000)))
+    for name in ("a.csv", "a.jsonl"):
+        with pytest.raises(TableReadError, match="almost all of its cells are missing"):
+            read_table(tmp_path / name)
+
+
+def test_a_table_with_many_empty_cells_is_read(tmp_path: Path) -> None:
+    generator = random.Random(0)
+    rows = [",".join(generator.choice(("", "", "", "x")) for _ in range(200)) for _ in range(500)]
+    (tmp_path / "a.csv").write_text("\n".join([",".join(f"c{number}" for number in range(200)), *rows]))
+    assert read_table(tmp_path / "a.csv").n_rows == 500

@@ -1,0 +1,71 @@
+"""The catalog over several folders: what a later one removed no longer holds, and what it added does."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.lake.catalog import (
+    COLUMNS,
+    REMOVED,
+    REMOVED_SCHEMA,
+    TABLES,
+    TABLES_SCHEMA,
+    Catalog,
+    files_in,
+    is_part,
+    part_name,
+    write_rows,
+)
+
+
+def folder_with(path, tables=(), removed=None, number=0):
+    path.mkdir(exist_ok=True)
+    rows = [{"table": name, "n_rows": number} for name in tables]
+    pq.write_table(pa.Table.from_pylist(rows, schema=TABLES_SCHEMA), path / part_name(TABLES, number))
+    if removed is not None:
+        write_rows(path, REMOVED, pa.table([pa.array(removed, pa.string())], schema=REMOVED_SCHEMA))
+    return path
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    first = folder_with(tmp_path / "catalog", ["a", "b", "c"])
+    folder_with(first, ["d"], number=1)
+    second = folder_with(tmp_path / "catalog.2", ["b", "e"], removed=["b", "d"])
+    third = folder_with(tmp_path / "catalog.3", [], removed=["e", "never"])
+    return Catalog(files_in([first, second, third]))
+
+
+def test_what_a_later_folder_removed_does_not_hold_and_what_it_added_does(catalog):
+    assert catalog.tables(["table"])["table"].to_pylist() == ["a", "c", "b"]
+    assert catalog.tables(["n_rows", "table"]).column_names == ["n_rows", "table"]
+    assert catalog.tables().schema.names == TABLES_SCHEMA.names
+    assert catalog.columns().num_rows == 0
+
+
+def test_only_some_tables_are_read(catalog):
+    assert catalog.tables(["table"], among=pa.array(["b", "d", "a", "x"]))["table"].to_pylist() == ["a", "b"]
+    assert catalog.tables(["n_rows"], among=pa.array(["zzz"])).num_rows == 0
+    assert catalog.tables(["n_rows"], among=pa.array([], pa.string())).num_rows == 0
+
+
+def test_each_folder_knows_what_was_removed_after_it(catalog):
+    removed = [sorted(catalog.removed_after(number).to_pylist()) for number in range(3)]
+    assert removed == [["b", "d", "e", "never"], ["e", "never"], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("tables.parquet", True),
+        ("tables-00000.parquet", True),
+        ("tables-000000012.parquet", True),
+        ("tables-1.parquet", False),
+        ("tables-00000.parquet.0af", False),
+        ("xtables.parquet", False),
+        ("columns-00000.parquet", False),
+    ],
+)
+def test_files_are_told_by_their_names(name, is_one):
+    assert is_part(TABLES, name) is is_one
+    assert is_part(TABLES, part_name(COLUMNS, 3)) is False

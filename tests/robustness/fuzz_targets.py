@@ -1,0 +1,261 @@
+"""What is fuzzed: each target is one function from bytes to nothing, which may raise errors of ours alone.
+
+A target is given the bytes of a bad input and a folder to write to. It ends quietly, or with an error of `pexeso.errors`; whatever
+else it raises is a finding. Where the input was accepted, what came out of it must keep the promises that are cheap to check.
+"""
+
+import contextlib
+import functools
+import gzip
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click.testing
+import numpy as np
+import pyarrow as pa
+
+from embed.stored import StoredModel
+from pexeso.cli.main import cli
+from pexeso.errors import PexesoError, SparkError
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.columns import label_columns
+from pexeso.lake.files import TableFile, table_format
+from pexeso.lake.normalise import Normaliser
+from pexeso.lake.reader import read_table
+from pexeso.lake.records import table_records
+from pexeso.lake.sniff import profile_columns
+from pexeso.queries import batch_lines, query_from_values, read_batch_line, read_every_query, read_query
+from pexeso.store.arrays import open_array
+from pexeso.store.files import read_document
+from pexeso.store.manifest import Manifest
+from pexeso.store.texts import open_texts, require_sound, take_texts
+
+MAX_BYTES = 1 << 22
+"""Most that a table may unpack to here: what a small file may cost is then small too."""
+
+INDEX = "lake.pexeso"
+"""A whole index in the folder of the command line's target, where there is one."""
+
+TABLE = "city;people\nOslo;717710\nRome;2746984\nMünchen;1512491\n"
+_RULES = ColumnRules(min_rows=1, min_distinct=1)
+_NORMALISER = Normaliser()
+_MOST_ARGUMENTS = 12
+_MODEL = functools.partial(StoredModel, kind="hashing", options={}, fingerprint="")
+_NO_SPARK = "Spark is not started here."
+
+
+@dataclass(frozen=True)
+class Target:
+    """One way for bad input to come in.
+
+    Attributes
+    ----------
+    name : str
+    run : callable
+        Takes the input and a folder; raises for a finding alone, or an error of ours.
+    share : int
+        Its part of all inputs, in thousandths.
+    """
+
+    name: str
+    run: Callable[[bytes, Path], None]
+    share: int
+
+
+def _table(extension: str) -> Callable[[bytes, Path], None]:
+    def run(data: bytes, folder: Path) -> None:
+        _try_table(data, folder / f"table{extension}")
+
+    return run
+
+
+def _try_table(data: bytes, path: Path) -> None:
+    path.write_bytes(data)
+    file = TableFile(path.name, path, table_format(path.name) or "delimited", len(data))
+    # A lake goes on, whatever one of its files holds: this one may not raise at all.
+    records = list(table_records(file, _RULES, _NORMALISER, max_bytes=MAX_BYTES))
+    for batch in records:
+        batch.validate(full=True)
+        for reason in batch.column("reason").drop_null().to_pylist():
+            require("Error:" not in reason, f"a library's error became a reason: {reason}")
+    table = read_table(path, max_bytes=MAX_BYTES)
+    require(len(table.names) == len(table.columns), "as many names as columns")
+    require(all(len(column) == table.n_rows for column in table.columns), "columns of one length")
+    for column in table.columns:
+        column.validate(full=True)
+    profile_columns(table.columns)
+    require(len(set(label_columns(table.names))) == len(table.names), "labels that differ")
+    for query in read_every_query(path):
+        query.values.validate(full=True)
+
+
+def _gzipped(data: bytes, folder: Path) -> None:
+    """Half of the inputs are what is unpacked, the others the packed bytes themselves."""
+    packed = gzip.compress(data[1:], 1, mtime=0) if data[:1] < b"\x80" else b"\x1f\x8b" + data[1:]
+    _try_table(packed, folder / "table.csv.gz")
+
+
+def _normaliser(data: bytes, folder: Path) -> None:
+    texts = data.decode("utf-8", "replace").split("\n")
+    columns = [pa.array(texts[0::2], pa.string()), pa.array([*texts[1::2], None], pa.string())]
+    for before, after in zip(columns, _NORMALISER.normalise_columns(columns), strict=True):
+        after.validate(full=True)
+        require(len(before) == len(after), "a value for a value")
+    profile_columns(columns)
+    with contextlib.suppress(PexesoError):
+        Normaliser.from_json(texts[0])
+
+
+def _query(data: bytes, folder: Path) -> None:
+    """Take the first line as FILE:COLUMN, and all of it as values in JSON."""
+    (folder / "t.csv").write_text(TABLE, encoding="utf-8")
+    text = data.decode("utf-8", "surrogateescape")
+    with contextlib.chdir(folder), contextlib.suppress(PexesoError):
+        read_query(text.partition("\n")[0]).values.validate(full=True)
+    with contextlib.chdir(folder), contextlib.suppress(PexesoError):
+        read_query("t.csv", text).values.validate(full=True)
+    with contextlib.suppress(ValueError, RecursionError):
+        values = json.loads(text)
+        query_from_values(values).values.validate(full=True)
+
+
+def _batch(data: bytes, folder: Path) -> None:
+    (folder / "t.csv").write_text(TABLE, encoding="utf-8")
+    path = folder / "queries.jsonl"
+    path.write_bytes(data)
+    with contextlib.chdir(folder):
+        for number, text in batch_lines(path):
+            line = read_batch_line(number, text)
+            require((line.query is None) == (line.error is not None), "a query, or the reason why there is none")
+            json.dumps(line.id)
+
+
+def _manifest(data: bytes, folder: Path) -> None:
+    """Read the bytes as they are and, where they are a JSON object, in the canonical form and with the right checksum."""
+    for form in (data, resealed(data)):
+        with contextlib.suppress(PexesoError):
+            if form is not None:
+                _require_safe(Manifest.from_bytes(form), form)
+
+
+def resealed(data: bytes) -> bytes | None:
+    """Give a JSON object in the canonical form of a manifest, with the checksum that belongs to it; None for all else."""
+
+    def canonical(document: dict) -> bytes:
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+    try:
+        document = json.loads(data)
+        if not isinstance(document, dict):
+            return None
+        document.pop("checksum", None)
+        checksum = hashlib.blake2b(canonical(document), digest_size=16).hexdigest()
+        return canonical({**document, "checksum": checksum})
+    except (ValueError, RecursionError):
+        return None
+
+
+def _require_safe(manifest: Manifest, form: bytes) -> None:
+    require(manifest.to_bytes() == form, "one form for one manifest")
+    for file in manifest.files():
+        place = os.path.normpath(os.path.join("/root", file.path))
+        require(place.startswith("/root/") and "\0" not in place, f"a path inside the folder, not {file.path!r}")
+
+
+def _array(data: bytes, folder: Path) -> None:
+    path = folder / "array.npy"
+    path.write_bytes(data)
+    with contextlib.suppress(PexesoError):
+        _MODEL(folder).array("array", np.int64, 2).sum()
+    array = open_array(path)
+    require(array.nbytes <= len(data), "no more items than the file has")
+    if array.size:
+        array.reshape(-1)[[0, -1]].copy()
+
+
+def _texts(data: bytes, folder: Path) -> None:
+    path = folder / "values.arrow"
+    path.write_bytes(data)
+    with contextlib.suppress(PexesoError):
+        _MODEL(folder).words("values").to_pylist()
+    texts = open_texts(path)
+    rows = np.arange(len(texts))[:: max(1, len(texts) // 100)]
+    take_texts(texts, rows).to_pylist()
+    require_sound(texts)
+    texts.to_pylist()
+
+
+def _document(data: bytes, folder: Path) -> None:
+    (folder / "meta.json").write_bytes(data)
+    read_document(folder / "meta.json")
+
+
+def _command(data: bytes, folder: Path) -> None:
+    """Run the command line in this process; arguments are the lines of the input, and none of them leads out of the folder."""
+    (folder / "t.csv").write_text(TABLE, encoding="utf-8")
+    (folder / "q.jsonl").write_text('{"values": ["Oslo", "Rome"]}\n{"file": "t.csv", "column": "city"}\nno\n')
+    lines = data.decode("utf-8", "surrogateescape").split("\n")[:_MOST_ARGUMENTS]
+    arguments = [line.replace("/", "_").replace("..", "__") for line in lines]
+    if arguments and arguments[0] == "demo":
+        return  # it takes no input but a folder, and indexes a whole lake
+    with contextlib.chdir(folder), without_spark(), contextlib.redirect_stdout(io.StringIO()):
+        result = click.testing.CliRunner().invoke(cli, arguments, prog_name="pexeso")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    require(result.exit_code in (0, 1, 2), f"exit code {result.exit_code}")
+    require("not foreseen" not in result.output, f"an error that nobody foresaw: {result.output[-300:]}")
+
+
+@contextlib.contextmanager
+def without_spark():
+    """Refuse to start Spark, so that a build ends after all its checks."""
+    import pexeso.pipeline
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise SparkError(_NO_SPARK)
+
+    kept, pexeso.pipeline.spark_session = pexeso.pipeline.spark_session, refuse
+    try:
+        yield
+    finally:
+        pexeso.pipeline.spark_session = kept
+
+
+class BrokenPromiseError(AssertionError):
+    """An input was accepted, and what came out of it is wrong."""
+
+
+def require(holds: bool, promise: str) -> None:
+    if not holds:
+        raise BrokenPromiseError(promise)
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("csv", _table(".csv"), 170),
+        Target("tsv", _table(".tsv"), 50),
+        Target("jsonl", _table(".jsonl"), 110),
+        Target("parquet", _table(".parquet"), 120),
+        Target("gz", _gzipped, 40),
+        Target("other", _table(".dat"), 40),
+        Target("normaliser", _normaliser, 100),
+        Target("query", _query, 60),
+        Target("batch", _batch, 70),
+        Target("manifest", _manifest, 90),
+        Target("array", _array, 50),
+        Target("texts", _texts, 50),
+        Target("document", _document, 20),
+        Target("command", _command, 30),
+    )
+}
+
+
+def allowed(error: Exception) -> bool:
+    """Tell whether an input may end so."""
+    return isinstance(error, PexesoError)

@@ -1,0 +1,170 @@
+"""Runs one target in a process of its own, on inputs of hypothesis or of atheris, and tells what it found as one line of JSON.
+
+    python fuzz_worker.py {hypothesis|atheris} TARGET N_INPUTS SEED FOLDER [INDEX]
+
+Inputs that end in anything but an error of ours are kept in FOLDER/findings. FOLDER/now holds the input being tried, so that one that
+kills or hangs the process can be told by whoever waits for it.
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+
+SECONDS_AN_INPUT = 20
+MAX_FINDINGS = 40
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+
+INSTRUMENTED = ["pexeso.lake", "pexeso.queries", "pexeso.store", "pexeso.options"]
+
+
+class HangError(BaseException):
+    """An input took too long; no Exception, so that nothing swallows it."""
+
+
+class Trial:
+    """Tries inputs one after the other and keeps count of how they end."""
+
+    def __init__(self, name: str, folder: Path, index: str | None) -> None:
+        from fuzz_targets import INDEX, TARGETS, allowed
+
+        self.run, self.allowed = TARGETS[name].run, allowed
+        self.folder, self.place = folder, Path(tempfile.mkdtemp(dir=folder))
+        self.now = open(folder / "now", "w+b", buffering=0)  # noqa: SIM115  as long as the process
+        self.n_inputs, self.n_refused = 0, 0
+        self.findings: dict[str, str] = {}
+        self.clean = name == "command"
+        self._index = (INDEX, index)
+        self._make_place()
+
+    def _make_place(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir()
+        name, index = self._index
+        if index and self.clean:
+            (self.place / name).symlink_to(Path(index).resolve())
+
+    def __call__(self, data: bytes) -> None:
+        self.n_inputs += 1
+        self.now.seek(0)
+        self.now.truncate()
+        self.now.write(data)
+        if self.clean:
+            self._make_place()
+        try:
+            self.run(data, self.place)
+        except Exception as error:
+            if self.allowed(error):
+                self.n_refused += 1
+            else:
+                self._keep(error, data)
+        except HangError as error:
+            self._keep(error, data)
+
+    def _keep(self, error: BaseException, data: bytes) -> None:
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if "/site-packages/" not in frame.filename
+        ]
+        last = frames[-1] if frames else None
+        key = f"{type(error).__name__} {Path(last.filename).name}:{last.lineno}" if last else type(error).__name__
+        if key in self.findings or len(self.findings) >= MAX_FINDINGS:
+            return
+        self.findings[key] = f"{error!r}"[:300]
+        findings = self.folder / "findings"
+        findings.mkdir(exist_ok=True)
+        (findings / f"{len(self.findings):03d}").write_bytes(data)
+        (findings / f"{len(self.findings):03d}.txt").write_text(
+            "".join(traceback.format_exception(error))[-6000:], errors="replace"
+        )
+
+    def summary(self) -> dict[str, object]:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return {"inputs": self.n_inputs, "refused": self.n_refused, "findings": self.findings, "peak_bytes": peak}
+
+
+def by_hypothesis(trial: Trial, name: str, n_inputs: int, seed: int) -> None:
+    from fuzz_strategies import seeds_of, strategy_of
+    from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+    from hypothesis import seed as seeded
+
+    def stop(*_: object) -> None:
+        raise HangError(f"more than {SECONDS_AN_INPUT} seconds")
+
+    signal.signal(signal.SIGALRM, stop)
+    for data in seeds_of(name)[:n_inputs]:
+        trial(data)
+
+    @seeded(seed)
+    @settings(
+        max_examples=max(1, n_inputs - trial.n_inputs),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+    )
+    @given(strategy_of(name))
+    def attempt(data: bytes) -> None:
+        if trial.n_inputs >= n_inputs:
+            return
+        signal.setitimer(signal.ITIMER_REAL, SECONDS_AN_INPUT)
+        try:
+            trial(data)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    attempt()
+
+
+def by_atheris(trial: Trial, name: str, n_inputs: int, seed: int, rss_limit_mb: int) -> None:
+    import atheris
+    from fuzz_strategies import seeds_of
+
+    corpus = trial.folder / "corpus"
+    corpus.mkdir(exist_ok=True)
+    for number, data in enumerate(seeds_of(name)):
+        (corpus / f"{number:03d}").write_bytes(data)
+    options = {"runs": n_inputs, "seed": seed + 1, "rss_limit_mb": rss_limit_mb, "timeout": SECONDS_AN_INPUT}
+    options |= {"max_len": 4096, "artifact_prefix": f"{trial.folder}/killed-", "verbosity": 0, "print_final_stats": 0}
+
+    def attempt(data: bytes) -> None:
+        trial(data)
+        if trial.n_inputs >= n_inputs:
+            tell(trial)
+
+    atheris.Setup([sys.argv[0], *(f"-{key}={value}" for key, value in options.items()), str(corpus)], attempt)
+    atheris.Fuzz()
+
+
+def tell(trial: Trial) -> None:
+    """Write the summary and end; atheris ends the process by itself, and without a word."""
+    print(json.dumps(trial.summary()), flush=True)  # noqa: T201  what the caller reads
+    shutil.rmtree(trial.place, ignore_errors=True)
+    os._exit(0)
+
+
+def main(
+    engine: str, name: str, n_inputs: str, seed: str, folder: str, index: str = "", rss_limit_mb: str = "2048"
+) -> None:
+    warnings.simplefilter("ignore")  # as the command line does
+    if engine == "atheris":
+        import atheris
+
+        with atheris.instrument_imports(include=INSTRUMENTED, enable_loader_override=False):
+            trial = Trial(name, Path(folder), index or None)
+        by_atheris(trial, name, int(n_inputs), int(seed), int(rss_limit_mb))
+    else:
+        trial = Trial(name, Path(folder), index or None)
+        by_hypothesis(trial, name, int(n_inputs), int(seed))
+    tell(trial)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,244 @@
+"""The command behind ``make kill-test``: builds and updates killed at 200 random moments, each of which must leave an index as it was or as it is to be.
+
+    python tests/robustness/kill_run.py [--short] [--kills N] [--seed N] [--only OPERATION]
+
+A child process does an operation on a copy of a prepared index and is killed (SIGKILL), alone or with all processes that it started. Then the index must open,
+pass its check and answer as before or as after the operation; a first build may have left no index. The operation is run again, at once, which must finish,
+answer as after, and leave nothing behind. Progress goes to stderr, one summary line to stdout; the exit code is 1 where anything else happened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [path for path in (str(HERE),) if path not in sys.path]
+
+from kill_operations import (  # noqa: E402
+    INDEX,
+    OPERATIONS,
+    PREPARED,
+    Answers,
+    answers,
+    quiet_environment,
+    start_state,
+    write_lakes,
+)
+
+KILLS, SHORT_KILLS = 200, 5
+SEED = 20_250_101
+SHARES = {"build": 0.25, "overwrite": 0.15, "append": 0.25, "delete": 0.2, "compact": 0.15}
+CONF = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill, and what came of it."""
+
+    operation: str
+    outcome: str
+    failure: str = ""
+
+
+class Child:
+    """A process that is ready to do an operation, and does it when told."""
+
+    def __init__(self, operation: str, folder: Path, place: Path) -> None:
+        command = [sys.executable, str(HERE / "kill_run.py"), "--child", operation, str(folder), str(place)]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=quiet_environment(),
+            start_new_session=True,
+        )
+
+    def wait_until_ready(self) -> None:
+        self._expect("ready")
+
+    def go(self) -> None:
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def kill(self, *, with_descendants: bool) -> None:
+        """Kill it, and perhaps what it started; what it started must end by itself otherwise."""
+        family = psutil.Process(self.process.pid).children(recursive=True) if with_descendants else []
+        self.process.kill()
+        for each in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait()
+
+    def _expect(self, word: str) -> None:
+        line = self.process.stdout.readline().strip()
+        if line != word:
+            raise RuntimeError(f"The child said {line!r} where {word!r} was expected.")
+
+
+def be_child(operation: str, folder: Path, place: Path) -> None:
+    """Get ready, wait to be told, and do the operation."""
+    import pexeso.updating  # noqa: F401  what the operation imports should be there before it is timed
+
+    chosen = OPERATIONS[operation]
+    with _session() if chosen.with_spark else contextlib.nullcontext():
+        print("ready", flush=True)  # noqa: T201
+        sys.stdin.readline()
+        chosen.run(folder, place / INDEX)
+
+
+def _session() -> contextlib.AbstractContextManager:
+    from pexeso.session import spark_session
+
+    return spark_session("local[2]", conf=CONF)
+
+
+class KillTest:
+    """Kills operations and looks at what they leave.
+
+    Parameters
+    ----------
+    folder : Path
+        For lakes and indexes.
+    operations : list of str
+        In the order in which they are killed.
+    seed : int
+    """
+
+    def __init__(self, folder: Path, operations: list[str], seed: int) -> None:
+        self.folder, self.operations, self._random = folder, operations, random.Random(seed)
+        self._before: dict[str, Answers] = {"": None}
+        self._after: dict[str, Answers] = {}
+        self._seconds: dict[str, float] = {}
+        write_lakes(folder)
+        for name, (base, operation) in PREPARED.items():
+            path = start_state(folder, base, folder / name)
+            OPERATIONS[operation].run(folder, path)
+            self._before[name] = answers(path)
+        for name in sorted(set(operations)):
+            path = start_state(folder, OPERATIONS[name].before, folder / "after")
+            started = time.perf_counter()
+            OPERATIONS[name].run(folder, path)
+            self._seconds[name] = time.perf_counter() - started
+            self._after[name] = answers(path)
+
+    def run(self):
+        """Kill each operation once; yields a `Kill` each."""
+        places = [self.folder / f"trial{number % 2}" for number in range(len(self.operations))]
+        child = self._start(self.operations[0], places[0])
+        for number, (operation, place) in enumerate(zip(self.operations, places, strict=True)):
+            child.wait_until_ready()
+            child.go()
+            # Rather within the operation than after it, and at times long before its end.
+            time.sleep(self._random.uniform(0, 1.05 * self._seconds[operation]))
+            child.kill(with_descendants=self._random.random() < 0.5)
+            if number + 1 < len(self.operations):  # gets ready while this one is looked at
+                child = self._start(self.operations[number + 1], places[number + 1])
+            yield self._look(operation, place / INDEX)
+
+    def _start(self, operation: str, place: Path) -> Child:
+        start_state(self.folder, OPERATIONS[operation].before, place)
+        return Child(operation, self.folder, place)
+
+    def _look(self, operation: str, path: Path) -> Kill:
+        from pexeso.store.writer import tidy
+
+        before, after = self._before[OPERATIONS[operation].before], self._after[operation]
+        start = self.folder / OPERATIONS[operation].before / INDEX
+        committed = self._generation(path) > self._generation(start)
+        try:
+            found = answers(path)
+            if found not in (before, after):
+                return Kill(operation, "failed", f"answers {found} are neither those before nor those after")
+            resumed = (path / ".building" / "scratch").is_dir() and any((path / ".building" / "scratch").glob("*.json"))
+            OPERATIONS[operation].run(self.folder, path)
+            if answers(path) != after:
+                return Kill(operation, "failed", f"after a rerun it answers {answers(path)}, not {after}")
+            gc.collect()  # what was opened to look at it is closed
+            tidy(path)
+            left = sorted(set(os.listdir(path)) & {".building", "retired"})
+            if left:
+                return Kill(operation, "failed", f"after a rerun {left} are left")
+        except Exception as error:
+            logging.exception("An operation failed.")
+            return Kill(operation, "failed", f"{type(error).__name__}: {error}")
+        return Kill(operation, "as after" if committed else "taken up" if resumed else "as before")
+
+    def _generation(self, path: Path) -> int:
+        from pexeso.errors import StoredIndexError
+        from pexeso.store.reader import open_store
+
+        try:
+            return open_store(path).manifest.generation
+        except StoredIndexError:
+            return 0
+
+
+def choose_operations(n_kills: int, only: str | None, seed: int) -> list[str]:
+    """Give each operation its share of the kills, in random order; each at least once."""
+    if only is not None:
+        return [only] * n_kills
+    counts = {name: max(1, round(share * n_kills)) for name, share in SHARES.items()}
+    chosen = [name for name, count in counts.items() for _ in range(count)]
+    random.Random(seed).shuffle(chosen)
+    return chosen[:n_kills]
+
+
+def summary(kills: list[Kill], seconds: float) -> str:
+    """Say in one line how all kills ended."""
+    counts = Counter(kill.outcome for kill in kills)
+    by_operation = Counter(kill.operation for kill in kills)
+    return (
+        f"{len(kills):,} kills ({', '.join(f'{count} {name}' for name, count in sorted(by_operation.items()))}), {counts['failed']} failures: "
+        f"{counts['as before']} as before, {counts['taken up']} as before and taken up by the rerun, {counts['as after']} committed; {seconds:,.0f} s"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill builds and updates of an index.")
+    parser.add_argument("--short", action="store_true", help=f"{SHORT_KILLS} kills instead of {KILLS}")
+    parser.add_argument("--kills", type=int)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--only", choices=sorted(OPERATIONS))
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.child:
+        operation, folder, place = asked.child
+        be_child(operation, Path(folder), Path(place))
+        return 0
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    n_kills = asked.kills or (SHORT_KILLS if asked.short else KILLS)
+    started, kills = time.perf_counter(), []
+    with tempfile.TemporaryDirectory(prefix="pexeso-kill-") as folder, _session():
+        test = KillTest(Path(folder), choose_operations(n_kills, asked.only, asked.seed), asked.seed)
+        for kill in test.run():
+            kills.append(kill)
+            line = f"{len(kills)} of {n_kills}: {kill.operation} {kill.outcome} {kill.failure}"
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+    print(summary(kills, time.perf_counter() - started))  # noqa: T201
+    return int(any(kill.failure for kill in kills))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

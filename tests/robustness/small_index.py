@@ -1,0 +1,26 @@
+"""The small lake of the tests and an index of it, for commands that run outside of pytest."""
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
+
+
+def build_small_index(folder: Path) -> Path:
+    """Write the small lake, index it with the model that needs no training, and give the index folder."""
+    from conftest import SMALL_LAKE
+
+    from pexeso.index import build_index
+
+    for name, text in SMALL_LAKE.items():
+        path = folder / "lake" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    index = build_index(
+        folder / "lake", folder / "lake.pexeso", model="hashing", dimensions=64, master="local[1]", conf=conf
+    )
+    return index.path

@@ -1,0 +1,173 @@
+"""Inputs that once broke something do so no more, a short fuzz finds nothing, and what finds things does find them."""
+
+import sys
+import tempfile
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import fuzz_run
+import fuzz_worker
+import pytest
+from fuzz_run import Job, Outcome, jobs_of, run_all
+from fuzz_strategies import manifest_document, seeds_of, strategy_of
+from fuzz_targets import INDEX, TARGETS, BrokenPromiseError, allowed, resealed
+from hypothesis import given, settings
+
+from pexeso.errors import IndexCorruptError, PexesoError
+from pexeso.store.manifest import Manifest
+
+CORPUS = Path(__file__).resolve().parent / "corpus"
+PARSERS = [name for name in TARGETS if name != "command"]
+SHORT_BY_ATHERIS = ("csv", "jsonl", "manifest")
+
+
+def attempt(name: str, data: bytes, folder: Path) -> None:
+    """Run a target as the worker does; errors of ours are all that may come."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with suppress(PexesoError):
+            TARGETS[name].run(data, folder)
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.rglob("*.*")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_what_once_broke_something_is_refused_or_read(path: Path, tmp_path: Path) -> None:
+    attempt(path.parent.name, path.read_bytes(), tmp_path)
+
+
+def test_every_target_has_whole_inputs_that_are_not_all_refused(tmp_path: Path) -> None:
+    for name in PARSERS:
+        ended = []
+        for number, data in enumerate(seeds_of(name)):
+            folder = tmp_path / f"{name}{number}"
+            folder.mkdir()
+            try:
+                TARGETS[name].run(data, folder)
+                ended.append(True)
+            except PexesoError:
+                ended.append(False)
+        assert any(ended), name
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_manifest_that_is_bent_is_whole(version: int) -> None:
+    import json
+
+    whole = resealed(json.dumps(manifest_document(version)).encode())
+    assert Manifest.from_bytes(whole).to_bytes() == whole
+    with pytest.raises(IndexCorruptError):
+        Manifest.from_bytes(whole[:-2] + b"\n")
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_short_fuzz_by_hypothesis_finds_nothing(name: str, tmp_path: Path) -> None:
+    @settings(max_examples=60)
+    @given(strategy_of(name))
+    def bend(data: bytes) -> None:
+        attempt(name, data, tmp_path)
+
+    bend()
+
+
+@pytest.mark.parametrize("name", SHORT_BY_ATHERIS)
+def test_a_short_fuzz_by_atheris_finds_nothing(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("atheris")
+    outcome = fuzz_run.run_job(Job("atheris", name, 250, 7), tmp_path, None)
+    assert outcome.sentences == []
+    assert (outcome.inputs, outcome.failed) == (250, False)
+
+
+@pytest.mark.spark
+def test_a_short_fuzz_of_the_command_line_finds_nothing(small_index: Path, tmp_path: Path) -> None:
+    (tmp_path / INDEX).symlink_to(small_index)
+
+    @settings(max_examples=60)
+    @given(strategy_of("command"))
+    def bend(data: bytes) -> None:
+        with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+            (Path(folder) / INDEX).symlink_to(small_index)
+            attempt("command", data, Path(folder))
+
+    bend()
+
+
+def test_inputs_are_shared_out_to_the_last() -> None:
+    for n_inputs in (2_000, 100_000):
+        jobs = list(jobs_of(n_inputs, 1, ("hypothesis", "atheris")))
+        assert n_inputs <= sum(job.n_inputs for job in jobs) < n_inputs + len(TARGETS)
+        assert {job.target for job in jobs} == set(TARGETS)
+    assert sum(target.share for target in TARGETS.values()) == 1000
+
+
+def breaking(kind: str):
+    def run(data: bytes, folder: Path) -> None:
+        if kind == "error":
+            raise ValueError("broken")
+        if kind == "refusal":
+            raise IndexCorruptError("refused")
+        if kind == "promise":
+            raise BrokenPromiseError("less than promised")
+        fuzz_worker.signal.alarm(1)
+        time.sleep(30)
+
+    return run
+
+
+@pytest.mark.parametrize(("kind", "found"), [("error", 1), ("promise", 1), ("refusal", 0), ("hang", 1)])
+def test_a_finding_is_kept_with_its_input(kind: str, found: int, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(TARGETS, "csv", fuzz_run.TARGETS["csv"].__class__("csv", breaking(kind), 1))
+    trial = fuzz_worker.Trial("csv", tmp_path, None)
+
+    def stop(*_: object) -> None:
+        raise fuzz_worker.HangError("hung")
+
+    before = fuzz_worker.signal.signal(fuzz_worker.signal.SIGALRM, stop)
+    try:
+        trial(b"input")
+        trial(b"input again")
+    finally:
+        fuzz_worker.signal.signal(fuzz_worker.signal.SIGALRM, before)
+        trial.now.close()
+    summary = trial.summary()
+    assert len(summary["findings"]) == found
+    assert summary["inputs"] == 2
+    kept = [path.read_bytes() for path in (tmp_path / "findings").glob("0*") if path.suffix != ".txt"]
+    assert kept == [b"input"] * found
+
+
+@pytest.mark.parametrize(
+    ("program", "ended"),
+    [
+        ("import time; hold = bytearray(200 << 20); time.sleep(60)", "memory"),
+        ("import time; time.sleep(60)", "hang"),
+        ("pass", "itself"),
+    ],
+)
+def test_a_process_that_hangs_or_takes_too_much_is_ended(program: str, ended: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(fuzz_run, "MEMORY_LIMIT_MB", 100)
+    monkeypatch.setattr(fuzz_run, "SILENT_SECONDS", 3)
+    process = fuzz_run.subprocess.Popen([sys.executable, "-c", program])
+    assert fuzz_run._watch(process, tmp_path / "now")[0] == ended
+    assert process.poll() is not None
+
+
+def test_a_process_that_dies_is_a_failure(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(fuzz_run, "HERE", tmp_path)
+    (tmp_path / "fuzz_worker.py").write_text("import os\nos.abort()\n")
+    total = run_all(14, folder=tmp_path / "work", n_jobs=2, engines=("hypothesis",))
+    assert total.failed
+    assert total.exceptions == len(TARGETS)
+    assert "died with code -6" in total.sentences[0]
+
+
+def test_the_summary_is_one_line() -> None:
+    total = Outcome()
+    total.add(Outcome(100_000, 5, 0, 0, 0, 412_000_000))
+    assert (str(total), total.failed) == ("100,000 inputs, 0 uncaught exceptions, 0 hangs, peak 412 MB", False)
+    total.add(Outcome(exceptions=1, out_of_memory=1))
+    assert (str(total), total.failed) == (
+        "100,000 inputs, 1 uncaught exceptions, 0 hangs, 1 out of memory, peak 412 MB",
+        True,
+    )
+    assert not allowed(ValueError("x"))
