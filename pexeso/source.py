@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import secrets
@@ -16,7 +18,7 @@ import pyarrow.parquet as pq
 from pexeso import tasks
 from pexeso.errors import LakeError
 from pexeso.lake import records
-from pexeso.lake.files import TableFile, look_at_lake
+from pexeso.lake.files import TableFile, find_tables, look_at_lake
 from pexeso.listing import list_lake
 from pexeso.places import Place, is_url
 from pexeso.report import Task
@@ -143,11 +145,13 @@ class FolderSource:
     def list_into(self, spark: SparkSession, folder: Path) -> Facts:
         """See `Source.list_into`."""
         if self._single is not None:
-            _write_listing(folder, [_row_of(self._single)])
-        else:
-            list_lake(spark, self._root, folder / LISTING, folder / SKIPPED, folder / "rounds")
-            remove_tree(folder / "rounds")
-        return listing_facts(spark, folder)
+            return _write_listing(folder, [_row_of(self._single)], [])
+        if self.is_small():  # sooner done than Spark's first job
+            found, skipped = find_tables(self._root)
+            return _write_listing(folder, [_row_of(file) for file in found], [vars(file) for file in skipped])
+        list_lake(spark, self._root, folder / LISTING, folder / SKIPPED, folder / "rounds")
+        remove_tree(folder / "rounds")
+        return _listing_facts(spark, folder)
 
     def records(
         self, spark: SparkSession, listing: DataFrame, n_bytes: int, options: BuildOptions, measured: Measured
@@ -195,8 +199,7 @@ class SparkSource:
             raise LakeError(
                 f"{self._given!r} is neither a file or folder, nor a table or database in Spark's catalog; give the folder that holds the tables."
             )
-        _write_listing(folder, [{"table": table.name, "path": "", "format": "spark"} for table in found])
-        return listing_facts(spark, folder)
+        return _write_listing(folder, [{"table": table.name, "path": "", "format": "spark"} for table in found], [])
 
     def records(
         self, spark: SparkSession, listing: DataFrame, n_bytes: int, options: BuildOptions, measured: Measured
@@ -217,13 +220,18 @@ def _row_of(file: TableFile) -> dict[str, Any]:
     return {**{name: getattr(file, name) for name in LISTING_SCHEMA.names}, "path": str(path)}
 
 
-def _write_listing(folder: Path, rows: list[dict[str, Any]]) -> None:
-    for name, schema, content in ((LISTING, LISTING_SCHEMA, rows), (SKIPPED, SKIPPED_SCHEMA, [])):
+def _write_listing(folder: Path, rows: list[dict[str, Any]], skipped: list[dict[str, str]]) -> Facts:
+    """Write a short listing; give its facts as `_listing_facts` does."""
+    left = [{"table": file["path"], "reason": file["reason"]} for file in skipped]
+    for name, schema, content in ((LISTING, LISTING_SCHEMA, rows), (SKIPPED, SKIPPED_SCHEMA, left)):
         (folder / name).mkdir()
         pq.write_table(pa.Table.from_pylist(content, schema=schema), folder / name / "part.parquet")
+    digest = hashlib.blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
+    n_bytes = sum(row.get("n_bytes") or 0 for row in rows)
+    return {"tables": len(rows), "bytes": n_bytes, "skipped": len(left), "digest": digest}
 
 
-def listing_facts(spark: SparkSession, folder: Path) -> Facts:
+def _listing_facts(spark: SparkSession, folder: Path) -> Facts:
     """Count a listing, and give a digest of it that does not depend on its order."""
     from pyspark.sql import functions as sql
 

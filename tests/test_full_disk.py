@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # Mounts are seen within this process alone, and end with it.
 PROGRAM = """
-import os, shutil, subprocess, sys
+import gc, os, shutil, subprocess, sys
 from pathlib import Path
 place, lake, index = map(Path, sys.argv[1:])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], check=True)
@@ -35,6 +35,8 @@ with spark_session("local[1]", conf=conf):
         print(type(error).__name__, error)
     index = open_index(place / "lake.pexeso", device="cpu")
     print(index.search(query, k=9).to_dict()["results"] == before, [p for p in index.check() if p.is_failure])
+    index = None  # else what it has open stays
+    gc.collect()
     ballast.unlink()
     built = build_index(lake, place / "lake.pexeso", overwrite=True, model="hashing", dimensions=64)
     print(built.search(query, k=9).to_dict()["results"] == before, built.store.manifest.generation, built.check())

@@ -163,8 +163,8 @@ def resealed(data: bytes) -> bytes | None:
 def _require_safe(manifest: Manifest, form: bytes) -> None:
     require(manifest.to_bytes() == form, "one form for one manifest")
     for file in manifest.files():
-        place = os.path.normpath(os.path.join("/root", file.path))
-        require(place.startswith("/root/") and "\0" not in place, f"a path inside the folder, not {file.path!r}")
+        place = os.path.normpath(os.path.join("/index", file.path))
+        require(place.startswith("/index/") and "\0" not in place, f"a path inside the folder, not {file.path!r}")
 
 
 def _array(data: bytes, folder: Path) -> None:
