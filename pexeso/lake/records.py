@@ -27,8 +27,12 @@ SCHEMA = pa.schema(
         # of a table
         pa.field("format", pa.string()),
         pa.field("n_bytes", pa.int64()),  # on disk
-        pa.field("modified", pa.int64()),  # when the file was last changed, in nanoseconds since 1970; null where unknown
-        pa.field("version", pa.string()),  # what its storage calls this state of the file; null where it has no name for it
+        pa.field(
+            "modified", pa.int64()
+        ),  # when the file was last changed, in nanoseconds since 1970; null where unknown
+        pa.field(
+            "version", pa.string()
+        ),  # what its storage calls this state of the file; null where it has no name for it
         pa.field("encoding", pa.string()),
         pa.field("delimiter", pa.string()),
         pa.field("n_columns", pa.int32()),

@@ -9,7 +9,21 @@ import pytest
 from pexeso.cli.main import cli
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-NAMES = ["demo", "index", "append", "delete", "compact", "search", "batch", "join", "explain", "estimate", "info", "check", "doctor"]
+NAMES = [
+    "demo",
+    "index",
+    "append",
+    "delete",
+    "compact",
+    "search",
+    "batch",
+    "join",
+    "explain",
+    "estimate",
+    "info",
+    "check",
+    "doctor",
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +63,9 @@ def test_every_option_has_help(name):
     assert [option.name for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize("name", ["index", "append", "delete", "compact", "search", "batch", "join", "explain", "estimate", "info", "check"])
+@pytest.mark.parametrize(
+    "name", ["index", "append", "delete", "compact", "search", "batch", "join", "explain", "estimate", "info", "check"]
+)
 def test_a_command_names_its_twin_in_python(run, name):
     assert "In Python: pexeso." in run(name, "-h").stdout
 
