@@ -39,7 +39,7 @@ def find_changes(steps: Steps, store: Store, source: FolderSource, folder: Path,
     listing, skipped = steps.frame("list", LISTING), steps.frame("list", SKIPPED)
     known = live_rows(spark, store, TABLES).select(
         "table",
-        *(sql.col(name).alias(f"old_{name}") for name in ("n_bytes", "modified", "version", "fingerprint", "format")),
+        *(sql.col(name).alias(f"old_{name}") for name in ("n_bytes", "modified", "version", "fingerprint")),
     )
     judged = listing.join(known.withColumn("known", sql.lit(True)), "table", "left").withColumn(
         "change", _judgement(compare)

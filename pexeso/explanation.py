@@ -108,7 +108,7 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         The table has no such column; the message lists those there are.
     """
     catalog = Catalog(store.catalog_files)
-    rows = catalog.columns(["name", "position", "reason", "column_id"], among=pa.array([table])).sort_by("position")
+    rows = catalog.columns(["name", "label", "position", "reason", "column_id"], among=pa.array([table])).sort_by("position")
     if not rows.num_rows:
         raise InputError(_no_table(store, catalog, table))
     row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
@@ -117,7 +117,7 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     for number in range(store.n_partitions):
         places = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
         if len(places):
-            return Hit(row["column_id"], 0, number, int(places[0]))
+            return Hit(row["column_id"], 0, number, int(places[0]), table, row["label"])
     raise IndexCorruptError(
         f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition holds it: build the index again."
     )

@@ -35,7 +35,6 @@ from pexeso.results import Match, Pair, SearchResult
 from pexeso.searching import Hit, PartitionScan, find_pairs, search_store
 from pexeso.store.integrity import Problem
 from pexeso.store.reader import Store
-from pexeso.store.texts import take_texts
 from pexeso.store.writer import tidy
 
 if TYPE_CHECKING:
@@ -223,8 +222,8 @@ class Index:
         pairs = _LazyPairs(self._scan, query, hits, options, stats)
         matches = tuple(
             Match(
-                table=take_texts(self.store.texts(hit.partition, "tables"), [hit.place])[0].as_py(),
-                column=take_texts(self.store.texts(hit.partition, "labels"), [hit.place])[0].as_py(),
+                table=hit.table,
+                column=hit.label,
                 joinability=hit.matched / total if total else 0.0,
                 matched=hit.matched,
                 total=total,

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.changes import CHANGED, GONE, NEW, find_changes
+from pexeso.changes import CHANGED, GONE, NEW, UNCHANGED, find_changes
 from pexeso.elsewhere import update_elsewhere
 from pexeso.errors import InputError, LakeError
 from pexeso.id_ranges import Ranges, merge_ranges, ranges_of
@@ -25,8 +25,9 @@ from pexeso.lake.catalog import REMOVED, REMOVED_SCHEMA, Catalog, write_rows
 from pexeso.pipeline import session_for
 from pexeso.places import Place, locate
 from pexeso.recorded import kept_records, options_of
-from pexeso.source import LISTING, SPARK_PREFIX, FolderSource, source_of
+from pexeso.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.steps import Steps
+from pexeso.store.claim import some_names
 from pexeso.store.manifest import Manifest
 from pexeso.store.reader import Store, open_store
 from pexeso.store.writer import IndexWriter
@@ -153,16 +154,16 @@ def _append(steps: Steps, store: Store, source: FolderSource, delete_missing: bo
         "changed": found[CHANGED],
         "deleted": found[GONE] if delete_missing else 0,
         "missing": 0 if delete_missing else found[GONE],
-        "unchanged": found["unchanged"],
+        "unchanged": found[UNCHANGED],
     }
     if not found["rows"] and not len(removed) and source.name == store.manifest.facts["lake"]:
         steps.writer.keep = False
         steps.tell("commit")
         return Update(store.manifest.generation, False, **counts)
     facts = store.manifest.facts
-    first_id = facts.get("next_column", _next_column(store))
+    first_id = _next_column(store)
     steps.read(source, steps.frame("changes", LISTING))
-    added = steps.write_catalog(first_id, steps.frame("changes", "skipped"))
+    added = steps.write_catalog(first_id, steps.frame("changes", SKIPPED))
     partitions = []
     if added["postings"]:
         steps.embed(store.embedder_folder)
@@ -242,9 +243,8 @@ def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Updat
 
 
 def _unknown(store: Store, names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (
-        f"The index '{store.path}' has no table {shown}. Tables are named by their path relative to "
+        f"The index '{store.path}' has no table {some_names(names)}. Tables are named by their path relative to "
         f"'{store.manifest.facts['lake']}', as search prints them. Nothing was deleted."
     )
 

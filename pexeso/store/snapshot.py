@@ -171,4 +171,4 @@ def _read(descriptor: int, path: Path) -> bytes:
     require_readable_size(path, size)
     with open(descriptor, "rb", closefd=False) as file:
         # Python takes at once as much memory as is asked for.
-        return file.read(min(os.fstat(descriptor).st_size, MAX_MANIFEST_BYTES) + 1)
+        return file.read(size + 1)

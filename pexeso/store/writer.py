@@ -144,17 +144,19 @@ class IndexWriter:
         (self.path / BUILDING).mkdir()
         undo.callback(self._settle)
         claim.announce(self.path, self._plan)
-        for folder in (self.scratch, self.catalog_folder, self.embedder_folder, self._new(PARTITIONS)):
-            folder.mkdir(parents=True)
+        self._make_working_folders()
 
     def restart(self) -> None:
         """Throw away what was written, that of an earlier build included, and begin anew."""
         with writing(self.path):
             for folder in (self.scratch, self._new("")):
                 remove_tree(folder)
-            for folder in (self.scratch, self.catalog_folder, self.embedder_folder, self._new(PARTITIONS)):
-                folder.mkdir(parents=True)
+            self._make_working_folders()
         self.resumed = self.keep = False
+
+    def _make_working_folders(self) -> None:
+        for folder in (self.scratch, self.catalog_folder, self.embedder_folder, self._new(PARTITIONS)):
+            folder.mkdir(parents=True)
 
     @property
     def scratch(self) -> Path:
