@@ -108,7 +108,9 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         The table has no such column; the message lists those there are.
     """
     catalog = Catalog(store.catalog_files)
-    rows = catalog.columns(["name", "label", "position", "reason", "column_id"], among=pa.array([table])).sort_by("position")
+    rows = catalog.columns(["name", "label", "position", "reason", "column_id"], among=pa.array([table])).sort_by(
+        "position"
+    )
     if not rows.num_rows:
         raise InputError(_no_table(store, catalog, table))
     row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import psutil
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from peak_memory import peak_bytes
+
 from pexeso.index import build_index
-
-
-def highest(process_id: int) -> int:
-    """Read the highest resident size of a process that runs."""
-    lines = Path(f"/proc/{process_id}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def java_process() -> int | None:
@@ -32,7 +30,7 @@ if __name__ == "__main__":
         """Look at the Java process as each stage starts; it is gone when the build is done."""
         global java
         found = java_process()
-        java = max(java, highest(found)) if found is not None else java
+        java = max(java, peak_bytes(found)) if found is not None else java
 
     build_index(
         lake,
@@ -42,4 +40,4 @@ if __name__ == "__main__":
         progress=look,
         **options,
     )
-    print(json.dumps({"python": highest(os.getpid()), "java": java}))  # noqa: T201
+    print(json.dumps({"python": peak_bytes(), "java": java}))  # noqa: T201

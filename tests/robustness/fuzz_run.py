@@ -94,7 +94,7 @@ def run_job(job: Job, folder: Path, index: str | None) -> Outcome:
     command = [sys.executable, str(HERE / "fuzz_worker.py"), job.engine, job.target, str(job.n_inputs), str(job.seed)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(place)}
     with open(place / "stdout", "wb") as out, open(place / "stderr", "wb") as err:
-        arguments = [*command, str(place), index or "", str(MEMORY_LIMIT_MB)]
+        arguments = [*command, str(place), index or ""]
         process = subprocess.Popen(arguments, stdout=out, stderr=err, env=environment, cwd=place)
         ended, peak = _watch(process, place / "now")
     outcome = _outcome_of(job, place, ended, process.returncode)
@@ -138,8 +138,6 @@ def _outcome_of(job: Job, place: Path, ended: str, code: int | None) -> Outcome:
     names = " ".join(path.name for path in place.glob("killed-*"))
     if "timeout-" in names:
         ended = "hang"
-    if "oom-" in names:
-        ended = "memory"
     last = (place / "stderr").read_text(errors="replace")[-400:]
     return Outcome(
         exceptions=ended == "itself",

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
+
+from peak_memory import peak_bytes  # noqa: E402
 
 from pexeso.checking import check_index  # noqa: E402
 from pexeso.errors import IndexCorruptError, PexesoError  # noqa: E402
@@ -88,11 +90,11 @@ def main(whole: str, *suspects: str) -> None:
     for path in suspects:
         OPENED.clear()
         begun = time.monotonic()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        peak = peak_bytes()
         ended = ask(path)
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak
+        grown = peak_bytes() - peak
         outside = sorted({each for each in OPENED if not is_inside(each, path)})
-        told = {"path": path, "ended": ended, "outside": outside, "grown": grown * 1024}
+        told = {"path": path, "ended": ended, "outside": outside, "grown": grown}
         print(json.dumps({**told, "seconds": time.monotonic() - begun}), flush=True)  # noqa: T201
 
 
