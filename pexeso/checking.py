@@ -13,12 +13,12 @@ import numpy as np
 
 from embed.registry import load_embedder
 from pexeso.contents import require_contents, stored_grid_options
+from pexeso.elsewhere import open_store_anywhere
 from pexeso.engine.grid_options import LAYOUT_VERSION, GridOptions
 from pexeso.engine.validation import check_arrays
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
-from pexeso.opening import open_store_anywhere
 from pexeso.places import Place, locate
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.paths import MANIFEST

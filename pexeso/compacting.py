@@ -10,17 +10,16 @@ from typing import Any
 
 from pexeso import tasks
 from pexeso.changes import live_rows
-from pexeso.elsewhere import update_elsewhere
+from pexeso.elsewhere import open_store_anywhere, open_writer
 from pexeso.id_ranges import Ranges, merge_ranges, ranges_of
 from pexeso.lake.catalog import COLUMNS, TABLES
 from pexeso.numbering import write_numbered, write_tables
 from pexeso.options import BuildOptions
 from pexeso.pipeline import session_for
-from pexeso.places import Place, locate
+from pexeso.places import Place
 from pexeso.recorded import kept_records, options_of
 from pexeso.steps import Steps
-from pexeso.store.reader import Store, open_store
-from pexeso.store.writer import IndexWriter
+from pexeso.store.reader import Store
 from pexeso.updating import Update
 
 COMPACT_STAGES = ("catalog", "partition", "index", "commit")
@@ -61,14 +60,9 @@ def compact(
     StoredIndexError, OutputError, SparkError
         See `pexeso.errors`. The index is as it was then.
     """
-    place = locate(path)
-    if isinstance(place, Place):
-        return update_elsewhere(
-            place, lambda folder: compact(folder, everything=everything, master=master, conf=conf, progress=progress)
-        )
     purpose = f"compact {json.dumps({'everything': everything})}"
-    with IndexWriter(path, update=True, purpose=purpose) as writer:
-        store = open_store(path)
+    with open_writer(path, update=True, purpose=purpose) as writer:
+        store = open_store_anywhere(path)
         options = options_of(store.manifest)
         chosen = list(range(store.n_partitions)) if everything else worth_rewriting(store, options)
         if not chosen and len(store.manifest.catalogs) == 1:
@@ -129,7 +123,7 @@ def _gather(steps: Steps, store: Store, chosen: list[int], folder: Path) -> dict
     write_numbered(live_rows(steps.spark, store, COLUMNS), steps.writer.catalog_folder)
     n_postings = 0
     for name, schema in (("postings", tasks.POSTINGS), ("vectors", tasks.VECTORS)):
-        frame = steps.from_partitions(chosen, str(store.path), name, schema)
+        frame = steps.from_partitions(chosen, store, name, schema)
         frame.write.parquet((folder / name).as_uri())
         if name == "postings":
             n_postings = steps.spark.read.parquet((folder / name).as_uri()).count()

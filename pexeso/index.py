@@ -17,6 +17,7 @@ from embed.protocol import Embedder
 from embed.registry import load_embedder
 from pexeso.checking import check_index
 from pexeso.contents import stored_grid_options
+from pexeso.elsewhere import open_store_anywhere
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import KernelChoice
 from pexeso.engine.stats import SearchStats
@@ -26,7 +27,7 @@ from pexeso.info import IndexInfo, index_info
 from pexeso.join import join_tables
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
-from pexeso.opening import choose_device, open_store_anywhere, require_searchable
+from pexeso.opening import choose_device, require_searchable
 from pexeso.options import BuildOptions, SearchOptions, parse_bytes, search_options
 from pexeso.places import Place, locate
 from pexeso.prepared import PreparedQuery, prepare

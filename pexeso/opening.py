@@ -1,9 +1,8 @@
-"""What opening an index takes: its store, here or on another storage; whether this version can search it; a device."""
+"""What opening an index takes beside its store: whether this version can search it; a device."""
 
 from __future__ import annotations
 
 import logging
-import os
 from functools import cache
 
 import torch
@@ -14,26 +13,9 @@ from pexeso.errors import DeviceError, IndexVersionError, InputError
 from pexeso.lake.normalise import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise import Normaliser
 from pexeso.options import DEVICES
-from pexeso.places import Place, locate
-from pexeso.store.reader import Store, open_store
+from pexeso.store.reader import Store
 
 _log = logging.getLogger("pexeso.index")
-
-
-def open_store_anywhere(path: str | os.PathLike[str] | Place) -> Store:
-    """Open the store of an index at a path, an URL or a `Place`.
-
-    Raises
-    ------
-    StoredIndexError, PlaceError
-        There is no index that can be read.
-    """
-    place = locate(path)
-    if isinstance(place, Place):
-        from pexeso.store.remote import open_remote_store
-
-        return open_remote_store(place)
-    return open_store(place)
 
 
 def require_searchable(store: Store) -> None:

@@ -9,21 +9,20 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embed.registry import check_model
 from pexeso import __version__, tasks
-from pexeso.elsewhere import build_elsewhere
+from pexeso.elsewhere import open_writer
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.options import BuildOptions
-from pexeso.places import Place, locate
+from pexeso.places import Place
 from pexeso.recorded import described
 from pexeso.session import spark_session
 from pexeso.source import LISTING, SKIPPED, Source, source_of
 from pexeso.steps import Steps
+from pexeso.store.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.writer import IndexWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,19 +80,12 @@ def build(
     OutputError, SparkError, EmbedderError, MissingPackageError
         See `pexeso.errors`.
     """
-    place = locate(path)
-    if isinstance(place, Place):
-        return build_elsewhere(
-            place,
-            lambda folder: build(lake, folder, options, overwrite=True, master=master, conf=conf, progress=progress),
-            overwrite=overwrite,
-        )
     check_model(options.model)
     source = source_of(lake)
     asked = {"lake": source.name, "dimensions": options.dimensions, **described(options)}
     purpose = f"build {json.dumps(asked, sort_keys=True)}"
     with (
-        IndexWriter(path, overwrite=overwrite, purpose=purpose) as writer,
+        open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
         session_for(source, writer, master, conf) as spark,
     ):
         steps = Steps(spark, writer, options, progress)
@@ -139,17 +131,17 @@ def _commit(steps: Steps, source: Source, partitions: list[FolderEntry]) -> Mani
 
 @contextmanager
 def session_for(
-    source: Source | None, writer: IndexWriter, master: str | None, conf: Mapping[str, Any] | None
+    source: Source | None, writer: BuildWriter, master: str | None, conf: Mapping[str, Any] | None
 ) -> Iterator[SparkSession]:
     """Give a Spark session for work on an index, and turn what it raises into errors of ours."""
     small = source is None or source.is_small()
     settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
-    with spark_session(master, conf=settings) as spark, worker_errors_made_plain(writer.path):
+    with spark_session(master, conf=settings) as spark, worker_errors_made_plain(writer.name):
         yield spark
 
 
 @contextmanager
-def worker_errors_made_plain(path: str | os.PathLike[str]) -> Iterator[None]:
+def worker_errors_made_plain(name: str) -> Iterator[None]:
     """Turn what Spark raises for a failed task into the error of ours that the task raised, or one sentence."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -162,10 +154,10 @@ def worker_errors_made_plain(path: str | os.PathLike[str]) -> Iterator[None]:
             raise own from error
         if "No space left on device" in text:
             raise OutputError(
-                f"The disk is full: the index '{Path(path)}' was not written. Free some space and run the command again, which goes on with "
+                f"The disk is full: the index '{name}' was not written. Free some space and run the command again, which goes on with "
                 "the stages that are finished, or choose another place."
             ) from error
         cause = next(
             (line.strip() for line in reversed(text.splitlines()) if "Error" in line or "Exception" in line), text
         )
-        raise SparkError(f"A Spark task failed while building '{Path(path)}': {cause}") from error
+        raise SparkError(f"A Spark task failed while building '{name}': {cause}") from error

@@ -30,10 +30,12 @@ from pexeso.options import BuildOptions
 from pexeso.report import REPORT_FILE, BuildReport, StageReport, TaskMeter
 from pexeso.source import Source, spark_schema
 from pexeso.stages import Facts, Stages
+from pexeso.store.build_writer import BuildWriter
 from pexeso.store.files import write_document
 from pexeso.store.manifest import FolderEntry
+from pexeso.store.reader import Store
 from pexeso.store.removal import remove_tree
-from pexeso.store.writer import IndexWriter
+from pexeso.store.target import entry_from_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +56,7 @@ class Steps:
     Parameters
     ----------
     spark : SparkSession
-    writer : IndexWriter
+    writer : BuildWriter
     options : BuildOptions
     progress : callable, optional
         Called with the name of each stage as it starts.
@@ -63,7 +65,7 @@ class Steps:
     def __init__(
         self,
         spark: SparkSession,
-        writer: IndexWriter,
+        writer: BuildWriter,
         options: BuildOptions,
         progress: Callable[[str], None] | None = None,
     ) -> None:
@@ -260,30 +262,30 @@ class Steps:
             write = partial(
                 tasks.write_partitions,
                 placed=str(self.stages.folder("partition")),
-                folders=[str(writer.partition_folder(number)) for number in range(n_partitions)],
+                targets=[writer.partition_target(number) for number in range(n_partitions)],
                 options=self.grid_options,
             )
-            found = numbers.mapInArrow(meter.measured(write), "number long, facts string, files string")
+            found = numbers.mapInArrow(meter.measured(write), "number long, entry string")
             pq.write_table(found.toArrow().sort_by("number"), folder / _WRITTEN)
             return {}
 
+        if self.stages.finished("index") and not writer.has_partitions(self._written()):
+            self.stages.forget("index")
         self.stage("index", work)
+        return [writer.seal_partition(entry) for entry in self._written()]
+
+    def _written(self) -> list[FolderEntry]:
         found = pq.read_table(self.stages.folder("index") / _WRITTEN)
-        return [
-            writer.seal_folder(
-                writer.partition_folder(row["number"]), tasks.facts_of(row["facts"]), known=tasks.files_of(row["files"])
-            )
-            for row in found.to_pylist()
-        ]
+        return [entry_from_json(text) for text in found["entry"].to_pylist()]
 
     def empty_catalog(self) -> None:
         """Remove what an earlier attempt left of the catalog's folder."""
         empty_folder(self.writer.catalog_folder)
 
-    def from_partitions(self, numbers: Sequence[int], index: str, kind: str, schema: pa.Schema) -> DataFrame:
+    def from_partitions(self, numbers: Sequence[int], store: Store, kind: str, schema: pa.Schema) -> DataFrame:
         """Read postings or vectors (``kind``) of the columns that hold back from partitions, in tasks; see `tasks.read_partitions`."""
         frame = self.spark.createDataFrame(pa.table({"number": pa.array(numbers, pa.int64())}))
-        read = partial(tasks.read_partitions, index=index, kind=kind)
+        read = partial(tasks.read_partitions, store=store, kind=kind)
         found = frame.repartition(max(1, len(numbers))).mapInArrow(read, spark_schema(schema))
         return found if kind == "postings" else found.dropDuplicates(["value"])
 

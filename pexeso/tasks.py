@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,10 @@ from pexeso.lake.normalise import Normaliser
 from pexeso.lake.records import table_records
 from pexeso.places import Place
 from pexeso.store.arrays import write_arrays
-from pexeso.store.files import checksum_file, read_document, write_document
-from pexeso.store.folders import filling, plain_files
+from pexeso.store.files import write_document
 from pexeso.store.manifest import FileEntry
-from pexeso.store.reader import Store, open_store
+from pexeso.store.reader import Store
+from pexeso.store.target import CHOICE, META, PartitionTarget, entry_to_json
 from pexeso.store.texts import take_texts, write_texts
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ POSTINGS = pa.schema([("column_id", pa.int64()), ("value", pa.string()), ("text"
 VECTORS = pa.schema([("value", pa.string()), ("vector", pa.list_(pa.float32()))])
 ROWS_PER_BATCH = 1 << 14
 
-_META, _CHOICE = "meta.json", "choice"
 _OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
 
 
@@ -55,8 +54,10 @@ def read_tables(
             yield from table_records(file, rules, normaliser, max_bytes=max_table_bytes)
 
 
-def write_partitions(batches: Batches, *, placed: str, folders: Sequence[str], options: GridOptions) -> Batches:
-    """Write the partitions whose numbers come in, but for those that are there; give facts and files of each as JSON.
+def write_partitions(
+    batches: Batches, *, placed: str, targets: Sequence[PartitionTarget], options: GridOptions
+) -> Batches:
+    """Write the partitions whose numbers come in, but for those that are there; give the manifest's entry of each as JSON.
 
     Parameters
     ----------
@@ -64,31 +65,19 @@ def write_partitions(batches: Batches, *, placed: str, folders: Sequence[str], o
         Numbers of partitions.
     placed
         The folder with postings, vectors and columns by partition.
-    folders
+    targets
         Where each partition goes.
     options
         How it is mapped and cut.
     """
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            folder = Path(folders[number])
-            written = written_partition(folder) or write_partition(Path(placed), number, folder, options)
-            facts, files = written
-            listed = [[file.path, file.n_bytes, file.checksum] for file in files]
-            yield pa.RecordBatch.from_pydict(
-                {"number": [number], "facts": [json.dumps(facts)], "files": [json.dumps(listed)]}
-            )
+            fill = partial(write_partition, Path(placed), number, options=options)
+            entry = targets[number].written() or targets[number].write(fill)
+            yield pa.RecordBatch.from_pydict({"number": [number], "entry": [entry_to_json(entry)]})
 
 
-def written_partition(folder: Path) -> Written | None:
-    """Look at a partition that an earlier attempt wrote, which is whole or not there; None where it is not."""
-    if not (folder / _META).is_file():
-        return None
-    facts = {name: value for name, value in read_document(folder / _META).items() if name != _CHOICE}
-    return facts, [FileEntry(name, *checksum_file(folder / name)) for name, _ in sorted(plain_files(folder))]
-
-
-def write_partition(placed: Path, number: int, folder: Path, options: GridOptions) -> Written:
+def write_partition(placed: Path, number: int, folder: Path, *, options: GridOptions) -> Written:
     """Build one partition from what the earlier stages left, and write its files.
 
     The same input gives the same bytes, however often a task runs. Memory is about four times the partition's vectors.
@@ -126,18 +115,15 @@ def write_partition(placed: Path, number: int, folder: Path, options: GridOption
         "map": options.map,
     }
     choice = {"map": options.map, "coordinates": n_coordinates(arrays), "trials": [each.to_dict() for each in trials]}
-    with filling(folder, replace=False) as place:  # Spark may run a task again: the folder is there whole or not at all
-        files = [
-            *write_arrays(place, arrays),
-            write_texts(place / "values.arrow", values.take(pa.array(order))),
-            write_texts(place / "texts.arrow", text.dictionary),
-            write_texts(place / "tables.arrow", columns["table"]),
-            write_texts(place / "labels.arrow", columns["label"]),
-            write_document(place / _META, {**facts, _CHOICE: choice}),
-        ]
-        ours = place.stat()
-    # Another attempt may have been first: then what it wrote is what is there.
-    return (facts, files) if os.path.samestat(ours, folder.stat()) else written_partition(folder)
+    files = [
+        *write_arrays(folder, arrays),
+        write_texts(folder / "values.arrow", values.take(pa.array(order))),
+        write_texts(folder / "texts.arrow", text.dictionary),
+        write_texts(folder / "tables.arrow", columns["table"]),
+        write_texts(folder / "labels.arrow", columns["label"]),
+        write_document(folder / META, {**facts, CHOICE: choice}),
+    ]
+    return facts, files
 
 
 def compare_contents(batches: Batches, *, root: Path | Place) -> Batches:
@@ -148,19 +134,18 @@ def compare_contents(batches: Batches, *, root: Path | Place) -> Batches:
             yield pa.RecordBatch.from_pydict({"table": [row["table"]], "change": ["unchanged" if same else "changed"]})
 
 
-def read_partitions(batches: Batches, *, index: str, kind: str) -> Batches:
+def read_partitions(batches: Batches, *, store: Store, kind: str) -> Batches:
     """Read the columns that hold back from partitions whose numbers come in.
 
     Parameters
     ----------
     batches
         Numbers of partitions.
-    index
-        The index folder.
+    store
+        The index.
     kind
         ``postings``: column id, value and text of each posting (`POSTINGS`); ``vectors``: value and vector (`VECTORS`).
     """
-    store = open_store(index)
     read = _stored_postings if kind == "postings" else _stored_vectors
     for batch in batches:
         for number in batch.column(0).to_pylist():
@@ -228,16 +213,6 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 def _read(placed: Path, name: str, number: int, columns: list[str]) -> pa.Table:
     folder = placed / name / f"partition={number}"
     return ds.dataset(os.fspath(folder), format="parquet").to_table(columns=columns)
-
-
-def facts_of(text: str) -> dict[str, int | str]:
-    """Read the facts that `write_partitions` gave."""
-    return json.loads(text)
-
-
-def files_of(text: str) -> list[FileEntry]:
-    """Read the files that `write_partitions` gave."""
-    return [FileEntry(*entry) for entry in json.loads(text)]
 
 
 def error_in(traceback: str) -> PexesoError | None:

@@ -18,19 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.changes import CHANGED, GONE, NEW, UNCHANGED, find_changes
-from pexeso.elsewhere import update_elsewhere
+from pexeso.elsewhere import open_store_anywhere, open_writer
 from pexeso.errors import InputError, LakeError
 from pexeso.id_ranges import Ranges, merge_ranges, ranges_of
 from pexeso.lake.catalog import REMOVED, REMOVED_SCHEMA, Catalog, write_rows
 from pexeso.pipeline import session_for
-from pexeso.places import Place, locate
+from pexeso.places import Place
 from pexeso.recorded import kept_records, options_of
 from pexeso.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.steps import Steps
+from pexeso.store.build_writer import BuildWriter
 from pexeso.store.claim import some_names
 from pexeso.store.manifest import Manifest
-from pexeso.store.reader import Store, open_store
-from pexeso.store.writer import IndexWriter
+from pexeso.store.reader import Store
 
 APPEND_STAGES = ("list", "changes", "read", "catalog", "embed", "partition", "index", "commit")
 """The steps of an append in order, as given to `progress`."""
@@ -114,16 +114,11 @@ def append(
     """
     if compare not in ("modified", "content"):
         raise InputError(f"compare must be 'modified' or 'content'. Got {compare!r}.")
-    place = locate(path)
-    if isinstance(place, Place):
-        asked: dict[str, Any] = {"delete_missing": delete_missing, "compare": compare}
-        running: dict[str, Any] = {"master": master, "conf": conf, "progress": progress}
-        return update_elsewhere(place, lambda folder: append(folder, lake, **asked, **running))
-    store = open_store(path)
+    store = open_store_anywhere(path)
     source = _files(store, lake)
     asked = {"lake": source.name, "delete_missing": delete_missing, "compare": compare}
-    with IndexWriter(path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}") as writer:
-        store = open_store(path)  # the one that the writer locked
+    with open_writer(path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}") as writer:
+        store = open_store_anywhere(path)  # the one that the writer locked
         with session_for(source, writer, master, conf) as spark:
             steps = Steps(spark, writer, options_of(store.manifest), progress)
             return _append(steps, store, source, delete_missing, compare)
@@ -224,12 +219,9 @@ def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Updat
     StoredIndexError, OutputError
         See `pexeso.errors`.
     """
-    place = locate(path)
-    if isinstance(place, Place):
-        return update_elsewhere(place, lambda folder: delete(folder, tables))
     wanted = pa.array(sorted(set(tables)), pa.string())
-    with IndexWriter(path, update=True) as writer:
-        store = open_store(path)
+    with open_writer(path, update=True) as writer:
+        store = open_store_anywhere(path)
         there = Catalog(store.catalog_files).tables(["table"], among=wanted)["table"]
         unknown = wanted.filter(pc.invert(pc.is_in(wanted, value_set=there.combine_chunks())))
         if len(unknown):
@@ -250,7 +242,7 @@ def _unknown(store: Store, names: list[str]) -> str:
 
 
 def _commit(
-    writer: IndexWriter,
+    writer: BuildWriter,
     store: Store,
     removed: pa.Array,
     *,

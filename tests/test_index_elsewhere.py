@@ -5,6 +5,7 @@ import pytest
 
 import pexeso
 from pexeso.errors import OutputError
+from pexeso.info import last_report
 from pexeso.places import Place
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -36,10 +37,25 @@ def answers(index) -> list[tuple]:
     ]
 
 
-def test_lake_and_index_elsewhere_answer_as_those_here(spark, reached, lake, bucket, small_index, small_lake):
+def no_luck(*_: object, **__: object) -> None:
+    raise OutputError("no luck")
+
+
+def test_lake_and_index_elsewhere_answer_as_those_here(
+    spark, reached, lake, bucket, small_index, small_lake, tmp_path, monkeypatch
+):
     here = pexeso.open_index(small_index, device="cpu")
     url = f"{bucket}/lake.pexeso"
-    built = pexeso.build_index(lake, url, model="hashing", dimensions=64)
+    # The place itself, since the tasks of the shared session were started without the server's environment.
+    place = bucket.joined("lake.pexeso")
+    with monkeypatch.context() as patched:
+        patched.setattr("pexeso.store.remote_writer.publish", no_luck)
+        with pytest.raises(OutputError, match="no luck"):
+            pexeso.build_index(lake, place, model="hashing", dimensions=64)
+    [vectors] = [name for name in place.find() if name.endswith("/vectors.npy")]
+    place.joined(vectors).remove()
+    built = pexeso.build_index(lake, place, model="hashing", dimensions=64)
+    assert last_report(built.store).facts["taken_up"] == ["read", "catalog", "train", "embed", "partition"]
     assert answers(built) == answers(here)
     there = pexeso.open_index(url, device="cpu")
     assert answers(there) == answers(here)
@@ -51,11 +67,18 @@ def test_lake_and_index_elsewhere_answer_as_those_here(spark, reached, lake, buc
     pd.testing.assert_frame_equal(*joined)
     with pytest.raises(OutputError, match="holds an index already"):
         pexeso.build_index(lake, url, model="hashing", dimensions=64)
+    assert not list((tmp_path / "cache" / "builds").iterdir())
 
     lake.joined("more.csv").write(b"town,x\nOslo,1\nRome,2\nMadrid,3\nVienna,4\nParis,5\n")
-    update = there.append(lake)
+    update = built.append(lake)
     assert (update.new, update.unchanged) == (1, 6)
+    there = pexeso.open_index(url, device="cpu")
     assert "more.csv" in {table for table, *_ in answers(there)}
     assert there.delete(["more.csv"]).columns_deleted == 1
     assert answers(there) == answers(here)
     assert there.check() == []
+    assert built.refresh()
+    compacted = built.compact(everything=True)
+    assert (compacted.committed, compacted.partitions_rewritten) == (True, 2)
+    assert answers(built) == answers(here)
+    assert built.check() == []

@@ -1,6 +1,7 @@
 """The work of a build's tasks, without Spark."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from pexeso import tasks
 from pexeso.engine.grid_options import GridOptions
 from pexeso.lake.content import fingerprint_file, read_content
 from pexeso.store.folders import filling
+from pexeso.store.manifest import FolderEntry
+from pexeso.store.target import PartitionFolder, entry_from_json
 
 
 @pytest.fixture
@@ -43,30 +46,32 @@ def shuffled(placed: Path, seed: int) -> None:
         pq.write_table(table.take(generator.permutation(table.num_rows)), path)
 
 
+def write(placed: Path, folder: Path) -> FolderEntry:
+    fill = partial(tasks.write_partition, placed, 0, options=GridOptions(map="auto"))
+    return PartitionFolder(folder, "partitions/00000").write(fill)
+
+
 def test_a_partition_is_the_same_bytes_whatever_the_order_of_its_rows(placed, tmp_path):
-    first = tasks.write_partition(placed, 0, tmp_path / "first", GridOptions(map="auto"))
+    first = write(placed, tmp_path / "first")
     for seed in range(3):
         shuffled(placed, seed)
-        again = tasks.write_partition(placed, 0, tmp_path / f"again{seed}", GridOptions(map="auto"))
-        assert again == first
-    facts, files = first
+        assert write(placed, tmp_path / f"again{seed}") == first
+    facts = first.facts
     assert (facts["columns"], facts["values"], facts["values_without_vector"], facts["postings"]) == (3, 4, 1, 6)
     assert np.load(tmp_path / "first" / "column_ids.npy").tolist() == [3, 7, 9]
-    assert {file.path for file in files} == set(os.listdir(tmp_path / "first"))
+    assert {file.path for file in first.files} == set(os.listdir(tmp_path / "first"))
 
 
 def test_a_partition_that_is_there_is_left_as_it_is(placed, tmp_path):
     folder = tmp_path / "00000"
-    assert tasks.written_partition(folder) is None
-    written = tasks.write_partition(placed, 0, folder, GridOptions(map="auto"))
+    target = PartitionFolder(folder, "partitions/00000")
+    assert target.written() is None
+    written = write(placed, folder)
     before = folder.stat().st_mtime_ns
     # What it was made of may be gone by then.
     numbers = iter([pa.RecordBatch.from_pydict({"id": pa.array([0])})])
-    [batch] = tasks.write_partitions(numbers, placed="/nowhere", folders=[str(folder)], options=GridOptions())
-    assert tasks.facts_of(batch["facts"][0].as_py()) == written[0]
-    assert sorted(tasks.files_of(batch["files"][0].as_py()), key=lambda file: file.path) == sorted(
-        written[1], key=lambda file: file.path
-    )
+    [batch] = tasks.write_partitions(numbers, placed="/nowhere", targets=[target], options=GridOptions())
+    assert entry_from_json(batch["entry"][0].as_py()) == written
     assert folder.stat().st_mtime_ns == before
 
 
@@ -83,9 +88,9 @@ def test_of_two_attempts_at_a_partition_the_first_that_ends_stays(placed, tmp_pa
         return real(path, texts)
 
     monkeypatch.setattr(tasks, "write_texts", write_texts)
-    facts, files = tasks.write_partition(placed, 0, folder, GridOptions(map="auto"))
-    assert facts == {"columns": 99}
-    assert [file.path for file in files] == ["meta.json"]
+    entry = write(placed, folder)
+    assert entry.facts == {"columns": 99}
+    assert [file.path for file in entry.files] == ["meta.json"]
     assert sorted(os.listdir(tmp_path)) == ["00000", "placed"]
 
 

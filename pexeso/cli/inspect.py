@@ -47,8 +47,8 @@ def info(index: str, report: bool, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).info().
     """  # noqa: D301  click reads \b
+    from pexeso.elsewhere import open_store_anywhere
     from pexeso.info import index_info, last_report
-    from pexeso.opening import open_store_anywhere
 
     store = open_store_anywhere(index)
     if report:
@@ -137,7 +137,7 @@ def check(index: str, form: str | None) -> None:
 
 
 def _write_problems(index: str, problems: list[Problem], *, failed: bool) -> None:
-    from pexeso.opening import open_store_anywhere
+    from pexeso.elsewhere import open_store_anywhere
 
     for problem in problems:
         click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")

@@ -42,6 +42,10 @@ class Store:
     manifest: Manifest
     hold: Hold | None = field(default=None, compare=False, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A lock is of this process: it must keep its own store while another one reads what it was sent.
+        return Store, (self.path.absolute(), self.manifest)
+
     @property
     def n_partitions(self) -> int:
         """Number of partitions; they are numbered from 0."""

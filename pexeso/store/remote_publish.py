@@ -3,7 +3,7 @@
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,6 +84,7 @@ def publish(
     manifest: Manifest,
     base: Base,
     *,
+    there: Collection[str] = (),
     progress: Callable[[int, int], None] | None = None,
     retention_seconds: float = RETENTION_SECONDS,
 ) -> Manifest:
@@ -100,6 +101,8 @@ def publish(
         What the index is to be made of.
     base
         From `begin`.
+    there
+        Names of new folders that have been uploaded, under these names.
     progress
         Called with the bytes uploaded so far and altogether.
     retention_seconds
@@ -114,7 +117,9 @@ def publish(
     ------
     OutputError
         Another build has committed since `begin`, or a file cannot be uploaded. The index there is as it was, and what
-        was uploaded is gone, or goes with a later commit where it cannot be removed now.
+        was uploaded here is gone, or goes with a later commit where it cannot be removed now.
+    IndexCorruptError
+        A file that should be there is not.
     PlaceError
         The storage broke off during the commit, and it is not known whether the index was written.
     """
@@ -122,7 +127,7 @@ def publish(
     names = {
         entry.folder: unique_folder_name(entry.folder)
         for entry in manifest.folders
-        if (entry.folder, entry.files) not in kept
+        if (entry.folder, entry.files) not in kept and entry.folder not in there
     }
     renamed = _renamed(manifest, names, 1 if base.previous is None else base.previous.generation + 1)
     uploads = [

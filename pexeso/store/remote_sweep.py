@@ -31,15 +31,24 @@ def retire(place: Place, previous: Manifest) -> None:
     place.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
 
 
-def note_upload(place: Place, paths: Iterable[str]) -> Place:
+def note_upload(place: Place, paths: Iterable[str], token: str | None = None) -> Place:
     """Note which files are about to be uploaded, and return the note, to be removed when they are in place or gone.
+
+    Parameters
+    ----------
+    place
+        The folder of the index.
+    paths
+        Of the files, below it.
+    token
+        A part of the note's name that no other note has; drawn where none is given.
 
     Raises
     ------
     PlaceError
         It cannot be written.
     """
-    note = place.joined(f"{BUILDING}/upload-{secrets.token_hex(16)}.json")
+    note = place.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
     note.write(json.dumps({"files": sorted(paths)}).encode("ascii"))
     return note
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pexeso.errors import IndexNotFoundError, InputError, OutputError
-from pexeso.store import claim, files, writer
+from pexeso.store import build_writer, claim, files
 from pexeso.store.arrays import write_arrays
 from pexeso.store.folders import filling
 from pexeso.store.integrity import check_store
@@ -552,7 +552,7 @@ def test_sealing_reads_again_only_what_is_not_known(tmp_path: Path, monkeypatch)
         read.append(path.name)
         return files.checksum_file(path)
 
-    monkeypatch.setattr(writer, "checksum_file", watched)
+    monkeypatch.setattr(build_writer, "checksum_file", watched)
     with IndexWriter(tmp_path / "lake") as new:
         folder = new.partition_folder(0)
         known = write_arrays(folder, {"a": np.arange(3)})
