@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
 from pexeso.queries import BatchLine, batch_id, read_batch_line
+from pexeso.store.locks import EXCLUSIVE, lock
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -175,12 +175,8 @@ def _open_output(path: Path, *, must_be_new: bool) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
     with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OutputError(f"Another run is writing '{path}': wait for its end, or choose another name.") from error
-        except OSError:
-            pass  # a file system without locks
+        if lock(stream.fileno(), EXCLUSIVE) is False:
+            raise OutputError(f"Another run is writing '{path}': wait for its end, or choose another name.")
         if must_be_new and os.fstat(stream.fileno()).st_size:
             raise OutputError(
                 f"'{path}' is there already. Go on with it by --resume, write it anew by --restart, or choose another name."

@@ -11,7 +11,6 @@ same index, takes it up. Any other clears it away.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
@@ -23,6 +22,7 @@ from typing import Any
 
 from pexeso.errors import OutputError, StoredIndexError
 from pexeso.store.files import replace_document, sync_folder
+from pexeso.store.locks import EXCLUSIVE, lock
 from pexeso.store.manifest import Manifest, read_manifest
 from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
 from pexeso.store.removal import own_file, own_folder, remove_files, remove_tree
@@ -45,14 +45,11 @@ def lock_folder(root: Path) -> tuple[int, bool]:
         Another writer has it.
     """
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    locked = lock(descriptor, EXCLUSIVE)
+    if locked is False:
         os.close(descriptor)
-        raise _busy(root, read_builder(root)) from error
-    except OSError:
-        return descriptor, False
-    return descriptor, True
+        raise _busy(root, read_builder(root))
+    return descriptor, bool(locked)
 
 
 @dataclass(frozen=True)

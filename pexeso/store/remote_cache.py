@@ -10,7 +10,6 @@ longer mapped; that space does not count.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ from pathlib import Path
 from pexeso.errors import InputError, OutputError
 from pexeso.places import Place
 from pexeso.store.files import writing
+from pexeso.store.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.manifest import FileEntry, FolderEntry
 from pexeso.store.paths import plain_file_size
 from pexeso.store.remote_fetch import fetch_into
@@ -163,14 +163,14 @@ class Cache:
             return 0.0
 
     def _remove_unless_used(self, name: str) -> bool:
-        lock = self.root / "locks" / name
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = self.root / "locks" / name
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            locked = _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked = lock(descriptor, EXCLUSIVE)
             if locked is False or (locked is None and time.time() - self._last_used(name) < UNLOCKED_SECONDS):
                 return False
             shutil.rmtree(self.root / "folders" / name)
-            lock.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             return True
         finally:
             os.close(descriptor)
@@ -180,7 +180,7 @@ class Cache:
         path = self.root / "locks" / name
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            _lock(descriptor, fcntl.LOCK_SH)
+            lock(descriptor, SHARED, wait=True)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     os.utime(path)
@@ -192,7 +192,7 @@ class Cache:
         """Be the only one that makes room."""
         descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _lock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor, EXCLUSIVE, wait=True)
             yield
         finally:
             os.close(descriptor)
@@ -228,7 +228,7 @@ def _new_part(path: Path, n_bytes: int) -> tuple[Path, int]:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{_PART}")
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    _lock(descriptor, fcntl.LOCK_EX)
+    lock(descriptor, EXCLUSIVE, wait=True)
     os.truncate(descriptor, n_bytes)
     return part, descriptor
 
@@ -250,18 +250,7 @@ def _size_without_dead_parts(folder: Path) -> int:
 def _is_dead(part: Path) -> bool:
     descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC)
     try:
-        locked = _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locked = lock(descriptor, EXCLUSIVE)
         return locked is True or (locked is None and time.time() - part.stat().st_mtime > UNLOCKED_SECONDS)
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, kind: int) -> bool | None:
-    """Lock a file; False where another holds it and this one does not wait, None where there are no locks."""
-    try:
-        fcntl.flock(descriptor, kind)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True

@@ -8,7 +8,6 @@ Where the file system cannot lock, nobody can tell who reads: there, what a comm
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from pexeso.errors import IndexCorruptError, StoredIndexError
 from pexeso.store.files import sync_folder
+from pexeso.store.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest, manifest_from, require_readable_size
 from pexeso.store.paths import MANIFEST, RETIRED, plain_file_size
 from pexeso.store.removal import remove_files
@@ -61,7 +61,7 @@ def hold_manifest(root: Path) -> tuple[Manifest, Hold]:
         except OSError as error:
             raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
         hold = Hold(descriptor)
-        if _lock(descriptor, fcntl.LOCK_SH) is not False and _is_in_place(descriptor, path):
+        if lock(descriptor, SHARED) is not False and _is_in_place(descriptor, path):
             return manifest_from(root, _read(descriptor, path)), hold
         # Replaced between two looks, and about to be removed: the one that took its place is what was asked for.
         hold.release()
@@ -139,24 +139,13 @@ def _retired_manifest(root: Path, name: str) -> Manifest | None:
 def _in_use(path: Path) -> bool:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        locked = _lock(descriptor, fcntl.LOCK_EX)
+        locked = lock(descriptor, EXCLUSIVE)
         if locked is None or path.name.endswith(_COPY):
             # ctime: when it got its second name or was copied, which was when it was retired.
             return time.time() - os.fstat(descriptor).st_ctime < RETENTION_SECONDS
         return not locked
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, kind: int) -> bool | None:
-    """Take a lock without waiting; False where another process has it, None where there are no locks."""
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 def _is_in_place(descriptor: int, path: Path) -> bool:

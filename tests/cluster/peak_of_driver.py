@@ -1,6 +1,8 @@
-"""Build on the cluster that the environment names, as `build_on_cluster`; print the most memory that the driver took.
+"""Build one lake after the other on the cluster that the environment names; print the most memory that the driver had taken after each.
 
-Prints ``{"python": bytes, "java": bytes}``: the highest resident sizes of this process and of its Java process.
+    python peak_of_driver.py OPTIONS LAKE INDEX [LAKE INDEX ...]
+
+Prints a line of ``{"python": bytes, "java": bytes}`` a lake: the highest resident sizes, so far, of this process and of its Java process.
 """
 
 import json
@@ -15,29 +17,17 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from peak_memory import peak_bytes
 
 from pexeso.index import build_index
+from pexeso.session import spark_session
 
 
-def java_process() -> int | None:
+def java_process() -> int:
     """Find the Java process of the driver."""
-    return next((each.pid for each in psutil.Process().children(recursive=True) if "java" in each.name()), None)
+    return next(each.pid for each in psutil.Process().children(recursive=True) if "java" in each.name())
 
 
 if __name__ == "__main__":
-    lake, path, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    java = 0
-
-    def look(stage: str) -> None:
-        """Look at the Java process as each stage starts; it is gone when the build is done."""
-        global java
-        found = java_process()
-        java = max(java, peak_bytes(found)) if found is not None else java
-
-    build_index(
-        lake,
-        path,
-        master=os.environ["CLUSTER_URL"],
-        conf=json.loads(os.environ["CLUSTER_CONF"]),
-        progress=look,
-        **options,
-    )
-    print(json.dumps({"python": peak_bytes(), "java": java}))  # noqa: T201
+    options, *places = sys.argv[1:]
+    with spark_session(os.environ["CLUSTER_URL"], conf=json.loads(os.environ["CLUSTER_CONF"])):
+        for lake, path in zip(places[::2], places[1::2], strict=True):
+            build_index(lake, path, **json.loads(options))
+            print(json.dumps({"python": peak_bytes(), "java": peak_bytes(java_process())}), flush=True)  # noqa: T201

@@ -131,16 +131,23 @@ class KillTest:
         self._after: dict[str, Answers] = {}
         self._seconds: dict[str, float] = {}
         write_lakes(folder)
-        for name, (base, operation) in PREPARED.items():
-            path = start_state(folder, base, folder / name)
-            OPERATIONS[operation].run(folder, path)
-            self._before[name] = answers(path)
         for name in sorted(set(operations)):
+            self._prepare(OPERATIONS[name].before)
             path = start_state(folder, OPERATIONS[name].before, folder / "after")
             started = time.perf_counter()
             OPERATIONS[name].run(folder, path)
             self._seconds[name] = time.perf_counter() - started
             self._after[name] = answers(path)
+
+    def _prepare(self, name: str) -> None:
+        """Make the index that an operation starts from, unless it is there, and those that it is made of."""
+        if name in self._before:
+            return
+        base, operation = PREPARED[name]
+        self._prepare(base)
+        path = start_state(self.folder, base, self.folder / name)
+        OPERATIONS[operation].run(self.folder, path)
+        self._before[name] = answers(path)
 
     def run(self):
         """Kill each operation once; yields a `Kill` each."""

@@ -215,7 +215,7 @@ def test_a_reader_keeps_its_snapshot_until_it_is_closed(index: Path, build_index
 
 
 def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(index: Path, build_index, monkeypatch) -> None:
-    real = snapshot._lock
+    real = snapshot.lock
     replaced = []
 
     def replace_first(descriptor: int, kind: int) -> bool | None:
@@ -224,7 +224,7 @@ def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(index: Path, buil
             replaced[0] = build_index(index, seed=8, overwrite=True)
         return real(descriptor, kind)
 
-    monkeypatch.setattr(snapshot, "_lock", replace_first)
+    monkeypatch.setattr(snapshot, "lock", replace_first)
     store = open_store(index)
     assert store.manifest == replaced[0]
     build_index(index, seed=9, overwrite=True)
@@ -232,7 +232,7 @@ def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(index: Path, buil
 
 
 def test_without_locks_what_is_superseded_stays_for_a_day(index: Path, build_index, monkeypatch) -> None:
-    monkeypatch.setattr(snapshot, "_lock", lambda descriptor, kind: None)
+    monkeypatch.setattr(snapshot, "lock", lambda descriptor, kind: None)
     store = open_store(index)
     build_index(index, seed=8, overwrite=True)
     store.hold.release()

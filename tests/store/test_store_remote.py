@@ -303,7 +303,7 @@ def test_where_nothing_can_be_locked_what_was_used_lately_stays(place, local, tm
     def no_locks(descriptor, kind):
         raise OSError("no locks here")
 
-    monkeypatch.setattr(remote_cache.fcntl, "flock", no_locks)
+    monkeypatch.setattr("fcntl.flock", no_locks)
     cache = Cache(tmp_path / "cache", max_bytes=array_bytes(open_store(local)))
     store = open_remote_store(place, cache)
     store.partition(0)

@@ -1,0 +1,38 @@
+"""Locks between processes of one machine, which end with the process that holds them; not every file system has them."""
+
+import fcntl
+
+SHARED, EXCLUSIVE = fcntl.LOCK_SH, fcntl.LOCK_EX
+
+
+def lock(descriptor: int, kind: int, *, wait: bool = False) -> bool | None:
+    """Lock an open file or folder until its descriptor is closed.
+
+    Parameters
+    ----------
+    descriptor
+        Of the file or folder.
+    kind
+        `SHARED` among those that ask for a shared lock, or `EXCLUSIVE`.
+    wait
+        Wait until the others let go.
+
+    Returns
+    -------
+    bool or None
+        False where another has it and this one does not wait, None where this file system has no locks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as mine, open(mine.name) as other:
+    ...     lock(mine.fileno(), EXCLUSIVE), lock(other.fileno(), SHARED)
+    (True, False)
+    """
+    try:
+        fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True

@@ -1,0 +1,40 @@
+"""A build and an update are killed at a random moment, and a rerun finishes; and the test of that can fail."""
+
+from pathlib import Path
+
+import kill_run
+import pytest
+from kill_operations import OPERATIONS
+from kill_run import KILLS, SEED, SHARES, Kill, KillTest, choose_operations, summary
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(spark, tmp_path: Path, monkeypatch) -> None:
+    test = KillTest(tmp_path, ["build", "append"], SEED)
+    kills = list(test.run())
+    assert [kill.operation for kill in kills] == ["build", "append"]
+    assert [kill for kill in kills if kill.failure] == []
+    assert summary(kills, 1.0).startswith("2 kills (1 append, 1 build), 0 failures: ")
+
+    place = tmp_path / "trial0"
+    path = kill_run.start_state(tmp_path, "built", place)
+    monkeypatch.setattr(kill_run, "answers", lambda path: [["nothing like before or after"]])
+    found = test._look("append", path)
+    assert (found.outcome, "neither those before nor those after" in found.failure) == ("failed", True)
+
+
+def test_every_operation_has_its_share_of_the_kills() -> None:
+    assert set(SHARES) == set(OPERATIONS)
+    for n_kills in (5, KILLS):
+        chosen = choose_operations(n_kills, None, SEED)
+        assert len(chosen) == n_kills
+        assert set(chosen) == set(OPERATIONS)
+    assert choose_operations(3, "append", SEED) == ["append"] * 3
+
+
+def test_the_summary_counts_failures_as_such() -> None:
+    kills = [Kill("build", "as before"), Kill("append", "failed", "it answers otherwise"), Kill("append", "taken up")]
+    assert summary(kills, 61.4) == (
+        "3 kills (2 append, 1 build), 1 failures: 1 as before, 1 as before and taken up by the rerun, 0 committed; 61 s"
+    )
