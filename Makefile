@@ -14,6 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 SHORT ?=
+JOBS ?= 2
 
 help: ## show this list
 	@echo "pexeso: join search for data lakes"
@@ -27,8 +28,8 @@ setup: $(STAMP) ## create .venv and install the pinned packages
 demo: $(STAMP) ## index the demo lake and run two searches
 	@$(BIN)/pexeso demo $(ARGS)
 
-test: $(STAMP) ## run all tests (ARGS="tests/lake -x" for some)
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) ## run all tests in two processes (ARGS="tests/lake -x" for some; JOBS=0: in one)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 kill-test: $(STAMP) ## kill builds and updates at 200 random moments (an hour; SHORT=1: a minute)
 	@$(BIN)/python tests/robustness/kill_run.py $(if $(SHORT),--short) $(ARGS)

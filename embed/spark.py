@@ -64,9 +64,19 @@ def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
     """Return values and their vectors as an Arrow batch with the columns `value` and `vector` (list of float32); refuse vectors that cannot be used."""
     vectors = embedder.embed(values)
     require_unit_or_zero(values, vectors)
-    offsets = pa.array(np.arange(len(vectors) + 1, dtype=np.int32) * embedder.dimensions)
-    lists = pa.ListArray.from_arrays(offsets, pa.array(vectors.reshape(-1)))
-    return pa.RecordBatch.from_arrays([values, lists], [VALUE, VECTOR])
+    return pa.RecordBatch.from_arrays([values, as_lists(vectors)], [VALUE, VECTOR])
+
+
+def as_lists(vectors: np.ndarray) -> pa.ListArray:
+    """Give vectors, float32 (n, d), as an Arrow array of n lists.
+
+    Examples
+    --------
+    >>> as_lists(np.eye(2, dtype=np.float32)).to_pylist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    offsets = np.arange(len(vectors) + 1, dtype=np.int32) * vectors.shape[1]
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(vectors.reshape(-1)))
 
 
 def task_device() -> str:

@@ -153,17 +153,19 @@ def walk_from(root: Path | Place, folders: Iterable[str], limit: int) -> Iterato
 
 
 def _rows_of(listing: Listing) -> Iterator[dict[str, object]]:
-    yield from map(_table_row, listing.tables)
-    yield from map(_skipped_row, listing.skipped)
+    yield from ({"kind": TABLE, **table_row(file)} for file in listing.tables)
+    yield from ({"kind": SKIPPED, **skipped_row(file)} for file in listing.skipped)
 
 
-def _table_row(file: TableFile) -> dict[str, object]:
+def table_row(file: TableFile) -> dict[str, object]:
+    """Give the row of a listing for a table: its fields, the path as text."""
     path = file.path if isinstance(file.path, Place) else file.path.absolute()
-    return {"kind": TABLE, **vars(file), "path": str(path)}
+    return {**vars(file), "path": str(path)}
 
 
-def _skipped_row(file: SkippedFile) -> dict[str, object]:
-    return {"kind": SKIPPED, "table": file.path, "reason": file.reason}
+def skipped_row(file: SkippedFile) -> dict[str, object]:
+    """Give the row for a file that is no table."""
+    return {"table": file.path, "reason": file.reason}
 
 
 def in_batches(rows: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:

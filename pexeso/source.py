@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from pexeso import tasks
 from pexeso.errors import LakeError
 from pexeso.lake import records
-from pexeso.lake.files import TableFile, find_tables, look_at_lake
-from pexeso.listing import list_lake
+from pexeso.lake.files import find_tables, look_at_lake
+from pexeso.listing import list_lake, skipped_row, table_row
 from pexeso.places import Place, is_url
 from pexeso.report import Task
 from pexeso.sources import SparkTable, find_spark_tables, frame_records
@@ -125,11 +125,15 @@ class FolderSource:
         root, self._single = look_at_lake(lake)
         self._root = root if isinstance(root, Place) else root.absolute()
         self.name = str(self._root)
+        self._is_small: bool | None = None
 
     def is_small(self) -> bool:
-        """Look at the sizes of the first files; a lake on another storage is not looked at, and taken for a large one."""
-        if isinstance(self._root, Place):
-            return False
+        """Look at the sizes of the first files, once; a lake on another storage is not looked at, and taken for a large one."""
+        if self._is_small is None:
+            self._is_small = not isinstance(self._root, Place) and self._look_at_sizes()
+        return self._is_small
+
+    def _look_at_sizes(self) -> bool:
         n_bytes = n_files = 0
         for folder, _, names in os.walk(self._root):
             for name in names:
@@ -145,10 +149,10 @@ class FolderSource:
     def list_into(self, spark: SparkSession, folder: Path) -> Facts:
         """See `Source.list_into`."""
         if self._single is not None:
-            return _write_listing(folder, [_row_of(self._single)], [])
+            return _write_listing(folder, [table_row(self._single)], [])
         if self.is_small():  # sooner done than Spark's first job
             found, skipped = find_tables(self._root)
-            return _write_listing(folder, [_row_of(file) for file in found], [vars(file) for file in skipped])
+            return _write_listing(folder, list(map(table_row, found)), list(map(skipped_row, skipped)))
         list_lake(spark, self._root, folder / LISTING, folder / SKIPPED, folder / "rounds")
         remove_tree(folder / "rounds")
         return _listing_facts(spark, folder)
@@ -215,20 +219,14 @@ class SparkSource:
         return [SparkTable("dataframe", self._given)]
 
 
-def _row_of(file: TableFile) -> dict[str, Any]:
-    path = file.path if isinstance(file.path, Place) else file.path.absolute()
-    return {**{name: getattr(file, name) for name in LISTING_SCHEMA.names}, "path": str(path)}
-
-
-def _write_listing(folder: Path, rows: list[dict[str, Any]], skipped: list[dict[str, str]]) -> Facts:
+def _write_listing(folder: Path, rows: list[dict[str, Any]], skipped: list[dict[str, Any]]) -> Facts:
     """Write a short listing; give its facts as `_listing_facts` does."""
-    left = [{"table": file["path"], "reason": file["reason"]} for file in skipped]
-    for name, schema, content in ((LISTING, LISTING_SCHEMA, rows), (SKIPPED, SKIPPED_SCHEMA, left)):
+    for name, schema, content in ((LISTING, LISTING_SCHEMA, rows), (SKIPPED, SKIPPED_SCHEMA, skipped)):
         (folder / name).mkdir()
         pq.write_table(pa.Table.from_pylist(content, schema=schema), folder / name / "part.parquet")
     digest = hashlib.blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
     n_bytes = sum(row.get("n_bytes") or 0 for row in rows)
-    return {"tables": len(rows), "bytes": n_bytes, "skipped": len(left), "digest": digest}
+    return {"tables": len(rows), "bytes": n_bytes, "skipped": len(skipped), "digest": digest}
 
 
 def _listing_facts(spark: SparkSession, folder: Path) -> Facts:

@@ -169,6 +169,8 @@ def _stored_postings(store: Store, number: int) -> Batches:
 
 
 def _stored_vectors(store: Store, number: int) -> Batches:
+    from embed.spark import as_lists
+
     arrays, mask = store.partition(number), store.deleted_mask(number)
     needed = np.ones(len(arrays["vectors"]), dtype=bool)
     if mask is not None:
@@ -180,10 +182,7 @@ def _stored_vectors(store: Store, number: int) -> Batches:
     for start in range(0, len(rows), ROWS_PER_BATCH):
         some = rows[start : start + ROWS_PER_BATCH]
         vectors = np.ascontiguousarray(arrays["vectors"][some], dtype=np.float32)
-        lists = pa.ListArray.from_arrays(
-            pa.array(np.arange(len(some) + 1, dtype=np.int32) * vectors.shape[1]), pa.array(vectors.reshape(-1))
-        )
-        yield pa.RecordBatch.from_arrays([take_texts(values, some), lists], schema=VECTORS)
+        yield pa.RecordBatch.from_arrays([take_texts(values, some), as_lists(vectors)], schema=VECTORS)
 
 
 def _texts_of_postings(

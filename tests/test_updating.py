@@ -1,6 +1,7 @@
 """Updates: append, delete and compact give what a fresh build over the same tables would give."""
 
 import itertools
+import os
 import random
 import shutil
 import threading
@@ -86,7 +87,7 @@ def copy_of(built, folder, seed=1):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("UPDATE_SEQUENCES", "1"))))
 def test_any_sequence_of_updates_equals_a_fresh_build(built, tmp_path, seed):
     lake, index = copy_of(built, tmp_path, seed)
     chance = random.Random(seed)

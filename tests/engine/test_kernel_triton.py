@@ -26,6 +26,7 @@ RUNS = {
 """What runs in a process of its own: whether in Triton's interpreter, the file, and which of its tests."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_in_a_process_of_its_own(name):
     """Triton decides when it is imported whether its interpreter runs."""
