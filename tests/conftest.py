@@ -26,12 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""
+    from pexeso.pipeline import SMALL_LAKE_SETTINGS
     from pexeso.session import spark_session
 
     conf = {
+        **SMALL_LAKE_SETTINGS,
         "spark.driver.memory": "1g",
-        # As for any small lake (pexeso.pipeline): half the processor time of a short session is Java's compiler.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": 2,
         # Functions defined in test modules are sent to workers by name, so workers must find those modules.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from spark_cluster import Cluster, running_cluster
 
+from pexeso.pipeline import SMALL_LAKE_SETTINGS
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTINGS = {
     "spark.executor.memory": "600m",
     "spark.driver.memory": "700m",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    **SMALL_LAKE_SETTINGS,
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": 2,
 }

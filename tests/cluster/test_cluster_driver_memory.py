@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = Path(__file__).with_name("peak_of_driver.py")
 OPTIONS = {"model": "hashing", "dimensions": 16, "n_partitions": 4}
-COLUMNS_PER_TABLE = 3
+COLUMNS_PER_TABLE, ROWS = 60, 5
 MOST = 1.2
 
 # A heap that shrinks to what is in use, so that the size of the process tells what was needed.
@@ -18,20 +18,21 @@ TIGHT_HEAP = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms64m -XX:MinHeapFreeRa
 
 
 def write_lake(folder, n_columns):
-    """Write small tables with values of their own, in folders of 50."""
+    """Write wide tables with values of their own, in folders of 50."""
     generator = np.random.default_rng(n_columns)
+    header = ",".join(f"c{number}" for number in range(COLUMNS_PER_TABLE))
     for number in range(n_columns // COLUMNS_PER_TABLE):
         place = folder / f"f{number // 50}"
         place.mkdir(parents=True, exist_ok=True)
-        codes = generator.integers(0, 26, (20, COLUMNS_PER_TABLE, 7)).astype(np.uint8) + ord("a")
+        codes = generator.integers(0, 26, (ROWS, COLUMNS_PER_TABLE, 7)).astype(np.uint8) + ord("a")
         rows = [",".join(cell.tobytes().decode("ascii") for cell in row) for row in codes]
-        (place / f"t{number}.csv").write_text("a,b,c\n" + "\n".join(rows) + "\n", encoding="ascii")
+        (place / f"t{number}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="ascii")
     return folder
 
 
 def test_ten_times_the_columns_take_hardly_more_of_the_driver(cluster, run_on, tmp_path):
     places = []
-    for n_columns in (240, 2400):
+    for n_columns in (1200, 12000):
         places += [write_lake(tmp_path / f"lake{n_columns}", n_columns), tmp_path / f"{n_columns}.pexeso"]
     # The larger lake comes second in the same process: what it needs beyond the first is what it adds.
     printed = run_on(

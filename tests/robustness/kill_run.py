@@ -40,14 +40,12 @@ from kill_operations import (  # noqa: E402
     write_lakes,
 )
 
+from pexeso.pipeline import SMALL_LAKE_SETTINGS  # noqa: E402
+
 KILLS, SHORT_KILLS = 200, 5
 SEED = 20_250_101
 SHARES = {"build": 0.25, "overwrite": 0.15, "append": 0.25, "delete": 0.2, "compact": 0.15}
-CONF = {
-    "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+CONF = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 
 
 @dataclass(frozen=True)
@@ -89,6 +87,8 @@ class Child:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
         self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            pipe.close()
 
     def _expect(self, word: str) -> None:
         line = self.process.stdout.readline().strip()
