@@ -1,0 +1,92 @@
+"""From similar values to joinable columns: what a method returns at each of its thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, MIN_MATCHES, NEGATIVE, Judged
+
+LEAST_JOINABILITY = 0.3
+"""Pairs with less are not kept; thresholds lie above it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The column pairs that a method returns at one threshold for values, with at least `MIN_MATCHES` matching ones.
+
+    Attributes
+    ----------
+    threshold : float
+        For values.
+    query, candidate : numpy.ndarray, int64
+        Columns, by number.
+    joinability : numpy.ndarray, float64
+        Matching values by distinct values of the query column, at least `LEAST_JOINABILITY`.
+    label : numpy.ndarray, int8
+        What the pair is; see `benchmarks.effectiveness.judged`.
+    """
+
+    threshold: float
+    query: np.ndarray
+    candidate: np.ndarray
+    joinability: np.ndarray
+    label: np.ndarray
+
+    def of(self, queries: np.ndarray) -> Found:
+        """Keep the pairs of some query columns."""
+        return self._where(np.isin(self.query, queries))
+
+    def from_joinability(self, least: float) -> Found:
+        """Keep the pairs of at least this joinability."""
+        return self._where(self.joinability >= least - 1e-9)
+
+    def _where(self, kept: np.ndarray) -> Found:
+        return Found(self.threshold, self.query[kept], self.candidate[kept], self.joinability[kept], self.label[kept])
+
+    def counts(self) -> tuple[int, int, int]:
+        """Count true and false pairs, and those of the true ones that only meaning finds; what is not judged counts as nothing."""
+        by_meaning = int((self.label == BY_MEANING).sum())
+        return int((self.label == BY_TEXT).sum()) + by_meaning, int((self.label == NEGATIVE).sum()), by_meaning
+
+
+def found_by_values(
+    judged: Judged, held: sp.csr_matrix, similar: sp.csr_matrix, thresholds: Iterable[float]
+) -> Iterator[Found]:
+    """Count for each pair of columns how many values of the one have a similar value in the other.
+
+    Parameters
+    ----------
+    judged : Judged
+    held : scipy.sparse.csr_matrix of shape (n, values)
+        Which column holds which value.
+    similar : scipy.sparse.csr_matrix of shape (values, values)
+        Similarities; a value is similar to itself.
+    thresholds : iterable of float
+        Least similarities.
+    """
+    sizes = np.asarray(held.sum(1)).ravel()
+    for threshold in thresholds:
+        enough = similar.multiply(similar >= threshold).tocsr()
+        enough.eliminate_zeros()
+        reached = enough @ held.T.tocsr()  # value by column: whether the column has a similar value
+        reached.data[:] = 1
+        counts = (held @ reached).tocoo()
+        yield found_pairs(judged, threshold, counts.row, counts.col, counts.data, counts.data / sizes[counts.row])
+
+
+def found_pairs(
+    judged: Judged,
+    threshold: float,
+    query: np.ndarray,
+    candidate: np.ndarray,
+    matches: np.ndarray,
+    joinability: np.ndarray,
+) -> Found:
+    """Keep what counts as returned, and label it."""
+    kept = (matches >= MIN_MATCHES) & (joinability >= LEAST_JOINABILITY) & (query != candidate)
+    query, candidate = query[kept].astype(np.int64), candidate[kept].astype(np.int64)
+    return Found(threshold, query, candidate, joinability[kept].astype(float), judged.classes(query, candidate))

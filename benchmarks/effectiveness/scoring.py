@@ -1,0 +1,144 @@
+"""Precision, recall and their kin over judged pairs, and thresholds chosen on other query columns than those that are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found
+from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged
+
+FOLDS = 5
+JOINABILITIES = np.round(np.arange(LEAST_JOINABILITY, 1.001, 0.025), 3)
+RESAMPLES = 1000
+TOP = 10
+
+Goal = Callable[[float, float, float], float]
+"""From precision, recall and the recall of pairs by meaning to what is to be as high as can be; below 0 where it must not be chosen."""
+
+
+def f1(precision: float, recall: float) -> float:
+    """Return the harmonic mean; 0 where both are.
+
+    Examples
+    --------
+    >>> f1(0.5, 1.0)
+    0.6666666666666666
+    """
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def best_f1(precision: float, recall: float, by_meaning: float) -> float:
+    """Aim for the highest F1."""
+    return f1(precision, recall)
+
+
+def by_meaning_at(least: float) -> Goal:
+    """Aim for the highest recall of pairs by meaning with at least this precision."""
+    return lambda precision, recall, by_meaning: by_meaning if precision >= least else precision - 1.0
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How many positive pairs query columns have."""
+
+    queries: np.ndarray
+    positive: int
+    by_meaning: int
+
+
+def truth_of(judged: Judged, queries: np.ndarray) -> Truth:
+    """Count the positive pairs of query columns."""
+    counts = {
+        label: int(np.isin(judged.labels[label] // judged.n_columns, queries).sum()) for label in (BY_TEXT, BY_MEANING)
+    }
+    return Truth(queries, sum(counts.values()), counts[BY_MEANING])
+
+
+def rates(found: Found, truth: Truth) -> tuple[float, float, float]:
+    """Return precision, recall, and recall of the pairs by meaning; precision is 1 where nothing is returned."""
+    true, false, by_meaning = found.counts()
+    precision = true / (true + false) if true + false else 1.0
+    return precision, true / max(truth.positive, 1), by_meaning / max(truth.by_meaning, 1)
+
+
+def choose(founds: Sequence[Found], truth: Truth, goal: Goal) -> tuple[int, float]:
+    """Choose the threshold for values, by its place, and the one for joinability that serve a goal best on query columns."""
+    scored = []
+    for place, found in enumerate(founds):
+        own = found.of(truth.queries)
+        for joinability in JOINABILITIES:
+            precision, recall, by_meaning = rates(own.from_joinability(joinability), truth)
+            scored.append((goal(precision, recall, by_meaning), precision, -place, joinability))
+    _, _, place, joinability = max(scored)
+    return -place, float(joinability)
+
+
+def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
+    """Divide all columns into folds, tables together; each is scored with thresholds chosen on the others."""
+    tables = sorted({table for table, _ in judged.keys})
+    drawn = np.random.default_rng(seed).permutation(len(tables)) % FOLDS
+    fold_of = dict(zip(tables, drawn, strict=True))
+    folds = np.array([fold_of[table] for table, _ in judged.keys])
+    return [np.flatnonzero(folds == number) for number in range(FOLDS)]
+
+
+def cross_validated(judged: Judged, founds: Sequence[Found], goal: Goal) -> tuple[Found, list[tuple[float, float]]]:
+    """Return what a method finds with thresholds that were chosen on other query columns, and these thresholds by fold."""
+    parts, chosen = [], []
+    everything = np.arange(judged.n_columns)
+    for fold in folds_of(judged):
+        place, joinability = choose(founds, truth_of(judged, np.setdiff1d(everything, fold)), goal)
+        parts.append(founds[place].of(fold).from_joinability(joinability))
+        chosen.append((founds[place].threshold, joinability))
+    names = ("query", "candidate", "joinability", "label")
+    joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+    return Found(float("nan"), *joined), chosen
+
+
+def ranked(judged: Judged, found: Found, k: int = TOP) -> tuple[float, float]:
+    """Return mean average precision and mean recall among the k best, over the query columns that have a positive pair.
+
+    Candidates rank by joinability, equal ones by number; what is not judged is left out of the ranking.
+    """
+    kept = found.label != NOT_JUDGED
+    query, candidate, joinability, label = (
+        getattr(found, name)[kept] for name in ("query", "candidate", "joinability", "label")
+    )
+    order = np.lexsort((candidate, -joinability, query))
+    query, hit = query[order], np.isin(label[order], (BY_TEXT, BY_MEANING))
+    starts = np.searchsorted(query, judged.queries, side="left")
+    stops = np.searchsorted(query, judged.queries, side="right")
+    precisions, recalls = [], []
+    for number, start, stop in zip(judged.queries, starts, stops, strict=True):
+        hits, n_positive = hit[start:stop], judged.positives_of(number)
+        at_hits = np.cumsum(hits)[hits] / (np.flatnonzero(hits) + 1)
+        precisions.append(at_hits.sum() / n_positive)
+        recalls.append(hits[:k].sum() / min(k, n_positive))
+    return float(np.mean(precisions)), float(np.mean(recalls))
+
+
+def intervals(judged: Judged, found: Found, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """Return 95 % intervals of precision, recall, F1 and the recall of pairs by meaning: query columns drawn again and again."""
+    n = judged.n_columns
+    true, by_meaning, false = (
+        np.bincount(found.query[np.isin(found.label, labels)], minlength=n)
+        for labels in ((BY_TEXT, BY_MEANING), (BY_MEANING,), (0,))
+    )
+    all_meaning = np.bincount(judged.labels[BY_MEANING] // n, minlength=n)
+    positive = all_meaning + np.bincount(judged.labels[BY_TEXT] // n, minlength=n)
+    asked = np.flatnonzero(positive + true + false)
+    generator = np.random.default_rng(seed)
+    drawn = generator.multinomial(len(asked), np.full(len(asked), 1 / len(asked)), size=RESAMPLES)
+    sums = {name: drawn @ counts[asked] for name, counts in (("t", true), ("f", false), ("m", by_meaning))}
+    precision = sums["t"] / np.maximum(sums["t"] + sums["f"], 1)
+    recall = sums["t"] / np.maximum(drawn @ positive[asked], 1)
+    scores = {
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / np.maximum(precision + recall, 1e-12),
+        "semantic_only_recall": sums["m"] / np.maximum(drawn @ all_meaning[asked], 1),
+    }
+    return {name: tuple(np.quantile(each, [0.025, 0.975]).round(4).tolist()) for name, each in scores.items()}

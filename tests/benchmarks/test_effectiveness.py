@@ -1,0 +1,313 @@
+"""The measures of effectiveness: what is judged, what each method finds, thresholds chosen on other columns, and the command."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.effectiveness import methods, similar
+from benchmarks.effectiveness.command import main
+from benchmarks.effectiveness.found import Found, found_by_values
+from benchmarks.effectiveness.judged import (
+    BY_MEANING,
+    BY_TEXT,
+    NEGATIVE,
+    NOT_JUDGED,
+    Judged,
+    fold,
+    incidence,
+    read_judged,
+)
+from benchmarks.effectiveness.methods import METHODS, Workshop, run_method
+from benchmarks.effectiveness.report import as_table, curve_of, plot, scores_of
+from benchmarks.effectiveness.scoring import (
+    best_f1,
+    by_meaning_at,
+    choose,
+    cross_validated,
+    folds_of,
+    intervals,
+    ranked,
+    rates,
+    truth_of,
+)
+from benchmarks.effectiveness.searched import searched
+from pexeso.errors import InputError
+
+TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
+TABLES = {
+    "a.csv": ["team", *TOWNS],
+    "b.csv": ["city", *[town.upper() for town in TOWNS]],
+    "c.csv": ["club", *[f"{town} United" for town in TOWNS]],
+    "d.csv": ["colour", "red", "green", "blue", "black", "white", "pink"],
+    "e.csv": ["half", *TOWNS[:2], "Bergen", "Turin", "Porto", "Graz"],
+}
+PAIRS = [
+    ("a", 0, "c", 0, 6, 6),  # by meaning
+    ("c", 0, "a", 0, 6, 6),
+    ("a", 0, "e", 0, 6, 3),  # too few for a positive pair, too many for a negative one
+]
+
+
+@pytest.fixture
+def lake(tmp_path):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for name, rows in TABLES.items():
+        (folder / name).write_text("\n".join([f"{rows[0]},n", *(f"{row},1" for row in rows[1:])]) + "\n")
+    header = (
+        "query_table\tquery_column\tcandidate_table\tcandidate_column\tlinked_values\tentity_matches\texact_matches"
+    )
+    lines = [header, *("\t".join(map(str, (*pair, 0))) for pair in PAIRS)]
+    (tmp_path / "join_pairs.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    listed = ["table\tcolumn", *(f"{name[0]}\t0" for name in TABLES)]
+    (tmp_path / "entity_columns.tsv.gz").write_bytes(gzip.compress("\n".join(listed).encode()))
+    return folder
+
+
+@pytest.fixture
+def judged(lake):
+    return read_judged(lake, lake.parent / "join_pairs.tsv.gz")
+
+
+def test_pairs_are_judged_as_the_truth_says(judged):
+    assert judged.keys == [(name, 0) for name in TABLES]
+    classes = judged.classes(*(np.array(each) for each in zip(*np.ndindex(5, 5), strict=True))).reshape(5, 5)
+    expected = np.full((5, 5), NEGATIVE)
+    expected[0, 1] = expected[1, 0] = BY_TEXT
+    expected[0, 2] = expected[2, 0] = BY_MEANING
+    expected[0, 4] = NOT_JUDGED
+    np.fill_diagonal(expected, NOT_JUDGED)
+    np.testing.assert_array_equal(classes, expected)
+    assert judged.queries.tolist() == [0, 1, 2]
+    assert [judged.positives_of(number) for number in range(5)] == [2, 1, 1, 0, 0]
+
+
+def test_without_a_list_of_columns_those_of_the_pairs_are_judged(lake):
+    (lake.parent / "entity_columns.tsv.gz").unlink()
+    assert read_judged(lake, lake.parent / "join_pairs.tsv.gz").keys == [("a.csv", 0), ("c.csv", 0), ("e.csv", 0)]
+
+
+def test_a_truth_that_does_not_fit_is_refused(lake, tmp_path):
+    (tmp_path / "other.tsv").write_text("left\tright\n1\t2\n")
+    with pytest.raises(InputError, match="must be tab-separated with the columns query_table"):
+        read_judged(lake, tmp_path / "other.tsv")
+    (lake / "c.csv").unlink()
+    with pytest.raises(InputError, match=r"about tables that are not in .*: c"):
+        read_judged(lake, tmp_path / "join_pairs.tsv.gz")
+
+
+@pytest.mark.lakes
+def test_the_shared_lake_has_the_pairs_that_its_description_counts(lake_folder, shared_lakes):
+    found = read_judged(lake_folder("wikitables"), shared_lakes / "wikitables" / "join_pairs.tsv.gz")
+    counts = {label: len(pairs) for label, pairs in found.labels.items()}
+    assert (found.n_columns, len(found.queries)) == (1949, 627)
+    assert (counts[BY_TEXT] + counts[BY_MEANING], counts[BY_MEANING]) == (5117, 468)
+
+
+WORDS = st.lists(st.sampled_from(["ab", "abc", "abd", "x", "xy", "xyz", "qqqqqqqqqq", "qqqqqqqqqr"]), min_size=1)
+VALUES = st.lists(WORDS.map(lambda words: " ".join(words[:4])), min_size=1, max_size=8, unique=True)
+
+
+def edit_distance(left: str, right: str) -> int:
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        above, row = row, [i]
+        for j, b in enumerate(right, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (a != b)))
+    return row[-1]
+
+
+def edit(left: str, right: str) -> float:
+    return 1 - edit_distance(left, right) / max(len(left), len(right))
+
+
+def jaccard(left: str, right: str) -> float:
+    a, b = set(left.split()), set(right.split())
+    return len(a & b) / len(a | b)
+
+
+def fuzzy(left: str, right: str) -> float:
+    a, b = set(left.split()), set(right.split())
+    alike = {(x, y): edit(x, y) if edit(x, y) >= 0.8 else 0.0 for x in a for y in b}
+    overlap = min(sum(max(alike[x, y] for y in b) for x in a), sum(max(alike[x, y] for x in a) for y in b))
+    return overlap / (len(a) + len(b) - overlap)
+
+
+@pytest.mark.parametrize(
+    ("measure", "definition"),
+    [(similar.jaccard_of_tokens, jaccard), (similar.edit_similarity, edit), (similar.fuzzy_tokens, fuzzy)],
+)
+def test_measures_are_those_of_their_definition(measure, definition):
+    pytest.importorskip("rapidfuzz")
+
+    @given(VALUES, st.sampled_from([0.3, 0.5, 0.7]))
+    def check(values, least):
+        found = measure(values, least).toarray()
+        expected = np.array([[definition(left, right) for right in values] for left in values])
+        clear = abs(expected - least) > 1e-6
+        np.testing.assert_allclose(found[clear], np.where(expected >= least, expected, 0)[clear], atol=1e-5)
+
+    check()
+
+
+def test_equal_and_rare_words_count():
+    values = ["red cubs", "blue cubs", "blue sox", "cubs"]
+    np.testing.assert_array_equal(similar.equal(values, 1.0).toarray(), np.eye(4))
+    found = similar.tfidf(values, 0.3).toarray()
+    np.testing.assert_allclose(np.diag(found), 1, atol=1e-6)
+    assert found[0, 3] > found[0, 1] > found[0, 2] == 0
+
+
+def random_judged(seed: int, n_columns: int = 30) -> tuple[Judged, sp.csr_matrix]:
+    generator = np.random.default_rng(seed)
+    texts = [pa.array(sorted({f"v{v}" for v in generator.integers(0, 25, 8)})) for _ in range(n_columns)]
+    pairs = generator.permutation(n_columns * n_columns)[:120]
+    labels = {BY_TEXT: pairs[:60], BY_MEANING: pairs[60:90], NOT_JUDGED: pairs[90:]}
+    labels = {label: np.sort(each[each % (n_columns + 1) != 0]) for label, each in labels.items()}
+    judged = Judged([(f"t{number}", 0) for number in range(n_columns)], texts, labels)
+    return judged, incidence([column.to_pylist() for column in texts])[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_are_found_by_counting_similar_values(seed):
+    judged, held = random_judged(seed)
+    generator = np.random.default_rng(seed)
+    alike = generator.random((held.shape[1],) * 2).astype(np.float32) * (generator.random((held.shape[1],) * 2) < 0.2)
+    np.fill_diagonal(alike, 1)
+    [found] = found_by_values(judged, held, sp.csr_matrix(alike), [0.6])
+    values = [set(held[number].indices) for number in range(judged.n_columns)]
+    expected = {}
+    for query, candidate in np.ndindex(judged.n_columns, judged.n_columns):
+        matches = sum(any(alike[v, w] >= 0.6 for w in values[candidate]) for v in values[query])
+        if query != candidate and matches >= 4 and matches >= 0.3 * len(values[query]):
+            expected[query, candidate] = matches / len(values[query])
+    returned = dict(
+        zip(zip(found.query.tolist(), found.candidate.tolist(), strict=True), found.joinability, strict=True)
+    )
+    assert returned.keys() == expected.keys()
+    np.testing.assert_allclose([returned[pair] for pair in expected], list(expected.values()), rtol=1e-6)
+
+
+def random_founds(judged: Judged, seed: int) -> list[Found]:
+    generator = np.random.default_rng(seed)
+    founds = []
+    for threshold in (0.1, 0.2, 0.3):
+        pairs = np.sort(generator.permutation(judged.n_columns**2)[:300])
+        pairs = pairs[pairs % (judged.n_columns + 1) != 0]
+        query, candidate = pairs // judged.n_columns, pairs % judged.n_columns
+        joinability = np.round(generator.uniform(0.3, 1, len(pairs)), 2)
+        founds.append(Found(threshold, query, candidate, joinability, judged.classes(query, candidate)))
+    return founds
+
+
+def test_thresholds_come_from_the_columns_that_are_not_scored():
+    judged, _ = random_judged(1)
+    founds = random_founds(judged, 1)
+    _, chosen = cross_validated(judged, founds, best_f1)
+    fold_ = folds_of(judged)[0]
+    # Whatever the labels of a fold are, its own thresholds stay.
+    spoiled = [replace(f, label=np.where(np.isin(f.query, fold_), BY_TEXT, f.label)) for f in founds]
+    assert cross_validated(judged, spoiled, best_f1)[1][0] == chosen[0]
+    assert sorted(np.concatenate(folds_of(judged)).tolist()) == list(range(judged.n_columns))
+
+
+@pytest.mark.parametrize("goal", [best_f1, by_meaning_at(0.4)])
+def test_the_best_thresholds_are_chosen(goal):
+    judged, _ = random_judged(2)
+    founds = random_founds(judged, 2)
+    truth = truth_of(judged, np.arange(judged.n_columns))
+    place, joinability = choose(founds, truth, goal)
+    best = goal(*rates(founds[place].from_joinability(joinability), truth))
+    assert best == max(goal(*rates(f.from_joinability(j), truth)) for f in founds for j in np.arange(0.3, 1.01, 0.025))
+
+
+def test_ranking_is_scored_as_defined():
+    labels = {BY_TEXT: np.array([0 * 4 + 1, 0 * 4 + 2]), BY_MEANING: np.array([1 * 4 + 0]), NOT_JUDGED: np.array([3])}
+    judged = Judged([(f"t{number}", 0) for number in range(4)], [], labels)
+    query, candidate = np.array([0, 0, 0, 1]), np.array([1, 3, 2, 2])
+    found = Found(0.1, query, candidate, np.array([0.5, 1.0, 0.4, 0.9]), judged.classes(query, candidate))
+    average, recall = ranked(judged, found)
+    # Query 0 has its two pairs first and second, as the third is not judged; query 1 misses its only one.
+    assert (average, recall) == ((1 + 0) / 2, (1 + 0) / 2)
+
+
+def test_intervals_hold_the_scores():
+    judged, _ = random_judged(3)
+    found = random_founds(judged, 3)[0]
+    precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
+    bounds = intervals(judged, found)
+    for name, score in (("precision", precision), ("recall", recall), ("semantic_only_recall", by_meaning)):
+        low, high = bounds[name]
+        assert low < score < high, name
+
+
+@pytest.fixture
+def shop(judged, lake, tmp_path, spark):
+    return Workshop(judged, lake, tmp_path, "hashing")
+
+
+@pytest.mark.spark
+def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged, monkeypatch, tmp_path):
+    pytest.importorskip("rapidfuzz")
+    pytest.importorskip("faiss")
+    monkeypatch.setattr(methods, "DISTANCES", (0.0, 0.1, 0.3, 0.4))
+    curves, scores = {}, {}
+    for name in METHODS[:-1]:
+        founds = run_method(name, shop)
+        curves[name], scores[name] = curve_of(judged, founds), scores_of(judged, founds)
+        pairs = set(zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True))
+        assert (0, 1) in pairs, name
+    assert scores["equi"]["semantic_only_recall"] == 0
+    by_vectors = run_method("pexeso", shop)
+    assert {(0, 2), (2, 0)} <= set(zip(by_vectors[-1].query, by_vectors[-1].candidate, strict=True))
+    for ours, theirs in zip(by_vectors, searched(judged, shop.index(), methods.DISTANCES), strict=True):
+        for name in ("query", "candidate", "joinability", "label"):
+            ordered = [getattr(f, name)[np.lexsort((f.candidate, f.query))] for f in (ours, theirs)]
+            np.testing.assert_allclose(*ordered, rtol=1e-6)
+    table = as_table(scores)
+    assert table.count("\n") == len(scores) + 1
+    plot(curves, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
+@pytest.mark.spark
+def test_the_command_prints_plain_data(lake, shop, tmp_path):
+    truth = str(lake.parent / "join_pairs.tsv.gz")
+    index = str(shop.index().path)
+    arguments = ["--lake", str(lake), "--truth", truth, "--methods", "equi,pexeso", "--index", index, "--json"]
+    ran = CliRunner().invoke(main, [*arguments, "--plots", str(tmp_path / "plots")], catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
+    result = json.loads(ran.stdout)
+    assert (result["data"], result["queries"], result["semantic_only_pairs"]) == (str(lake), 3, 2)
+    assert set(result["methods"]) == {"equi", "pexeso"}
+    needed = ("precision", "recall", "f1", "semantic_only_recall_at_p90", "semantic_only_recall_at_p95")
+    assert all(0 <= scores[name] <= 1 for scores in result["methods"].values() for name in needed)
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["lake.png"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Give --data, or both --lake and --truth."),
+        (["--methods", "magic"], "The methods are equi, jaccard"),
+        (["--methods", "sentence"], "It needs --sentence-model."),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(arguments, message, lake):
+    if arguments:
+        arguments = ["--lake", str(lake), "--truth", str(lake.parent / "join_pairs.tsv.gz"), *arguments]
+    ran = CliRunner().invoke(main, arguments)
+    assert ran.exit_code == 1
+    assert message in ran.output
+
+
+def test_folding():
+    assert fold("St. John's (N.B.)") == "st john s n b"
