@@ -195,20 +195,29 @@ class IndexWriter(BuildWriter):
 def tidy(path: str | os.PathLike[str]) -> None:
     """Remove what earlier generations of an index have left and nobody reads any more; nothing, while it is being written.
 
-    A commit does so too, but it cannot remove what its own process has open.
+    A commit does so too, but it cannot remove what its own process has open. What a build left that died after its
+    commit, or that nobody can take up, goes as well; the work of one that can be taken up stays.
     """
     root = Path(path)
     try:
-        lock, _ = claim.lock_folder(root)
+        descriptor, locked = claim.lock_folder(root)
     except (OSError, OutputError):
         return
     try:
-        with contextlib.suppress(OSError, StoredIndexError):
+        with contextlib.suppress(OSError, StoredIndexError, OutputError):
             current = claim.current_manifest(root)
             if current is not None:
+                _settle_finished(root, locked, current)
                 sweep_retired(root, current)
     finally:
-        os.close(lock)
+        os.close(descriptor)
+
+
+def _settle_finished(root: Path, locked: bool, current: Manifest) -> None:
+    if claim.require_abandoned(root, locked):
+        plan = claim.abandoned_plan(root)
+        if plan is None or plan.generation <= current.generation:
+            claim.settle(root)
 
 
 def _require_empty(path: Path) -> None:

@@ -45,6 +45,7 @@ from pexeso.pipeline import SMALL_LAKE_SETTINGS  # noqa: E402
 KILLS, SHORT_KILLS = 200, 5
 SEED = 20_250_101
 SHARES = {"build": 0.25, "overwrite": 0.15, "append": 0.25, "delete": 0.2, "compact": 0.15}
+AFTER_ITS_END = 1.1
 CONF = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 
 
@@ -73,11 +74,17 @@ class Child:
         )
 
     def wait_until_ready(self) -> None:
-        self._expect("ready")
+        self.expect("ready")
 
     def go(self) -> None:
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            pipe.close()
 
     def kill(self, *, with_descendants: bool) -> None:
         """Kill it, and perhaps what it started; what it started must end by itself otherwise."""
@@ -86,11 +93,16 @@ class Child:
         for each in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            pipe.close()
+        self.wait()
 
-    def _expect(self, word: str) -> None:
+    def expect(self, word: str) -> None:
+        """Wait for a line that it is to print.
+
+        Raises
+        ------
+        RuntimeError
+            It printed something else, or ended.
+        """
         line = self.process.stdout.readline().strip()
         if line != word:
             raise RuntimeError(f"The child said {line!r} where {word!r} was expected.")
@@ -105,12 +117,25 @@ def be_child(operation: str, folder: Path, place: Path) -> None:
         print("ready", flush=True)  # noqa: T201
         sys.stdin.readline()
         chosen.run(folder, place / INDEX)
+        print("done", flush=True)  # noqa: T201
 
 
 def _session() -> contextlib.AbstractContextManager:
     from pexeso.session import spark_session
 
     return spark_session("local[2]", conf=CONF)
+
+
+def _seconds_of(operation: str, folder: Path, place: Path) -> float:
+    """Do an operation in a process as it will be killed, and say how long it took: longer than here, where everything is warm."""
+    child = Child(operation, folder, place)
+    child.wait_until_ready()
+    started = time.perf_counter()
+    child.go()
+    child.expect("done")
+    seconds = time.perf_counter() - started
+    child.wait()
+    return seconds
 
 
 class KillTest:
@@ -134,9 +159,7 @@ class KillTest:
         for name in sorted(set(operations)):
             self._prepare(OPERATIONS[name].before)
             path = start_state(folder, OPERATIONS[name].before, folder / "after")
-            started = time.perf_counter()
-            OPERATIONS[name].run(folder, path)
-            self._seconds[name] = time.perf_counter() - started
+            self._seconds[name] = _seconds_of(name, folder, folder / "after")
             self._after[name] = answers(path)
 
     def _prepare(self, name: str) -> None:
@@ -156,8 +179,8 @@ class KillTest:
         for number, (operation, place) in enumerate(zip(self.operations, places, strict=True)):
             child.wait_until_ready()
             child.go()
-            # Rather within the operation than after it, and at times long before its end.
-            time.sleep(self._random.uniform(0, 1.05 * self._seconds[operation]))
+            # At any instant of the operation, and at times just after it.
+            time.sleep(self._random.uniform(0, AFTER_ITS_END * self._seconds[operation]))
             child.kill(with_descendants=self._random.random() < 0.5)
             if number + 1 < len(self.operations):  # gets ready while this one is looked at
                 child = self._start(self.operations[number + 1], places[number + 1])

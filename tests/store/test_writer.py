@@ -19,7 +19,7 @@ from pexeso.store.folders import filling
 from pexeso.store.integrity import check_store
 from pexeso.store.manifest import FileEntry, FolderEntry
 from pexeso.store.reader import open_store
-from pexeso.store.writer import IndexWriter
+from pexeso.store.writer import IndexWriter, tidy
 
 
 class Killed(BaseException):
@@ -600,3 +600,22 @@ def test_cleaning_follows_no_name_out_of_the_index(tmp_path: Path, build_index) 
         assert (outside / "x").read_text() == (path / "notes.txt").read_text() == "mine"
         assert not building.exists()
         assert not any(problem.is_failure for problem in check_store(path))
+
+
+@pytest.mark.parametrize(
+    ("purpose", "committed", "stays"), [("build", False, True), (None, False, False), ("build", True, False)]
+)
+def test_tidying_clears_away_what_nobody_can_take_up(
+    index: Path, monkeypatch, purpose: str | None, committed: bool, stays: bool
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(IndexWriter, "_settle", lambda writer: None)  # as where the process was killed
+        with IndexWriter(index, update=True, purpose=purpose) as writer:
+            kept = {name: getattr(writer.previous, name) for name in ("catalogs", "embedder", "partitions")}
+            if committed:
+                writer.commit(written_by="pexeso test", **kept)
+    before = open_store(index).manifest
+    tidy(index)
+    assert (index / ".building").exists() == stays
+    assert open_store(index).manifest == before
+    assert before.generation == (2 if committed else 1)
