@@ -35,7 +35,6 @@ SMALL_LAKE_SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Nor do programs made for a query, or one planned anew while it runs, that looks at a few thousand rows.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
 """Spark settings for small lakes; the caller's own go before them."""
