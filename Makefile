@@ -29,7 +29,7 @@ demo: $(STAMP) ## index the demo lake and run two searches
 	@$(BIN)/pexeso demo $(ARGS)
 
 test: $(STAMP) ## run all tests in two processes (ARGS="tests/lake -x" for some; JOBS=0: in one)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 kill-test: $(STAMP) ## kill builds and updates at 200 random moments (an hour; SHORT=1: a minute)
 	@$(BIN)/python tests/robustness/kill_run.py $(if $(SHORT),--short) $(ARGS)

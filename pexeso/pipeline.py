@@ -33,9 +33,6 @@ STAGES = ("list", "read", "catalog", "train", "embed", "partition", "index", "co
 SMALL_LAKE_SETTINGS = {
     # Java's best compiler and its parallel collector cost more than they save in a build of a minute.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # Nor do programs made for a query, or one planned anew while it runs, that looks at a few thousand rows.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.adaptive.enabled": "false",
 }
 """Spark settings for small lakes; the caller's own go before them."""
 
