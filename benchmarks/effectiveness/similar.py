@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.effectiveness.judged import incidence
+
 PIECE = 1000
 """Values that are compared with all others at a time."""
 
@@ -40,7 +42,7 @@ def edit_similarity(values: Sequence[str], least: float) -> Similar:
     """Take 1 - the Levenshtein distance by the length of the longer text."""
     from rapidfuzz.distance import Levenshtein
 
-    return _compared(values, values, Levenshtein.normalized_similarity, least)
+    return _compared(values, Levenshtein.normalized_similarity, least)
 
 
 def fuzzy_tokens(values: Sequence[str], least: float, *, least_of_tokens: float = 0.8) -> Similar:
@@ -54,7 +56,7 @@ def fuzzy_tokens(values: Sequence[str], least: float, *, least_of_tokens: float 
     from rapidfuzz.distance import Levenshtein
 
     words, held = _words(values)
-    alike = _compared(words, words, Levenshtein.normalized_similarity, least_of_tokens)
+    alike = _compared(words, Levenshtein.normalized_similarity, least_of_tokens)
     sizes = np.asarray(held.sum(1)).ravel()
     near = (held @ alike).tocsr()
 
@@ -96,28 +98,21 @@ def products(left: np.ndarray, right: np.ndarray, least: float) -> Similar:
 
 def _words(values: Sequence[str]) -> tuple[list[str], sp.csr_matrix]:
     """Give the distinct words, and which value has which: 1 or nothing."""
-    split = [sorted(set(value.split())) for value in values]
-    words = sorted({word for each in split for word in each})
-    number = {word: place for place, word in enumerate(words)}
-    offsets = np.concatenate([[0], np.cumsum([len(each) for each in split])])
-    members = np.fromiter((number[word] for each in split for word in each), np.int64, offsets[-1])
-    return words, sp.csr_matrix((np.ones(len(members), np.float32), members, offsets), shape=(len(values), len(words)))
+    return incidence([value.split() for value in values])
 
 
-def _compared(left: Sequence[str], right: Sequence[str], scorer: Callable, least: float) -> Similar:
+def _compared(texts: Sequence[str], scorer: Callable, least: float) -> Similar:
     from rapidfuzz.process import cdist
 
     def piece(start: int, stop: int) -> sp.coo_matrix:
-        scores = cdist(left[start:stop], right, scorer=scorer, score_cutoff=least, dtype=np.float32)
+        scores = cdist(texts[start:stop], texts, scorer=scorer, score_cutoff=least, dtype=np.float32)
         row, column = np.nonzero(scores)
         return sp.coo_matrix((scores[row, column], (row, column)), shape=scores.shape)
 
-    return _gathered(len(left), least, piece, n_columns=len(right))
+    return _gathered(len(texts), least, piece)
 
 
-def _gathered(
-    n_values: int, least: float, piece: Callable[[int, int], sp.coo_matrix], n_columns: int | None = None
-) -> Similar:
+def _gathered(n_values: int, least: float, piece: Callable[[int, int], sp.coo_matrix]) -> Similar:
     """Put pieces together, of which only what is similar enough stays; a value is like itself, whatever a measure says."""
 
     def pieces() -> Iterator[sp.csr_matrix]:
@@ -126,8 +121,8 @@ def _gathered(
             enough = found.data >= least
             yield sp.csr_matrix((found.data[enough], (found.row[enough], found.col[enough])), shape=found.shape)
 
-    stacked = sp.vstack(list(pieces()), "csr") if n_values else sp.csr_matrix((0, n_columns or 0), dtype=np.float32)
-    return stacked.maximum(sp.identity(n_values, np.float32, "csr")) if n_columns in (None, n_values) else stacked
+    stacked = sp.vstack(list(pieces()), "csr") if n_values else sp.csr_matrix((0, 0), dtype=np.float32)
+    return stacked.maximum(sp.identity(n_values, np.float32, "csr"))
 
 
 def _best_sums(held: sp.csr_matrix, alike: Similar, row: np.ndarray, column: np.ndarray) -> np.ndarray:

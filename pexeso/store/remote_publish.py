@@ -3,7 +3,7 @@
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,6 +185,11 @@ def upload_folder(local: Path, place: Place, entry: FolderEntry, count: Callable
                 count(n_bytes)
 
 
+def paths_of(entries: Iterable[FolderEntry]) -> Iterator[str]:
+    """Yield the paths of all files of folders, below the index."""
+    return (f"{entry.folder}/{file.path}" for entry in entries for file in entry.files)
+
+
 def unique_folder_name(folder: str) -> str:
     """Return a name for a folder of the same kind that no other build takes.
 
@@ -252,7 +257,7 @@ class _Upload:
 @contextlib.contextmanager
 def _uploading(place: Place, entries: list[FolderEntry]) -> Iterator[_Upload]:
     """Note the files that the block uploads and commits; they go where it fails, unless they may be in use."""
-    paths = [f"{entry.folder}/{file.path}" for entry in entries for file in entry.files]
+    paths = list(paths_of(entries))
     upload = _Upload()
     try:
         note = note_upload(place, paths)

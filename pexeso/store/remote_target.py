@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pexeso.places import Place
 from pexeso.store.files import read_document, replace_document
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.paths import BUILDING, PARTITIONS
-from pexeso.store.remote_publish import unique_folder_name, upload_folder
+from pexeso.store.remote_publish import paths_of, unique_folder_name, upload_folder
 from pexeso.store.remote_sweep import note_upload, remove_all
 from pexeso.store.target import Fill, entry_from_json, entry_to_json
 
@@ -84,11 +83,6 @@ def read_record(record: Path) -> FolderEntry | None:
         return entry_from_json(read_document(record)["entry"])
     except (IndexCorruptError, ValueError, KeyError, TypeError):
         return None
-
-
-def paths_of(entries: Iterable[FolderEntry]) -> Iterator[str]:
-    """Yield the paths of all files of folders, below the index."""
-    return (f"{entry.folder}/{file.path}" for entry in entries for file in entry.files)
 
 
 def discard_uploads(place: Place, entries: list[FolderEntry]) -> None:
