@@ -139,10 +139,15 @@ def read_remote_manifest(place: Place) -> tuple[Manifest, str | None]:
     """
     manifest, version = current_remote_manifest(place)
     if manifest is None:
-        raise IndexNotFoundError(
-            f"There is no index at '{place}': it has no {MANIFEST}. Give the place that 'pexeso index' wrote."
-        )
+        raise no_index_at(place)
     return manifest, version
+
+
+def no_index_at(place: Place) -> IndexNotFoundError:
+    """Return the error for a place without a manifest."""
+    return IndexNotFoundError(
+        f"There is no index at '{place}': it has no {MANIFEST}. Give the place that 'pexeso index' wrote."
+    )
 
 
 def current_remote_manifest(place: Place) -> tuple[Manifest | None, str | None]:

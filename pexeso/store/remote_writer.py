@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pexeso.errors import IndexNotFoundError, OutputError, PlaceError
+from pexeso.errors import OutputError, PlaceError
 from pexeso.places import Place
 from pexeso.store import claim
 from pexeso.store.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.paths import CATALOG, EMBEDDER, MANIFEST, PARTITIONS
+from pexeso.store.paths import CATALOG, EMBEDDER, PARTITIONS
+from pexeso.store.remote import no_index_at
 from pexeso.store.remote_cache import Cache, default_cache
 from pexeso.store.remote_publish import Base, begin, publish, unique_folder_name
 from pexeso.store.remote_target import PartitionUpload, discard_uploads, forget_notes, read_record
@@ -101,9 +102,7 @@ class RemoteWriter(BuildWriter):
     def _replaceable(self) -> Manifest | None:
         self._base = begin(self.place, self.overwrite or self.update)
         if self.update and self._base.previous is None:
-            raise IndexNotFoundError(
-                f"There is no index at '{self.place}': it has no {MANIFEST}. Give the place that 'pexeso index' wrote."
-            )
+            raise no_index_at(self.place)
         return self._base.previous
 
     def _sweep(self) -> None:
