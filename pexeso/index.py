@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import torch
 
 from embed.protocol import Embedder
@@ -24,7 +25,9 @@ from pexeso.engine.stats import SearchStats
 from pexeso.errors import EmbedderError, InputError
 from pexeso.explanation import Explanation, count_matched, find_unmatched, locate_column
 from pexeso.info import IndexInfo, index_info
-from pexeso.join import join_tables
+from pexeso.join import Lake, join_match
+from pexeso.joining.options import join_options
+from pexeso.joining.tables import Joined
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
 from pexeso.opening import choose_device, require_searchable
@@ -39,8 +42,6 @@ from pexeso.store.reader import Store
 from pexeso.store.writer import tidy
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pexeso.updating import Update
 
 _log = logging.getLogger(__name__)
@@ -230,25 +231,22 @@ class Index:
                 total=total,
                 column_id=hit.column_id,
                 _find_pairs=partial(pairs.of, place),
-                _join=partial(self._join, query.column),
+                _join=partial(self._join, query),
             )
             for place, hit in enumerate(hits)
         )
         return SearchResult(query.describe(), options, matches, stats)
 
     def _join(
-        self, column: QueryColumn, match: Match, table: pd.DataFrame, on: str | int | None, *, values: str
-    ) -> pd.DataFrame:
-        return join_tables(
-            table,
-            on if on is not None else column.column,
-            match.pairs(),
-            lake=self.lake,
-            found_table=match.table,
-            found_column=match.column,
-            normaliser=self.normaliser,
-            values=values,
-        )
+        self, query: PreparedQuery, match: Match, table: Any, on: str | int | None, to: str | None, **options: Any
+    ) -> Joined:
+        max_table_bytes = self.store.manifest.options["max_table_bytes"]
+        lake = Lake(self.lake, self.normaliser, max_table_bytes, self._labels_of)
+        return join_match(lake, query, match, table, on, join_options(options), to)
+
+    def _labels_of(self, table: str) -> list[str]:
+        columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
+        return columns.sort_by("position")["label"].to_pylist()
 
     @property
     def catalog(self) -> Catalog:

@@ -1,94 +1,103 @@
-"""The user's table left-joined with a found one, through the values that match."""
+"""A match joined with the user's table: in memory for pandas and Arrow, in Spark's tasks for a Spark DataFrame."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.lake.columns import find_column
+from pexeso.joining.found import find_rows
+from pexeso.joining.mapping import make_mapping
+from pexeso.joining.options import JoinOptions
+from pexeso.joining.tables import Joined, join_table
 from pexeso.lake.normalise import Normaliser
 from pexeso.lake.rows import read_rows
 from pexeso.places import Place
-from pexeso.queries import query_from_values
-from pexeso.results import Pair
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pathlib import Path
 
-VALUE, DISTANCE = "match_value", "match_distance"
-CHOICES = ("nearest", "all")
+    from pexeso.prepared import PreparedQuery
+    from pexeso.results import Match
 
-_TEXT, _KEY = "__text", "__key"
+SPARK_LAKE = "spark:"
+"""What the name of a lake begins with that was one of Spark's tables."""
 
 
-def join_tables(
-    table: pd.DataFrame,
+@dataclass(frozen=True)
+class Lake:
+    """The lake of an index, as far as a join needs it.
+
+    Attributes
+    ----------
+    where : Path or Place
+        Where its tables are.
+    normaliser : Normaliser
+        Rows of a found table are looked up by normalised value, as the index holds them.
+    max_table_bytes : int
+        Tables of more bytes were left out of the index, and are not read.
+    labels_of : callable
+        From a table to its columns as the index knows them.
+    """
+
+    where: Path | Place
+    normaliser: Normaliser
+    max_table_bytes: int
+    labels_of: Callable[[str], list[str]]
+
+
+def join_match(
+    lake: Lake,
+    query: PreparedQuery,
+    match: Match,
+    table: Any,
     on: str | int | None,
-    pairs: Sequence[Pair],
-    *,
-    lake: str | os.PathLike[str] | Place,
-    found_table: str,
-    found_column: str,
-    normaliser: Normaliser,
-    values: str = "nearest",
-) -> pd.DataFrame:
-    """Left-join `table` with a table of the lake.
+    options: JoinOptions,
+    to: str | None = None,
+) -> Joined:
+    """Join a match with a table of the user's.
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        The user's; every row is kept, in order.
-    on : str or int
-        Name or position of the query column.
-    pairs : sequence of Pair
-        The matching values, nearest first for each query value.
-    lake : path, URL or Place
-        Where the tables are that the index was built from.
-    found_table, found_column : str
-        As a result names them.
-    normaliser : Normaliser
-        Of the index: rows of the found table are looked up by normalised value, as the index holds them.
-    values : {"nearest", "all"}
-        Join the nearest lake value of each query value, or all that match.
+    lake : Lake
+    query : PreparedQuery
+        What was searched with.
+    match : Match
+    table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+        The user's.
+    on : str or int or None
+        Name or position of the query column in it; None: as the query column was called.
+    options : JoinOptions
+    to : {"pandas", "arrow"}, optional
+        The kind of table that is given back, where `table` is not one of Spark's.
 
     Returns
     -------
-    pandas.DataFrame
-        The columns of `table`; ``match_value`` (the found column's text) and ``match_distance``; the columns of the found table, those whose name is taken
-        as ``table:column``. A row of `table` is repeated where several rows of the found table match, and has missing values on the right where none does.
+    Joined
+
+    Raises
+    ------
+    InputError
+        An argument is none of those allowed.
+    TableReadError, PlaceError
+        The found table cannot be read.
     """
-    import pandas as pd
+    on = on if on is not None else query.column.column
+    texts, query_of_text = query.texts
+    mapping = make_mapping(pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values)
+    if hasattr(table, "sparkSession"):
+        from pexeso.joining.spark import join_frame
 
-    if values not in CHOICES:
-        raise InputError(f"values must be one of {', '.join(CHOICES)}. Got {values!r} instead.")
-    left = table.copy()
-    left[_TEXT] = query_from_values(table.iloc[:, _position(table, on)]).values.to_pandas()
-    links = pd.DataFrame([(pair.query, pair.key, pair.distance) for pair in pairs], columns=[_TEXT, _KEY, DISTANCE])
-    if values == "nearest":
-        links = links.drop_duplicates(_TEXT)
-    right = _found_rows(lake, found_table, found_column, normaliser, set(map(str, table.columns)))
-    joined = left.merge(links, how="left", on=_TEXT).merge(right, how="left", on=_KEY)
-    order = [*table.columns, VALUE, DISTANCE, *(name for name in right.columns if name not in (_KEY, VALUE))]
-    return joined[order]
-
-
-def _found_rows(
-    lake: str | os.PathLike[str] | Place, found_table: str, found_column: str, normaliser: Normaliser, taken: set[str]
-) -> pd.DataFrame:
-    """Read the found table with its key column normalised; rows without a key cannot match and are left out."""
-    rows = read_rows(lake, found_table)
-    column = rows.column(found_column).combine_chunks()
-    frame = rows.to_pandas()
-    taken |= {VALUE, DISTANCE}
-    frame.columns = [f"{found_table}:{name}" if name in taken else name for name in frame.columns]
-    frame[VALUE] = column.to_pandas()
-    frame[_KEY] = normaliser.normalise(column).to_pandas()
-    return frame[frame[_KEY].notna()]
-
-
-def _position(table: pd.DataFrame, on: str | int | None) -> int:
-    if on is None:
-        raise InputError("Name the query column of your table: on=NAME or on=POSITION.")
-    return find_column([str(name) for name in table.columns], f"#{on}" if isinstance(on, int) else on)
+        if to is not None:
+            raise InputError(f"A Spark DataFrame is joined to a Spark DataFrame: leave out to={to!r}.")
+        return join_frame(table, on, lake, match.table, match.column, mapping, query.column.values, options)
+    if str(lake.where).startswith(SPARK_LAKE):
+        raise InputError(
+            f"The index was built from Spark's tables, which this process does not read: join a Spark DataFrame with '{match.table}'."
+        )
+    rows = read_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
+    found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options)
+    return join_table(table, on, found, query.column.values, to=to)

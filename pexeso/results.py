@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from pexeso.errors import InputError
 from pexeso.options import SearchOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pexeso.engine.stats import SearchStats
+    from pexeso.joining.tables import Joined
 
 
 @dataclass(frozen=True)
@@ -67,24 +69,79 @@ class Match:
         """Give every pair of matching values: in the query's order, nearest first."""
         return self._find_pairs()
 
-    def join(self, table: pd.DataFrame, on: str | int | None = None, *, values: str = "nearest") -> pd.DataFrame:
-        """Join this column's table to `table`, keeping all rows of `table`.
+    def join(
+        self,
+        table: Any,
+        on: str | int | None = None,
+        *,
+        values: str = "nearest",
+        how: str = "left",
+        aggregate: str | Mapping[str, str] | None = None,
+        suffix: str | None = None,
+        provenance: Sequence[str] = ("value", "distance"),
+        to: str | None = None,
+    ) -> Any:
+        """Join this column's table to `table`.
 
         Parameters
         ----------
-        table : pandas.DataFrame
-            Yours; it holds the query column.
+        table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+            Yours; it holds the query column. Rows are joined by the text that the query column had.
         on : str or int, optional
             Name or position of the query column in `table`; the query's own name by default.
-        values : {"nearest", "all"}
-            Which of the lake values that match a query value are joined.
+        values : {"nearest", "one-to-one", "all"}
+            Which of the lake values that match a query value are joined: the nearest; none of them twice, as many as possible and with the least total
+            distance; or all.
+        how : {"left", "inner"}
+            Keep the rows of `table` without a match, or drop them.
+        aggregate : str or mapping, optional
+            Without it a row is repeated where several rows of the found table match. With ``first``, ``list``, ``distinct``, ``count``, ``mean``,
+            ``sum``, ``min`` or ``max``, for all columns of the found table or for those named (``{"people": "mean", "*": "first"}``), it stays one.
+        suffix : str, optional
+            What is put behind names of the found table that are taken; by default they become ``table:column``.
+        provenance : sequence of str
+            Which of the columns ``match_table``, ``match_column``, ``match_value`` and ``match_distance`` are added: ``table``, ``column``, ``value``,
+            ``distance``. A column of yours of such a name stays, and the added ones are called ``match_value_2`` and so on.
+        to : {"pandas", "arrow"}, optional
+            The kind of table given back; by default that of `table`.
 
         Returns
         -------
-        pandas.DataFrame
-            `table`'s columns, then ``match_value``, ``match_distance`` and those of the found table; see `pexeso.join`.
+        pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+            The columns of `table`, in its order of rows (Spark keeps no order); those of provenance; those of the found table: text as it stands there
+            unless aggregated.
+
+        Raises
+        ------
+        InputError
+            An option is not one of those allowed, or a name cannot be had.
+        ColumnNotFoundError
+            There is no such column, in `table` or in the found one.
+        TableReadError, PlaceError
+            The found table cannot be read.
         """
-        return self._join(self, table, on, values=values)
+        return self.join_with_report(
+            table, on, values=values, how=how, aggregate=aggregate, suffix=suffix, provenance=provenance, to=to
+        ).table
+
+    def join_with_report(
+        self, table: Any, on: str | int | None = None, *, to: str | None = None, **options: Any
+    ) -> Joined:
+        """Join as `join` does, and tell what the join did.
+
+        Parameters
+        ----------
+        table, on, to
+            As in `join`.
+        **options
+            The others of `join`.
+
+        Returns
+        -------
+        Joined
+            ``table``, what `join` gives; ``report``, a `pexeso.joining.report.JoinReport`: rows joined, and where the join had to choose.
+        """
+        return self._join(self, table, on, to, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plain JSON form that the command line prints."""
@@ -134,6 +191,21 @@ class SearchResult(Sequence[Match]):
 
     def __iter__(self) -> Iterator[Match]:
         return iter(self.matches)
+
+    def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
+        """Join the table of the best column to `table`; see `Match.join`.
+
+        Raises
+        ------
+        InputError
+            Nothing was found, so there is nothing to join with.
+        """
+        if not self.matches:
+            raise InputError(
+                f"No column was found within distance {self.options.max_distance:g}, so there is none to join with. "
+                "Try a larger max_distance, a smaller min_joinability, or k=1 for the best there is."
+            )
+        return self.matches[0].join(table, on, **options)
 
     def to_pandas(self) -> pd.DataFrame:
         """Give one row a column found."""

@@ -2,85 +2,147 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pexeso.cli.explain import split_lake_column
-from pexeso.cli.files import require_free, written_whole
 from pexeso.cli.options import Asked, distance_settings
-from pexeso.cli.output import count, talk
+from pexeso.cli.output import MAX_NAME, count, plain, talk
 from pexeso.cli.report import percent
 from pexeso.cli.search import read_queries
+from pexeso.cli.tables import require_writable, write_table
 from pexeso.errors import InputError
+from pexeso.joining.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES, JoinOptions
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
     from pexeso.index import Index
+    from pexeso.joining.report import JoinReport
     from pexeso.queries import QueryColumn
     from pexeso.results import Match
 
-SUFFIXES = (".csv", ".parquet")
+_DEFAULTS = JoinOptions()
 
 
 @click.command()
 @click.argument("index", metavar="INDEX")
 @click.argument("query", metavar="FILE:COLUMN")
 @click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)
-@click.option("-o", "--output", metavar="OUT", help="A .csv or .parquet file; without it CSV goes to stdout.")
-@distance_settings
+@click.option(
+    "-o", "--output", metavar="OUT", help="A .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout."
+)
 @click.option(
     "--values",
-    type=click.Choice(("nearest", "all")),
-    default="nearest",
+    type=click.Choice(VALUES),
+    default=_DEFAULTS.values,
     show_default=True,
-    help="Join the nearest value of the lake, or all that match.",
+    help="Join the nearest value of the lake; none of them twice, as many as possible; or all that match.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file OUT that is there.")
+@click.option(
+    "--how",
+    type=click.Choice(HOW),
+    default=_DEFAULTS.how,
+    show_default=True,
+    help="left keeps rows without a match, inner drops them.",
+)
+@click.option(
+    "--aggregate",
+    "ways",
+    multiple=True,
+    metavar="[COLUMN=]WAY",
+    help="Keep each row one where several rows of the lake match: " + ", ".join(AGGREGATIONS) + ". "
+    "For a column of the lake's table, or for all that are not named (first). Can be repeated.",
+)
+@click.option(
+    "--suffix",
+    metavar="TEXT",
+    help="Put behind names of the lake's table that are taken.  [default: they become TABLE:COLUMN]",
+)
+@click.option(
+    "--provenance",
+    default=",".join(_DEFAULTS.provenance),
+    show_default=True,
+    metavar="NAME,...|none",
+    help=f"Which of the columns match_table, match_column, match_value and match_distance are added: {', '.join(PROVENANCE)}.",
+)
+@click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
+@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@distance_settings
 def join(
     index: str,
     query: str,
     lake_column: str | None,
-    output: str | None,
     asked: Asked,
-    values: str,
+    output: str | None,
+    ways: tuple[str, ...],
+    provenance: str,
+    conflicts: str | None,
     overwrite: bool,
+    **given: Any,
 ) -> None:
     """Add to a table of yours the matching rows of one of the lake.
 
     \b
     Example:
       pexeso join lake.pexeso people.csv:company business/firms.csv:name -o joined.csv
+      pexeso join lake.pexeso people.csv:company business/firms.csv:name --values one-to-one --how inner
+      pexeso join lake.pexeso people.csv:company business/firms.csv:name --aggregate staff=sum --aggregate city=list
 
     Every row of FILE is kept, in order; it is repeated where several rows of the lake match, and has empty cells where none does. The
-    columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN the best column is taken.
+    columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN the best column is taken. Cells are
+    joined as they stand in the lake, as text; mean, sum, min and max read the numbers in them.
+
+    Where the join had to choose, a line on stderr says so: a value of the lake taken twice, several equally near, several rows.
 
     In Python: pexeso.open_index(INDEX).search(values)[0].join(table).
     """  # noqa: D301  click reads \b
     if output is not None:
-        if not output.lower().endswith(SUFFIXES):
-            raise InputError(f"OUT must end in {' or '.join(SUFFIXES)}. Got {output!r} instead.")
-        require_free(Path(output), overwrite=overwrite)
+        require_writable(output, overwrite=overwrite, option="OUT")
+    if conflicts is not None:
+        require_writable(conflicts, overwrite=overwrite, option="--conflicts", formats=(".csv",))
+    chosen = given | {"aggregate": read_ways(ways), "provenance": _names(provenance)}
+    JoinOptions(**chosen)  # looked at here, so that a mistake is told at once and not after a search
     wanted = None if lake_column is None else split_lake_column(lake_column)
     (column,) = read_queries(query, every_column=False)
     opened = asked.open(index)
     match = (
         _best(opened, column, asked) if wanted is None else opened.explain(column, *wanted, **asked.to_search()).match
     )
-    frame, position = _table(column)
-    joined = match.join(frame, position, values=values)
-    if output is None:
-        click.echo(joined.to_csv(index=False), nl=False)
-    else:
-        with written_whole(output, overwrite=overwrite) as temporary:
-            _write(joined, temporary, parquet=output.lower().endswith(".parquet"))
-    where = "" if output is None else f", in '{output}'"
-    talk(
-        f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the rows match "
-        f"({match.matched:,} of {match.total:,}); {count(len(joined), 'row')}{where}"
-    )
+    table, position = _table(column)
+    joined = match.join_with_report(table, position, **chosen)
+    write_table(joined.table, output, overwrite=overwrite)
+    if conflicts is not None:
+        write_table(joined.report.conflicts, conflicts, overwrite=overwrite)
+    _tell(match, joined.report, output, conflicts)
+
+
+def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
+    """Read what ``--aggregate`` was given.
+
+    Examples
+    --------
+    >>> read_ways(("list", "staff=sum")), read_ways(())
+    ({'*': 'list', 'staff': 'sum'}, None)
+    """
+    ways: dict[str, str] = {}
+    for text in texts:
+        column, equals, way = text.rpartition("=")
+        column = column if equals else OTHERS
+        if way not in AGGREGATIONS:
+            raise InputError(f"--aggregate takes COLUMN=WAY or WAY, a way of {', '.join(AGGREGATIONS)}. Got {text!r}.")
+        if column in ways:
+            what = "all other columns" if column == OTHERS else repr(column)
+            raise InputError(f"--aggregate was given twice for {what}: {ways[column]} and {way}.")
+        ways[column] = way
+    return ways or None
+
+
+def _names(provenance: str) -> tuple[str, ...]:
+    if provenance.strip() == "none":
+        return ()
+    return tuple(name.strip() for name in provenance.split(","))
 
 
 def _best(index: Index, column: QueryColumn, asked: Asked) -> Match:
@@ -92,21 +154,27 @@ def _best(index: Index, column: QueryColumn, asked: Asked) -> Match:
     return found[0]
 
 
-def _table(column: QueryColumn) -> tuple[pd.DataFrame, int]:
+def _table(column: QueryColumn) -> tuple[pa.Table, int]:
     """Read the whole table of a query column, every cell as text; names that repeat are replaced by ``#position``."""
-    import pandas as pd
+    import pyarrow as pa
 
     from pexeso.lake.columns import label_columns
     from pexeso.lake.reader import read_table
 
     table = read_table(str(column.file))
     labels = label_columns(table.names)
-    frame = pd.DataFrame({label: values.to_pandas() for label, values in zip(labels, table.columns, strict=True)})
-    return frame, labels.index(str(column.column))
+    return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
 
 
-def _write(frame: pd.DataFrame, path: Path, *, parquet: bool) -> None:
-    if parquet:
-        frame.to_parquet(path, index=False)
-    else:
-        frame.to_csv(path, index=False)
+def _tell(match: Match, report: JoinReport, output: str | None, conflicts: str | None) -> None:
+    """Say on stderr what was joined, and where the join had to choose."""
+    joined = "" if report.matched_rows == match.matched else f", {report.matched_rows:,} of them joined"
+    where = "" if output is None else f", in '{output}'"
+    talk(
+        f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the rows match "
+        f"({match.matched:,} of {match.total:,}){joined}; {count(report.joined_rows, 'row')}{where}"
+    )
+    for line in report.lines():
+        talk(plain(line, MAX_NAME))
+    if conflicts is not None:
+        talk(f"Every conflict, one row for each value that takes part, is in '{conflicts}'.")

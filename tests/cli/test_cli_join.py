@@ -94,7 +94,11 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index
 @pytest.mark.parametrize(
     ("code", "arguments", "words"),
     [
-        (2, ["cities.csv:city", "-o", "joined.xlsx"], "OUT must end in .csv or .parquet. Got 'joined.xlsx' instead."),
+        (
+            2,
+            ["cities.csv:city", "-o", "joined.xlsx"],
+            "OUT must end in .csv, .parquet, .arrow or .feather. Got 'joined.xlsx' instead.",
+        ),
         (1, ["cities.csv:city", "-o", "no/such/folder/joined.csv"], "cannot be written: No such file or directory."),
         (2, ["cities.csv:town"], "There is no column 'town'."),
     ],
