@@ -88,15 +88,20 @@ def join_match(
     on = on if on is not None else query.column.column
     texts, query_of_text = query.texts
     mapping = make_mapping(pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values)
+    from_spark = str(lake.where).startswith(SPARK_LAKE)
     if hasattr(table, "sparkSession"):
-        from pexeso.joining.spark import join_frame
-
         if to is not None:
             raise InputError(f"A Spark DataFrame is joined to a Spark DataFrame: leave out to={to!r}.")
-        return join_frame(table, on, lake, match.table, match.column, mapping, query.column.values, options)
-    if str(lake.where).startswith(SPARK_LAKE):
+        from pexeso.joining.spark import FoundTable, join_frame
+
+        labels = lake.labels_of(match.table)
+        asked = FoundTable(
+            lake.where, match.table, match.column, labels, lake.normaliser, lake.max_table_bytes, mapping, options
+        )
+        return join_frame(table, on, asked, query.column.values, from_spark=from_spark)
+    if from_spark:
         raise InputError(
-            f"The index was built from Spark's tables, which this process does not read: join a Spark DataFrame with '{match.table}'."
+            f"The index was built from Spark's tables, which are not read here: give a Spark DataFrame to join with '{match.table}'."
         )
     rows = read_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
     found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options)

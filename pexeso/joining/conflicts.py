@@ -79,7 +79,7 @@ def row_conflicts(found: FoundRows) -> pa.Table:
     is_gone = np.ones(len(found.mapping.lake_keys), dtype=bool)
     is_gone[found.key[found.key >= 0]] = False
     is_gone &= np.isin(np.arange(len(is_gone)), found.mapping.lake[found.mapping.chosen])
-    parts.append(_table(GONE, lake_value=found.mapping.lake_names.filter(pa.array(is_gone))))
+    parts.append(conflict_rows(GONE, lake_value=found.mapping.lake_names.filter(pa.array(is_gone))))
     return pa.concat_tables(parts)
 
 
@@ -96,7 +96,7 @@ def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.Strin
     """
     given = pc.is_in(texts, value_set=pa.concat_arrays([mapping.texts, searched.unique()]))
     left = texts.filter(pc.and_(texts.is_valid(), pc.invert(given))).value_counts()
-    return _table(NOT_SEARCHED, query_value=left.field("values"), count=left.field("counts"))
+    return conflict_rows(NOT_SEARCHED, query_value=left.field("values"), count=left.field("counts"))
 
 
 def _tied(mapping: JoinMapping) -> np.ndarray:
@@ -110,7 +110,7 @@ def _tied(mapping: JoinMapping) -> np.ndarray:
 
 
 def _links(kind: str, mapping: JoinMapping, links: np.ndarray) -> pa.Table:
-    return _table(
+    return conflict_rows(
         kind,
         query_value=mapping.query_names.take(pa.array(mapping.query[links])),
         lake_value=mapping.lake_names.take(pa.array(mapping.lake[links])),
@@ -126,7 +126,7 @@ def _repeated(found: FoundRows) -> pa.Table:
     _, first, sizes = np.unique(ids, return_index=True, return_counts=True)
     order = np.argsort(first)
     at = rows[first[order]]
-    return _table(
+    return conflict_rows(
         REPEATED,
         query_value=found.mapping.query_names.take(pa.array(found.query[at])),
         lake_value=found.mapping.lake_names.take(pa.array(found.key[found.row[at]])),
@@ -143,14 +143,15 @@ def _cells(found: FoundRows) -> list[pa.Table]:
             group, cells = differing(found.cells_of(position), found.groups)
             query = found.query[found.groups.starts[group]]
             names = found.mapping.query_names.take(pa.array(query))
-            parts.append(_table(DIFFERING, query_value=names, column=name, cell=cells))
+            parts.append(conflict_rows(DIFFERING, query_value=names, column=name, cell=cells))
         elif way in OF_NUMBERS:
             cells, counts = not_numbers(found.cells_of(position))
-            parts.append(_table(NOT_A_NUMBER, column=name, cell=cells, count=pa.array(counts)))
+            parts.append(conflict_rows(NOT_A_NUMBER, column=name, cell=cells, count=pa.array(counts)))
     return parts
 
 
-def _table(kind: str, **columns: Any) -> pa.Table:
+def conflict_rows(kind: str, **columns: Any) -> pa.Table:
+    """Make rows of `CONFLICTS`: of a kind, with columns of equal length, or texts that stand in all of them."""
     n_rows = next(len(column) for column in columns.values() if not isinstance(column, str))
     filled = {"kind": kind, **columns}
     arrays = [

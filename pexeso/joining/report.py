@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -77,6 +76,8 @@ class JoinReport:
         What to know about the names of columns.
     conflicts : pyarrow.Table
         Of `pexeso.joining.conflicts.CONFLICTS`: every value and cell that takes part in a conflict.
+    counts : dict
+        The number of conflicts of each kind that there are; see `pexeso.joining.conflicts.KINDS`.
     """
 
     rows: int
@@ -84,12 +85,7 @@ class JoinReport:
     joined_rows: int
     note: str | None = None
     conflicts: pa.Table = field(repr=False, kw_only=True)
-
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """The number of conflicts of each kind that there are; see `pexeso.joining.conflicts.KINDS`."""
-        found = {kind: len(_subjects(self._of(kind), kind)) for kind in KINDS}
-        return {kind: number for kind, number in found.items() if number}
+    counts: dict[str, int] = field(kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plain JSON form: numbers of rows, and for each kind of conflict their number and a few examples."""
@@ -131,6 +127,20 @@ class JoinReport:
             "with": others[:_MOST_SHOWN].to_pylist(),
             "n": len(others),
         }
+
+
+def count_conflicts(conflicts: pa.Table) -> dict[str, int]:
+    """Count the conflicts of each kind that there are: the different values or columns that they are about.
+
+    Examples
+    --------
+    >>> from pexeso.joining.conflicts import CONFLICTS
+    >>> rows = [{"kind": "gone", "lake_value": "Oslo"}, {"kind": "gone", "lake_value": "Rome"}]
+    >>> count_conflicts(pa.Table.from_pylist(rows, schema=CONFLICTS))
+    {'gone': 2}
+    """
+    found = {kind: len(_subjects(conflicts.filter(pc.equal(conflicts["kind"], kind)), kind)) for kind in KINDS}
+    return {kind: number for kind, number in found.items() if number}
 
 
 def _shown(example: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from pexeso.joining.conflicts import mapping_conflicts, not_searched, row_confli
 from pexeso.joining.found import FoundRows, expand
 from pexeso.joining.naming import JoinedNames, choose_names
 from pexeso.joining.options import KINDS
-from pexeso.joining.report import JoinReport
+from pexeso.joining.report import JoinReport, count_conflicts
 from pexeso.lake.columns import find_column
 from pexeso.queries import query_from_values
 
@@ -162,4 +162,5 @@ def _report(
         row_conflicts(found),
         not_searched(texts, found.mapping, searched),
     ]
-    return JoinReport(*rows, names.note, conflicts=pa.concat_tables(parts))
+    conflicts = pa.concat_tables(parts)
+    return JoinReport(*rows, names.note, conflicts=conflicts, counts=count_conflicts(conflicts))

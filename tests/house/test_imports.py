@@ -25,11 +25,11 @@ SPARK_MODULES = {
         f"pexeso.{name}"
         for name in (
             *("changes", "distributed", "listing", "numbering", "pipeline"),
-            *("report", "session", "source", "sources", "steps"),
+            *("joining.spark", "report", "session", "source", "sources", "steps"),
         )
     ),
 }
-"""What runs on Spark: the session, the stages of builds and updates, and batch search in tasks."""
+"""What runs on Spark: the session, the stages of builds and updates, batch search in tasks, and joins of Spark DataFrames."""
 ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
 KERNEL_PACKAGES = {
     "pexeso.engine.kernels.compiling": "numba",
