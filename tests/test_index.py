@@ -308,6 +308,24 @@ def test_a_join_needs_the_name_of_the_column(index):
     assert match.join(pd.DataFrame({"a": ["Oslo"]}), on=0)["country"].tolist() == ["Norway"]
 
 
+def test_a_join_tells_what_it_did(index):
+    table = pd.DataFrame({"city": ["Oslo", "oslo", "Xyzzyx"]})
+    match = index.search(table["city"], k=1)[0]
+    joined = match.join_with_report(table, aggregate={"people": "sum"}, how="inner")
+    assert joined.table["people"].tolist() == [717710.0, 717710.0]
+    assert (joined.report.rows, joined.report.matched_rows, joined.report.counts) == (3, 2, {})
+    with pytest.raises(InputError, match=r"Join options are values, how, aggregate, suffix, provenance\. Got best"):
+        match.join_with_report(table, best=True)
+
+
+def test_a_result_joins_with_its_best_column(index):
+    table = pd.DataFrame({"city": ["Oslo", "Rome"]})
+    found = index.search(table["city"], min_joinability=0.1)
+    assert found.join(table, how="inner").equals(found[0].join(table, how="inner"))
+    with pytest.raises(InputError, match="No column was found within distance 0, so there is none to join with"):
+        index.search(["Xyzzyx"], max_distance=0).join(table, "city")
+
+
 def test_public_names_lead_here(index):
     assert pexeso.open_index is open_index
     assert isinstance(index, pexeso.Index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,6 +103,8 @@ def join(
         require_writable(output, overwrite=overwrite, option="OUT")
     if conflicts is not None:
         require_writable(conflicts, overwrite=overwrite, option="--conflicts", formats=(".csv",))
+        if output is not None and os.path.abspath(output) == os.path.abspath(conflicts):
+            raise InputError(f"OUT and --conflicts name the same file: {output!r}. Give each its own.")
     chosen = given | {"aggregate": read_ways(ways), "provenance": _names(provenance)}
     JoinOptions(**chosen)  # looked at here, so that a mistake is told at once and not after a search
     wanted = None if lake_column is None else split_lake_column(lake_column)

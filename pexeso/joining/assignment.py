@@ -37,8 +37,9 @@ def steps_of(n_queries: int) -> int:
 def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Choose links so that no value is in two.
 
-    Memory: some hundred bytes a link. Time: linear, but for components with several values on both sides, where it is at worst their query values
-    times their links.
+    Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on both sides, where it grows with the square of its query
+    values at least: 300,000 values in components of four take some seconds, 100,000 in a single component took two minutes. Such components come of a
+    `max_distance` at which a value matches many strangers.
 
     Parameters
     ----------

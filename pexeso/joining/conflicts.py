@@ -28,7 +28,7 @@ KINDS = {
 }
 """The kinds of conflicts, in the order in which they are told, and what of each row of `CONFLICTS` a conflict of it is about.
 
-- ``shared``: a lake value that several query values take; one-to-one: that is the nearest of several.
+- ``shared``: a lake value that several query values are joined with; one-to-one: that is the nearest of several.
 - ``tied``: a query value with several lake values equally near, none of them the same normalised text.
 - ``unpaired``: one-to-one, a query value with matches, all of which went to others.
 - ``repeated``: a query value that is joined with several rows of the found table.

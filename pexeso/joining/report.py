@@ -24,7 +24,10 @@ EXAMPLES = 3
 """Conflicts of each kind that `JoinReport.to_dict` shows."""
 
 _SAID = {
-    SHARED: ("lake value is taken by several values of yours", "lake values are taken by several values of yours each"),
+    SHARED: (
+        "lake value is wanted by several values of yours",
+        "lake values are wanted by several values of yours each",
+    ),
     TIED: (
         "value of yours has several lake values equally near",
         "values of yours have several lake values equally near",

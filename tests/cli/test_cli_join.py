@@ -3,6 +3,8 @@
 import os
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -114,6 +116,83 @@ def test_no_column_to_join_with(fail, small_index, tmp_path):
     assert (
         said == "Error: No column of the lake has a value within distance 0 of 'word'. Try a larger --max-distance.\n"
     )
+
+
+@pytest.fixture
+def repeated(tmp_path):
+    """Write a table with two values that are one place, and one of them twice."""
+    path = tmp_path / "repeated.csv"
+    path.write_text("place,city\nOslo,a\nOSLO,b\nRome,c\nNowhere,d\n", encoding="utf-8")
+    return f"{path}:place"
+
+
+def test_every_option_is_passed_on(run, small_index, repeated):
+    result = run(
+        *("join", small_index, repeated, "cities.csv:city", "--how", "inner", "--values", "all", "--max-distance", 1),
+        *("--aggregate", "people=sum", "--aggregate", "list", "--suffix", "_lake", "--provenance", "table, column"),
+    )
+    header, *rows = result.stdout.splitlines()
+    assert header == "place,city,match_table,match_column,city_lake,country,people"
+    assert rows[0].startswith('Oslo,a,cities.csv,city,"[""Oslo"", ""')
+    assert [row.rpartition(",")[2] for row in rows] == ["11289139.0"] * 4  # of all eight cities
+    assert "; 4 rows" in result.stderr
+
+
+def test_one_to_one_and_what_the_join_had_to_decide(run, small_index, tmp_path):
+    path, conflicts = tmp_path / "two.csv", tmp_path / "conflicts.csv"
+    path.write_text("place,match_value\nOslo,1\nOslo Oslo,2\n", encoding="utf-8")
+    spec, lake = f"{path}:place", "cities.csv:city"
+    result = run("join", small_index, spec, lake, "--values", "one-to-one", "--conflicts", conflicts)
+    assert [line.split(",")[2] for line in result.stdout.splitlines()] == ["match_value_2", "Oslo", ""]
+    told = result.stderr.splitlines()
+    assert told == [
+        "Joined with cities.csv:city: 100.0 % of the rows match (2 of 2), 1 of them joined; 2 rows",
+        "Note: match_value is a column of your table and stays as it is; what the join adds is called match_value_2, match_distance_2.",
+        "1 lake value is wanted by several values of yours, such as 'Oslo': 'Oslo', 'Oslo Oslo'.",
+        "1 value of yours has matches, all taken by others, such as 'Oslo Oslo': 'Oslo'.",
+        f"Every conflict, one row for each value that takes part, is in '{conflicts}'.",
+    ]
+    assert conflicts.read_text(encoding="utf-8").splitlines() == [
+        "kind,query_value,lake_value,column,cell,distance,count",
+        "shared,Oslo,Oslo,,,0.0,",
+        "shared,Oslo Oslo,Oslo,,,0.0,",
+        "unpaired,Oslo Oslo,Oslo,,,0.0,",
+    ]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
+def test_files_of_arrow_keep_lists_and_numbers(run, small_index, repeated, tmp_path, ending):
+    output = tmp_path / f"joined.{ending}"
+    options = ("--aggregate", "country=list", "--aggregate", "people=count", "-o", output)
+    assert run("join", small_index, repeated, "cities.csv:city", *options).exit_code == 0
+    table = pq.read_table(output) if ending == "parquet" else feather.read_table(output)
+    assert table["country"].to_pylist() == [["Norway"], ["Norway"], ["Italy"], None]
+    assert table["people"].to_pylist() == [1, 1, 1, None]
+    assert [table.schema.field(name).type for name in ("match_distance", "people")] == [pa.float64(), pa.int64()]
+
+
+def test_csv_writes_lists_as_json_and_whole_numbers_as_such(run, small_index, repeated):
+    options = ("--aggregate", "country=list", "--aggregate", "people=count", "--provenance", "none")
+    rows = run("join", small_index, repeated, "cities.csv:city", *options).stdout.splitlines()
+    assert rows[1:] == ['Oslo,a,Oslo,"[""Norway""]",1', 'OSLO,b,Oslo,"[""Norway""]",1', 'Rome,c,Rome,"[""Italy""]",1', "Nowhere,d,,,"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--aggregate", "people=median"], "--aggregate takes COLUMN=WAY or WAY, a way of first, list, distinct, count, mean, sum, min, max. Got 'people=med"),
+        (["--aggregate", "a=sum", "--aggregate", "a=max"], "--aggregate was given twice for 'a': sum and max."),
+        (["--aggregate", "sum", "--aggregate", "max"], "--aggregate was given twice for all other columns: sum and max."),
+        (["--aggregate", "poeple=sum"], "There is no column 'poeple' (did you mean 'people'?)."),
+        (["--provenance", "score"], "Each of provenance must be one of table, column, value, distance. Got 'score' instead."),
+        (["--conflicts", "conflicts.json"], "--conflicts must end in .csv. Got 'conflicts.json' instead."),
+        (["-o", "same.csv", "--conflicts", "./same.csv"], "OUT and --conflicts name the same file: 'same.csv'. Give each its own."),
+        (["--suffix", ""], "suffix must be a text that is not empty, such as '_lake'. Got '' instead."),
+        (["--values", "best"], "'best' is not one of 'nearest', 'one-to-one', 'all'."),
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_told_in_a_sentence(fail, small_index, places, arguments, words):
+    assert words in fail(2, "join", small_index, f"{places}:place", "cities.csv:city", *arguments)
 
 
 def test_an_interrupted_write_leaves_nothing_and_replaces_nothing(tmp_path):

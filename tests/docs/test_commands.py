@@ -170,8 +170,10 @@ def runs(page: Path) -> bool:
 )
 def test_a_page_shows_what_happens(page, tmp_path, monkeypatch, request, lake_index, demo_once):
     text = page.read_text(encoding="utf-8")
-    if ">>> pexeso.build_index" in text or "= pexeso.build_index" in text:
-        request.getfixturevalue("spark")  # the session that other tests use too; a build takes the one that is active
+    if any(started in text for started in (">>> pexeso.build_index", "= pexeso.build_index", "with spark_session(")):
+        request.getfixturevalue(
+            "spark"
+        )  # the session that other tests use too; what needs one takes the one that is active
     monkeypatch.chdir(tmp_path)
     run = PageRun(tmp_path, lake_index, demo_once)
     for block in blocks(text):

@@ -29,7 +29,7 @@ def test_a_lake_value_that_several_take():
         {"kind": "shared", "query_value": "a", "lake_value": "X", "distance": 0.0},
         {"kind": "shared", "query_value": "b", "lake_value": "X", "distance": 0.25},
     ]
-    assert report.lines()[0] == "1 lake value is taken by several values of yours, such as 'X': 'a', 'b'."
+    assert report.lines()[0] == "1 lake value is wanted by several values of yours, such as 'X': 'a', 'b'."
     one_to_one = joined(links=links, values="one-to-one").report
     assert rows_of(one_to_one, "shared") == rows_of(report, "shared")
 
