@@ -88,14 +88,15 @@ def join(
     \b
     Example:
       pexeso join lake.pexeso people.csv:company business/firms.csv:name -o joined.csv
-      pexeso join lake.pexeso people.csv:company business/firms.csv:name --values one-to-one --how inner
-      pexeso join lake.pexeso people.csv:company business/firms.csv:name --aggregate staff=sum --aggregate city=list
+      pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --how inner
+      pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
 
-    Every row of FILE is kept, in order; it is repeated where several rows of the lake match, and has empty cells where none does. The
+    Every row of FILE is kept, in order; it is repeated where several rows of the lake match (--aggregate keeps it one), and has empty cells where
+    none does (--how inner drops it). The
     columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN the best column is taken. Cells are
     joined as they stand in the lake, as text; mean, sum, min and max read the numbers in them.
 
-    Where the join had to choose, a line on stderr says so: a value of the lake taken twice, several equally near, several rows.
+    Where the join had to choose, a line on stderr says so: a value of the lake wanted twice, several equally near, several rows.
 
     In Python: pexeso.open_index(INDEX).search(values)[0].join(table).
     """  # noqa: D301  click reads \b
@@ -179,5 +180,7 @@ def _tell(match: Match, report: JoinReport, output: str | None, conflicts: str |
     )
     for line in report.lines():
         talk(plain(line, MAX_NAME))
-    if conflicts is not None:
+    if conflicts is not None and report.counts:
         talk(f"Every conflict, one row for each value that takes part, is in '{conflicts}'.")
+    elif conflicts is not None:
+        talk(f"There was no conflict: '{conflicts}' has a header alone.")

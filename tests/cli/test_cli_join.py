@@ -160,6 +160,15 @@ def test_one_to_one_and_what_the_join_had_to_decide(run, small_index, tmp_path):
     ]
 
 
+def test_a_join_without_conflicts_and_one_without_rows(run, small_index, tmp_path):
+    path, conflicts = tmp_path / "none.csv", tmp_path / "conflicts.csv"
+    path.write_text("place\n", encoding="utf-8")
+    result = run("join", small_index, f"{path}:place", "cities.csv:city", "--conflicts", conflicts)
+    assert (result.exit_code, result.stdout) == (0, "place,match_value,match_distance,city,country,people\n")
+    assert result.stderr.endswith(f"There was no conflict: '{conflicts}' has a header alone.\n")
+    assert conflicts.read_text(encoding="utf-8").count("\n") == 1
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
 def test_files_of_arrow_keep_lists_and_numbers(run, small_index, repeated, tmp_path, ending):
     output = tmp_path / f"joined.{ending}"

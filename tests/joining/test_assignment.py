@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.joining import assignment
@@ -42,11 +42,13 @@ ends = st.tuples(st.integers(0, 4), st.integers(0, 4))
 distances = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0, 1))
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(ends, distances, max_size=14))
 def test_as_many_links_as_possible_and_of_these_the_least_total(links):
     check(links)
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(ends, st.sampled_from([0.0, 0.5]), max_size=14), st.randoms(use_true_random=False))
 def test_the_order_in_which_links_come_does_not_matter(links, random):
     mixed = list(links)
@@ -54,6 +56,7 @@ def test_the_order_in_which_links_come_does_not_matter(links, random):
     assert sorted(run({pair: links[pair] for pair in mixed})) == sorted(run(links))
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(ends, distances, max_size=14))
 def test_components_in_parcels_of_their_own_give_the_same(links):
     together = run(links)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import aggregate
 
@@ -28,6 +28,7 @@ def test_a_cell_is_read_as_the_rule_says(cell, number):
     assert read_numbers(pa.array([cell], pa.string())).to_pylist() == [number]
 
 
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False))))
 def test_numbers_written_out_are_read_again(numbers):
     texts = pa.array([None if number is None else repr(number) for number in numbers], pa.string())
@@ -37,6 +38,7 @@ def test_numbers_written_out_are_read_again(numbers):
 groups_of_cells = st.lists(st.lists(st.sampled_from(["1", "2.5", "-3", "x", None]), min_size=1, max_size=5), max_size=5)
 
 
+@settings(max_examples=50)
 @given(groups_of_cells, st.sampled_from(AGGREGATIONS))
 def test_cells_are_aggregated_group_by_group(cells, way):
     ids = np.repeat(np.arange(len(cells)) * 3, [len(each) for each in cells]).astype(np.int64)

@@ -115,7 +115,6 @@ def test_the_users_columns_keep_their_types_and_the_index_counts_rows():
         {"key": pd.Categorical(["b", "a"]), "when": pd.to_datetime(["2020-01-02", None]), "what": [1, {"x": 1}]},
         index=["first", "second"],
     )
-    found = joined(how="inner")  # only for its rows
     rows = find_rows(
         "t.csv",
         "name",
@@ -128,7 +127,6 @@ def test_the_users_columns_keep_their_types_and_the_index_counts_rows():
     assert frame.dtypes[:3].tolist() == table.dtypes.tolist()
     assert frame["what"].tolist() == [1, 1, 1, {"x": 1}]
     assert frame.index.tolist() == [0, 1, 2, 3]
-    assert found.table.num_rows == 6
 
 
 @pytest.mark.parametrize(("kind", "to"), [("pandas", "arrow"), ("arrow", "pandas")])
@@ -141,13 +139,11 @@ def test_the_other_kind_of_table_is_given_when_asked_for(kind, to):
 
 def test_a_table_with_repeated_names_of_columns_is_joined_by_position():
     table = pa.table([pa.array(["b"]), pa.array(["a"])], names=["key", "key"])
-    found = joined().table
     rows = find_rows(
         "t.csv", "name", pa.Table.from_pylist(THEIRS), mapping_of(["a"], LINKS, "nearest"), Normaliser(), JoinOptions()
     )
     assert join_table(table, 1, rows, pa.array(["a"])).table.column_names[:2] == ["key", "key"]
     assert join_table(table.to_pandas(), 1, rows, pa.array(["a"])).table["n"].tolist() == ["many"]
-    assert found.num_columns == 7
 
 
 def test_all_of_provenance():

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.joining.mapping import make_mapping
@@ -76,6 +76,7 @@ def test_a_query_without_a_match_gives_an_empty_mapping(values):
 ends = st.tuples(st.sampled_from("abcd"), st.sampled_from("abwxyz"))
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(ends, st.sampled_from([0.0, 0.1, 0.1000001, 0.5]), max_size=12))
 def test_nearest_is_what_sorting_says(links):
     links = {pair: 0.0 if pair[0] == pair[1] else distance for pair, distance in links.items()}
@@ -86,6 +87,7 @@ def test_nearest_is_what_sorting_says(links):
     assert chosen(mapping_of(links)) == [(query.upper(), best[query][2]) for query in sorted(best)]
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(ends, st.sampled_from([0.0, 0.1, 0.5]), max_size=12), st.randoms(use_true_random=False))
 def test_the_order_of_pairs_does_not_matter(links, random):
     mixed = list(links)
