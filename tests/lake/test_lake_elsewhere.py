@@ -5,12 +5,17 @@ import json
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.fs
 import pytest
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
-from pexeso.join import join_tables
+from pexeso.joining.found import find_rows
+from pexeso.joining.mapping import make_mapping
+from pexeso.joining.options import JoinOptions
+from pexeso.joining.tables import join_table
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.content import fingerprint_file, read_content
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
@@ -300,17 +305,12 @@ def test_no_table_name_leads_out_of_the_lake(storage):
 def test_a_join_with_a_table_elsewhere_is_the_join_with_the_same_table_here(lake, small_lake):
     mine = pd.DataFrame({"town": ["oslo", "Rome", "Paris"]})
     pairs = [Pair("oslo", "Oslo", 0.0, "oslo"), Pair("Rome", "Rome", 0.0, "rome")]
-    joined = [
-        join_tables(
-            mine,
-            "town",
-            pairs,
-            lake=where,
-            found_table="cities.csv",
-            found_column="city",
-            normaliser=Normaliser(),
-        )
-        for where in (lake, small_lake)
-    ]
+    texts, options = pa.array(["oslo", "Rome", "Paris"]), JoinOptions()
+    mapping = make_mapping(texts, np.arange(3), pa.array(["oslo", "rome", "paris"]), pairs)
+    joined = []
+    for where in (lake, small_lake):
+        rows = read_rows(where, "cities.csv")
+        found = find_rows("cities.csv", "city", rows, mapping, Normaliser(), options)
+        joined.append(join_table(mine, "town", found, texts).table)
     pd.testing.assert_frame_equal(*joined)
     assert joined[0]["country"].tolist()[:2] == ["Norway", "Italy"]
