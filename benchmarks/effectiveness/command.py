@@ -4,121 +4,131 @@ from __future__ import annotations
 
 import json
 import sys
-import tarfile
 import tempfile
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from benchmarks.effectiveness.judged import Judged, read_judged
-from benchmarks.effectiveness.methods import METHODS, SENTENCE, Workshop, run_method
-from benchmarks.effectiveness.report import as_table, curve_of, plot, scores_of
+from benchmarks.effectiveness.measuring import Result, chosen_methods, measure
+from benchmarks.effectiveness.methods import METHODS, SENTENCE, Workshop
+from benchmarks.effectiveness.page import write_page
+from benchmarks.effectiveness.plots import plot_result
+from benchmarks.effectiveness.report import tables_of
+from benchmarks.effectiveness.sets import DATA, TruthSet, lake_with_truth, shared_set
+from benchmarks.effectiveness.stored import RESULTS, store
 from pexeso.errors import InputError, PexesoError
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SHARED = ROOT.parent / "shared" / "data"
-DATA = ("wikitables",)
+ALL = "all"
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_THERE = click.Path(exists=True, file_okay=False, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.option("--data", type=click.Choice(DATA), help="A shared lake with truth.")
+@dataclass(frozen=True)
+class _Asked:
+    """The options."""
+
+    data: str | None
+    lake: Path | None
+    truth: Path | None
+    methods: str | None
+    model: str
+    index: Path | None
+    indexes: Path | None
+    sentence_model: str | None
+    as_json: bool
+    plots: Path | None
+    write_docs: bool
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        own = (self.lake, self.truth)
+        if (None in own) if self.data is None else (own != (None, None)):
+            raise InputError("Give --data, or both --lake and --truth.")
+        if self.index is not None and (self.data == ALL or self.indexes is not None):
+            raise InputError("--index is the index of one data set. Give --indexes, a folder of indexes, for more.")
+        if self.indexes is not None and self.data is None:
+            raise InputError("--indexes has indexes by the names of data sets. Give --index for a lake of your own.")
+        if self.write_docs and self.data is None:
+            raise InputError("--write-docs keeps results of the shared data sets. Give --data.")
+        chosen_methods(self.methods)
+
+    def names(self) -> tuple[str, ...]:
+        """Give the data sets, one of which may be a lake of the user's own."""
+        return DATA if self.data == ALL else (self.data or str(self.lake),)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--data", type=click.Choice((*DATA, ALL)), help="A shared data set with truth, or all of them.")
+@click.option("--lake", type=_THERE, help="Any lake of tables, with --truth.")
+@click.option("--truth", type=_FILE, help="Its joinable pairs, with the columns of the shared join_pairs.tsv.gz.")
 @click.option(
-    "--lake",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Any lake of tables, with --truth.",
+    "--methods", help=f"Some of {', '.join(METHODS)}, with commas; without it all, {SENTENCE} if it has a model."
+)
+@click.option("--model", default="fasttext", show_default=True, help="Model of pexeso's index, where one is built.")
+@click.option(
+    "--index", type=_THERE, help="An index of the lake that is there; without it one is built and thrown away."
 )
 @click.option(
-    "--truth",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Its joinable pairs, with the columns of the shared join_pairs.tsv.gz.",
-)
-@click.option("--methods", help=f"Some of {', '.join(METHODS)}, with commas; all but {SENTENCE} by default.")
-@click.option("--model", default="fasttext", show_default=True, help="Model of pexeso's index.")
-@click.option(
-    "--index",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="An index of the lake that is there; without it one is built.",
+    "--indexes", type=_FOLDER, help="Folder in which indexes are kept as NAME.pexeso, and used where they are there."
 )
 @click.option("--sentence-model", help="A sentence-transformers model, by path or name, to compare with.")
-@click.option("--json", "as_json", is_flag=True, help="Print plain data instead of a table.")
-@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Folder for plots.")
-def main(
-    data: str | None,
-    lake: Path | None,
-    truth: Path | None,
-    methods: str | None,
-    model: str,
-    index: Path | None,
-    sentence_model: str | None,
-    as_json: bool,
-    plots: Path | None,
-) -> None:
-    """Measure which joinable columns are found, against what could be used instead."""
+@click.option("--json", "as_json", is_flag=True, help="Print plain data instead of tables.")
+@click.option("--plots", type=_FOLDER, help="Folder for plots.")
+@click.option(
+    "--write-docs",
+    is_flag=True,
+    help="Keep the result in benchmarks/results/effectiveness, and write docs/explanation/effectiveness.md and its plots anew.",
+)
+def main(**options: object) -> None:
+    """Measure which joinable columns and which values are found, against what could be used instead."""
+    asked = _Asked(**options)
     try:
-        with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
-            place = Path(folder)
-            lake, truth = _unpacked(data, place) if data else _given(lake, truth)
-            judged = read_judged(lake, truth)
-            shop = Workshop(judged, lake, place, model, index, sentence_model)
-            names = _chosen(methods, sentence_model)
-            result, curves = _run(shop, names)
+        asked.check()
+        results = [_run(name, asked) for name in asked.names()]
+        if asked.write_docs:
+            for path in write_page():
+                click.echo(f"Written: {path.name}", err=True)
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
-    result = {"data": data or str(lake), **result}
-    if plots is not None:
-        plots.mkdir(parents=True, exist_ok=True)
-        plot(curves, plots / f"{Path(result['data']).name}.png")
-    click.echo(json.dumps(result, indent=1) if as_json else as_table(result["methods"]))
+    if asked.as_json:
+        sets = {result["data"]: result for result in results}
+        click.echo(json.dumps({"data": ALL, "sets": sets} if asked.data == ALL else results[0], indent=1))
+    else:
+        headed = [f"## {result['data']}\n\n{tables_of(result)}" for result in results]
+        click.echo("\n\n".join(headed) if asked.data == ALL else tables_of(results[0]))
 
 
-def _run(shop: Workshop, names: list[str]) -> tuple[dict[str, Any], dict[str, list[tuple[float, float, float]]]]:
-    judged = shop.judged
-    methods, curves = {}, {}
-    for name in names:
-        started = time.perf_counter()
-        founds = run_method(name, shop)
-        methods[name] = scores_of(judged, founds)
-        curves[name] = curve_of(judged, founds)
-        click.echo(f"{name}: {time.perf_counter() - started:.0f} s", err=True)
-    return {**_counts(judged), "methods": methods}, curves
+def _run(name: str, asked: _Asked) -> Result:
+    with _opened(name, asked) as (truth, folder):
+        path = asked.index
+        if asked.indexes is not None:
+            folder = asked.indexes
+            folder.mkdir(parents=True, exist_ok=True)
+            kept = folder / f"{name}.pexeso"
+            path = kept if kept.is_dir() else None
+        shop = Workshop(truth.texts, truth.lake, folder, asked.model, path, asked.sentence_model, name=Path(name).name)
+        result = measure(truth, shop, chosen_methods(asked.methods), lambda text: click.echo(text, err=True))
+    if asked.write_docs:
+        result = store(RESULTS, result, some=asked.methods is not None)
+    if asked.plots is not None:
+        plot_result(result, asked.plots)
+    return result
 
 
-def _counts(judged: Judged) -> dict[str, int]:
-    text, meaning, not_judged = (len(judged.labels[label]) for label in (1, 2, 3))
-    return {
-        "columns": judged.n_columns,
-        "queries": len(judged.queries),
-        "positive_pairs": text + meaning,
-        "semantic_only_pairs": meaning,
-        "not_judged_pairs": not_judged,
-    }
-
-
-def _chosen(methods: str | None, sentence_model: str | None) -> list[str]:
-    if methods is None:
-        return [name for name in METHODS if name != SENTENCE or sentence_model]
-    names = [name.strip() for name in methods.split(",")]
-    if unknown := [name for name in names if name not in METHODS]:
-        raise InputError(f"The methods are {', '.join(METHODS)}. Got {', '.join(unknown)}.")
-    return names
-
-
-def _given(lake: Path | None, truth: Path | None) -> tuple[Path, Path]:
-    if lake is None or truth is None:
-        raise InputError("Give --data, or both --lake and --truth.")
-    return lake, truth
-
-
-def _unpacked(data: str, place: Path) -> tuple[Path, Path]:
-    folder = SHARED / data
-    if not folder.is_dir():
-        raise InputError(f"The shared lake {data} is not on this machine: {folder} is not there.")
-    target = place / "tables"
-    with tarfile.open(folder / "tables.tar.gz") as archive:
-        archive.extractall(target, filter="data")
-    return target, folder / "join_pairs.tsv.gz"
+@contextmanager
+def _opened(name: str, asked: _Asked) -> Iterator[tuple[TruthSet, Path]]:
+    """Read a data set; its tables, unpacked, and an index that nobody keeps lie in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
+        place = Path(folder)
+        if asked.lake is not None and asked.truth is not None:
+            yield lake_with_truth(asked.lake, asked.truth), place
+        else:
+            yield shared_set(name, place), place
 
 
 if __name__ == "__main__":

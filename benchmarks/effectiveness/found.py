@@ -86,7 +86,9 @@ def found_pairs(
     matches: np.ndarray,
     joinability: np.ndarray,
 ) -> Found:
-    """Keep what counts as returned, and label it."""
+    """Keep what counts as returned, of the columns that are asked, and label it."""
     kept = (matches >= MIN_MATCHES) & (joinability >= LEAST_JOINABILITY) & (query != candidate)
+    if judged.asked is not None:
+        kept &= np.isin(query, judged.asked)
     query, candidate = query[kept].astype(np.int64), candidate[kept].astype(np.int64)
     return Found(threshold, query, candidate, joinability[kept].astype(float), judged.classes(query, candidate))

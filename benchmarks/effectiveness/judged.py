@@ -47,11 +47,17 @@ class Judged:
         The distinct cells of each, without empty ones.
     labels : dict of int to numpy.ndarray
         For `BY_TEXT`, `BY_MEANING` and `NOT_JUDGED` the pairs, as sorted ``query * n + candidate``.
+    asked : numpy.ndarray of int64 or None
+        The columns that are asked, ascending; None: all.
+    within_tables : bool
+        Whether pairs within a table are judged too. Then query columns stand for themselves in cross-validation, else with their table.
     """
 
     keys: list[tuple[str, int]]
     texts: list[pa.StringArray]
     labels: dict[int, np.ndarray]
+    asked: np.ndarray | None = None
+    within_tables: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -64,14 +70,20 @@ class Judged:
         return np.unique(np.concatenate([self.labels[BY_TEXT], self.labels[BY_MEANING]]) // self.n_columns)
 
     def classes(self, query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-        """Say what pairs are, int8; pairs within a table are not judged."""
+        """Say what pairs are, int8; a column and itself are not judged, nor are pairs within a table unless `within_tables`."""
         pairs = query.astype(np.int64) * self.n_columns + candidate
         found = np.zeros(len(pairs), np.int8)
         for label, known in self.labels.items():
             found[np.isin(pairs, known)] = label
-        tables = np.unique([table for table, _ in self.keys], return_inverse=True)[1]
-        found[tables[query] == tables[candidate]] = NOT_JUDGED
+        groups = self.groups()
+        found[groups[query] == groups[candidate]] = NOT_JUDGED
         return found
+
+    def groups(self) -> np.ndarray:
+        """Give each column a number, int64: those with the same one are not judged with each other, and go into one fold."""
+        if self.within_tables:
+            return np.arange(self.n_columns)
+        return np.unique([table for table, _ in self.keys], return_inverse=True)[1]
 
     def positives_of(self, query: int) -> int:
         """Count the positive pairs of a query column."""
@@ -134,27 +146,43 @@ def read_judged(lake: Path, truth: Path) -> Judged:
 
 
 def _labels(keys: list[tuple[str, int]], texts: list[pa.StringArray], pairs: pa.Table) -> dict[int, np.ndarray]:
-    n, number = len(keys), {key: place for place, key in enumerate(keys)}
+    number = {key: place for place, key in enumerate(keys)}
     tables = np.array([table for table, _ in keys])
-    columns = [[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts]
-    _, held = incidence(columns)
-    common, sizes = (held @ held.T).tocoo(), np.asarray(held.sum(1)).ravel()
-    enough = (common.data >= MIN_MATCHES) & (common.data >= MIN_JOINABILITY * sizes[common.row])
-    enough &= tables[common.row] != tables[common.col]
-    by_text = np.unique(common.row[enough].astype(np.int64) * n + common.col[enough])
-
+    by_text = pairs_by_text(texts)
+    by_text = by_text[tables[by_text // len(keys)] != tables[by_text % len(keys)]]
     query, candidate = (
         np.array([number[key] for key in _keys(pairs, f"{side}_table", f"{side}_column")], np.int64)
         for side in ("query", "candidate")
     )
     matches, linked = (pairs[name].to_numpy().astype(np.int64) for name in ("entity_matches", "linked_values"))
-    share = matches / np.maximum(linked, 1)
+    return labels_of(by_text, query * len(keys) + candidate, matches, linked)
+
+
+def pairs_by_text(texts: Sequence[pa.StringArray]) -> np.ndarray:
+    """Give the pairs of columns with enough folded texts in common, as sorted ``query * n + candidate``; a column and itself is none."""
+    _, held = incidence([[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts])
+    common, sizes = (held @ held.T).tocoo(), np.asarray(held.sum(1)).ravel()
+    enough = (common.data >= MIN_MATCHES) & (common.data >= MIN_JOINABILITY * sizes[common.row])
+    enough &= common.row != common.col
+    return np.unique(common.row[enough].astype(np.int64) * len(texts) + common.col[enough])
+
+
+def labels_of(by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, asked: np.ndarray) -> dict[int, np.ndarray]:
+    """Label pairs of columns by text and by what they truly have in common.
+
+    Parameters
+    ----------
+    by_text : numpy.ndarray, int64
+        What `pairs_by_text` gives.
+    pairs, matches, asked : numpy.ndarray, int64
+        Pairs as ``query * n + candidate``; how many values of the query column truly match, of how many.
+    """
+    share = matches / np.maximum(asked, 1)
     positive = (matches >= MIN_MATCHES) & (share >= MIN_JOINABILITY)
     doubtful = (matches >= NOT_JUDGED_MATCHES) & (share >= NOT_JUDGED_JOINABILITY)
-    both = query * n + candidate
-    by_meaning = np.setdiff1d(both[positive], by_text)
+    by_meaning = np.setdiff1d(pairs[positive], by_text)
     known = np.concatenate([by_text, by_meaning])
-    return {BY_TEXT: by_text, BY_MEANING: by_meaning, NOT_JUDGED: np.setdiff1d(both[doubtful], known)}
+    return {BY_TEXT: by_text, BY_MEANING: by_meaning, NOT_JUDGED: np.setdiff1d(pairs[doubtful], known)}
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> pa.Table:
@@ -190,9 +218,10 @@ def _distinct_cells(lake: Path, names: dict[str, str], keys: list[tuple[str, int
     for table, positions in wanted.items():
         columns = read_table(table_path(lake, names[table])).columns
         found |= {(table, position): columns[position] for position in positions}
-    return [_distinct(found[key]) for key in keys]
+    return [distinct_cells(found[key]) for key in keys]
 
 
-def _distinct(column: pa.Array) -> pa.StringArray:
+def distinct_cells(column: pa.Array) -> pa.StringArray:
+    """Give the distinct cells of a column in order of first appearance, without empty ones and white space around."""
     texts = pc.utf8_trim_whitespace(pc.unique(column.drop_null().cast(pa.string())))
     return pc.unique(texts.filter(pc.not_equal(texts, "")))

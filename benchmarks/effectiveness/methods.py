@@ -1,38 +1,73 @@
-"""The methods that are compared: those of table IV of the paper, and sentence vectors."""
+"""The methods that are compared: those of table IV of the paper, and sentence vectors.
+
+A method is one similarity between values. Measures of strings compare folded texts; vectors are those of normalised values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
 from benchmarks.effectiveness import similar
-from benchmarks.effectiveness.found import Found, found_by_values
-from benchmarks.effectiveness.judged import Judged, fold, incidence
+from benchmarks.effectiveness.judged import fold
+from benchmarks.effectiveness.quantised import Quantised
 from benchmarks.effectiveness.searched import index_for
 from embed.protocol import Embedder
 from pexeso.errors import InputError
 from pexeso.index import Index, open_index
 
-BY_STRINGS: dict[str, tuple[Callable[..., similar.Similar], tuple[float, ...]]] = {
+BY_STRINGS: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
     "equi": (similar.equal, (1.0,)),
     "jaccard": (similar.jaccard_of_tokens, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "edit": (similar.edit_similarity, (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)),
     "fuzzy": (similar.fuzzy_tokens, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "tf-idf": (similar.tfidf, (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)),
 }
-"""Measures of strings, and the similarities that are tried."""
+"""Measures of strings, and the similarities that are tried for joinable columns."""
+
+NEAREST_SIMILARITIES = tuple(np.round(np.arange(0.2, 1.001, 0.02), 3).tolist())
+"""Least similarities of strings that are tried where each value is joined with its nearest one."""
 
 DISTANCES = tuple(np.round(np.arange(0.0, 0.421, 0.02), 3).tolist())
-"""Largest distances that are tried of vectors, as a share of the largest."""
+"""Largest distances of vectors that are tried for joinable columns, as a share of the largest."""
 
-PQ_RECALL = 0.85
+NEAREST_DISTANCES = tuple(np.round(np.arange(0.0, 0.601, 0.01), 3).tolist())
+"""Largest distances that are tried where each value is joined with its nearest one."""
+
 SENTENCE = "sentence"
 METHODS = (*BY_STRINGS, "pexeso", "pexeso-pq", SENTENCE)
+
+Prepare = Callable[[Sequence[pa.StringArray]], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One similarity between values, and the thresholds that are tried.
+
+    Attributes
+    ----------
+    name : str
+    prepare : callable
+        From the cells of columns to the texts that are compared, one for one; empty where nothing is left.
+    compare : callable
+        From such texts, others and the lowest similarity to all pairs above it; see `benchmarks.effectiveness.similar`.
+    thresholds, nearest_thresholds : tuple of float
+        As they are reported, for joinable columns and for nearest values: similarities or distances, from any order.
+    similarities : callable
+        From thresholds to what `compare` must reach at each.
+    """
+
+    name: str
+    prepare: Prepare
+    compare: similar.Measure
+    thresholds: tuple[float, ...]
+    nearest_thresholds: tuple[float, ...]
+    similarities: Callable[[Sequence[float]], list[float]] = list
 
 
 @dataclass
@@ -41,7 +76,8 @@ class Workshop:
 
     Attributes
     ----------
-    judged : Judged
+    texts : list of pyarrow.StringArray
+        All cells that will be compared, by column: on a sample of them product quantisation is trained.
     lake, folder : Path
         The tables, and a place for the index.
     model : str
@@ -50,39 +86,42 @@ class Workshop:
         An index of the lake that is there; None: one is built.
     sentence_model : str or None
         A sentence-transformers model, by path or name.
+    name : str
+        What an index that is built is called in `folder`.
     """
 
-    judged: Judged
+    texts: Sequence[pa.StringArray]
     lake: Path
     folder: Path
     model: str = "fasttext"
     path: Path | None = None
     sentence_model: str | None = None
+    name: str = "lake"
     _index: Index | None = None
 
     def index(self) -> Index:
         """Open or build the index of pexeso, once."""
         if self._index is None:
-            self._index = open_index(self.path) if self.path else index_for(self.lake, self.folder, self.model)
+            self._index = (
+                open_index(self.path)
+                if self.path
+                else index_for(self.lake, self.folder / f"{self.name}.pexeso", self.model)
+            )
         return self._index
 
-    def folded(self) -> list[list[str]]:
-        """Give the folded values of every column."""
-        return [sorted({text for each in column.to_pylist() if (text := fold(each))}) for column in self.judged.texts]
+    def describe_model(self) -> str:
+        """Name the model of the index, and its dimensions."""
+        embedder = self.index().embedder
+        return f"{embedder.kind}, {embedder.dimensions} dimensions"
 
-    def normalised(self) -> list[list[str]]:
-        """Give the values of every column in the form that the index has them."""
-        columns = self.index().normaliser.normalise_columns(self.judged.texts)
-        return [column.drop_null().unique().to_pylist() for column in columns]
-
-    def vectors(self, embedder: Embedder) -> tuple[sp.csr_matrix, np.ndarray]:
-        """Give which column holds which distinct normalised value, and the vectors of these values."""
-        values, held = incidence(self.normalised())
-        return held, embedder.embed(pa.array(values, pa.string()))
+    def normalised(self, columns: Sequence[pa.StringArray]) -> list[list[str]]:
+        """Give cells in the form that the index has them."""
+        found = self.index().normaliser.normalise_columns(list(columns))
+        return [[text or "" for text in column.to_pylist()] for column in found]
 
 
-def run_method(name: str, shop: Workshop) -> list[Found]:
-    """Return what a method finds at each of its thresholds.
+def make_method(name: str, shop: Workshop) -> Method:
+    """Make a method of `METHODS` by name.
 
     Raises
     ------
@@ -91,17 +130,21 @@ def run_method(name: str, shop: Workshop) -> list[Found]:
     """
     if name in BY_STRINGS:
         measure, thresholds = BY_STRINGS[name]
-        values, held = incidence(shop.folded())
-        return list(found_by_values(shop.judged, held, measure(values, min(thresholds)), thresholds))
-    if name in ("pexeso", "pexeso-pq"):
-        held, vectors = shop.vectors(shop.index().embedder)
-        return _quantised(shop, held, vectors) if name == "pexeso-pq" else _by_vectors(shop, held, vectors)
+        return Method(name, _folded, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES)
+    if name == "pexeso":
+        return _by_vectors(name, shop, shop.index().embedder)
+    if name == "pexeso-pq":
+        return _by_codes(name, shop)
     if name == SENTENCE and shop.sentence_model:
         from embed.registry import create_embedder
 
-        return _by_vectors(shop, *shop.vectors(create_embedder(f"sentence:{shop.sentence_model}")))
+        return _by_vectors(name, shop, create_embedder(f"sentence:{shop.sentence_model}"))
     needs = " It needs --sentence-model." if name == SENTENCE else ""
     raise InputError(f"The methods are {', '.join(METHODS)}. Got {name!r}.{needs}")
+
+
+def _folded(columns: Sequence[pa.StringArray]) -> list[list[str]]:
+    return [[fold(text or "") for text in column.to_pylist()] for column in columns]
 
 
 def _cosines(distances: Sequence[float]) -> list[float]:
@@ -109,31 +152,38 @@ def _cosines(distances: Sequence[float]) -> list[float]:
     return [1 - 2 * distance * distance - 1e-6 for distance in distances]
 
 
-def _by_vectors(shop: Workshop, held: sp.csr_matrix, vectors: np.ndarray) -> list[Found]:
-    """Find by all pairs of vectors: what an index answers too, and sooner done for so many thresholds at once."""
-    thresholds = _cosines(DISTANCES)
-    alike = similar.cosine(vectors, min(thresholds))
-    founds = found_by_values(shop.judged, held, alike, thresholds)
-    return [replace(found, threshold=distance) for found, distance in zip(founds, DISTANCES, strict=True)]
+def _by_vectors(name: str, shop: Workshop, embedder: Embedder) -> Method:
+    """Compare all pairs of vectors: what an index answers too, and sooner done for so many thresholds at once."""
+
+    def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
+        return similar.products(_embedded(embedder, values), _embedded(embedder, others), least)
+
+    return Method(name, shop.normalised, compare, DISTANCES, NEAREST_DISTANCES, _cosines)
 
 
-def _quantised(shop: Workshop, held: sp.csr_matrix, vectors: np.ndarray) -> list[Found]:
-    """Find by product-quantised vectors, cut at the distance at which 85 % of the pairs that match are found."""
-    import faiss
+def _by_codes(name: str, shop: Workshop) -> Method:
+    """Compare vectors with product-quantised ones, cut where 85 % of the pairs that match are found."""
+    embedder = shop.index().embedder
+    values = sorted({text for column in shop.normalised(shop.texts) for text in column if text})
+    quantised = Quantised(_embedded(embedder, values))
 
-    n_values, dimensions = vectors.shape
-    parts = max(part for part in (1, 2, 4, 5, 8, 10, 16, 20, 25) if dimensions % part == 0)
-    quantiser = faiss.ProductQuantizer(dimensions, parts, 8 if n_values >= 256 * 39 else 4)
-    quantiser.train(vectors)
-    coded = quantiser.decode(quantiser.compute_codes(vectors))
-    sample = np.random.default_rng(0).permutation(n_values)[:2000]
-    exact, approximate = vectors[sample] @ vectors.T, vectors[sample] @ coded.T
-    exact[np.arange(len(sample)), sample] = 0  # that a value is like itself is no find
-    cuts = []
-    for cosine in _cosines(DISTANCES):
-        matching = approximate[exact >= cosine]
-        cuts.append(float(np.quantile(matching, 1 - PQ_RECALL)) if len(matching) else cosine)
-    least = max(min(cuts), 0.3)
-    alike = similar.products(vectors, coded, least)
-    founds = found_by_values(shop.judged, held, alike, [max(cut, least) for cut in cuts])
-    return [replace(found, threshold=distance) for found, distance in zip(founds, DISTANCES, strict=True)]
+    def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
+        asked, coded = quantised.asked(_embedded(embedder, values)), quantised.coded(_embedded(embedder, others))
+        return similar.products(asked, coded, least)
+
+    @lru_cache
+    def cuts(distances: tuple[float, ...]) -> list[float]:
+        return quantised.cuts(_cosines(distances))
+
+    return Method(
+        name,
+        shop.normalised,
+        compare,
+        DISTANCES,
+        NEAREST_DISTANCES,
+        cuts,
+    )
+
+
+def _embedded(embedder: Embedder, values: Sequence[str]) -> np.ndarray:
+    return embedder.embed(pa.array(values, pa.string()))

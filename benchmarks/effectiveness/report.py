@@ -1,9 +1,8 @@
-"""What came out, as plain data, as a table and as plots."""
+"""What came out, as plain data and as tables in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from benchmarks.effectiveness.scoring import (
 )
 
 PRECISIONS = (0.90, 0.95)
+CURVE_PRECISIONS = tuple(np.round(np.arange(0.5, 1.001, 0.01), 2).tolist())
 
 Scores = dict[str, Any]
 
@@ -32,7 +32,7 @@ def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
     """Score a method: thresholds for the highest F1, and for pairs by meaning at two precisions, each chosen on other query columns.
 
     Precision is that on the query columns that were held out; where it falls short of the one that was aimed at, that is told, not
-    mended.
+    mended. ``curve`` has the highest recall, of all pairs and of those by meaning, at each of `CURVE_PRECISIONS`; nothing is chosen by it.
     """
     truth = truth_of(judged, np.arange(judged.n_columns))
     found, chosen = cross_validated(judged, founds, best_f1)
@@ -58,55 +58,90 @@ def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
             f"semantic_only_interval_at_{name}": intervals(judged, found)["semantic_only_recall"],
             f"thresholds_at_{name}": chosen,
         }
+    scores["curve"] = curve_of(judged, founds)
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in scores.items()}
 
 
-def curve_of(judged: Judged, founds: Sequence[Found]) -> list[tuple[float, float, float]]:
-    """Return precision, recall and recall of the pairs by meaning at all thresholds; for plots, nothing is chosen by it."""
+def curve_of(judged: Judged, founds: Sequence[Found]) -> list[list[float]]:
+    """Return the highest recall of all pairs, and of those by meaning, at each of `CURVE_PRECISIONS`, over all thresholds."""
     truth = truth_of(judged, np.arange(judged.n_columns))
-    return [rates(found.from_joinability(least), truth) for found in founds for least in JOINABILITIES]
+    points = np.array([rates(found.from_joinability(least), truth) for found in founds for least in JOINABILITIES])
+    enough = [points[points[:, 0] >= least, 1:] for least in CURVE_PRECISIONS]
+    return [own.max(0).round(4).tolist() if len(own) else [0.0, 0.0] for own in enough]
 
 
-TABLE = {
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "map": "MAP",
-    f"recall_at_{TOP}": f"recall at {TOP}",
-    "semantic_only_recall_at_p90": "by meaning, p ≥ .90",
-    "semantic_only_recall_at_p95": "by meaning, p ≥ .95",
+Cells = dict[str, Callable[[Scores], float | str | None]]
+"""Heading of a column of a table, and what stands in it for a method; None: nothing."""
+
+OF_COLUMNS: Cells = {
+    "precision": lambda scores: scores["precision"],
+    "recall": lambda scores: scores["recall"],
+    "F1": lambda scores: scores["f1"],
+    "95 % of F1": lambda scores: _interval(scores["intervals"]["f1"]),
+    "MAP": lambda scores: scores["map"],
+    f"recall at {TOP}": lambda scores: scores[f"recall_at_{TOP}"],
+    "by meaning, p ≥ .90": lambda scores: scores["semantic_only_recall_at_p90"],
+    "by meaning, p ≥ .95": lambda scores: scores["semantic_only_recall_at_p95"],
+}
+OF_VALUES: Cells = {
+    "precision": lambda scores: scores["values"]["precision"],
+    "recall": lambda scores: scores["values"]["recall"],
+    "F1": lambda scores: scores["values"]["f1"],
+    "95 % of F1": lambda scores: _interval(scores["values"]["intervals"]["f1"]),
+    "recall, other spellings": lambda scores: scores["values"]["recall_of_other_spellings"],
+}
+OF_PARTNERS: Cells = {
+    "partner first": lambda scores: f"{scores['partners']['first']} of {scores['partners']['asked']}",
+    "with twins": lambda scores: f"{scores['partners']['first_with_twins']} of {scores['partners']['asked']}",
+    "mean reciprocal rank": lambda scores: scores["partners"]["mean_reciprocal_rank"],
 }
 
 
-def as_table(methods: Mapping[str, Scores]) -> str:
-    """Write the scores of all methods as a table in Markdown; the best of each column is bold."""
-    lines = ["| method | " + " | ".join(TABLE.values()) + " |", "|---" * (len(TABLE) + 1) + "|"]
-    best = {name: max(scores[name] for scores in methods.values()) for name in TABLE}
-    for method, scores in methods.items():
-        cells = [f"{scores[name]:.3f}".removeprefix("0") for name in TABLE]
-        marked = [
-            f"**{cell}**" if scores[name] == best[name] else cell for name, cell in zip(TABLE, cells, strict=True)
-        ]
-        lines.append(f"| {method} | " + " | ".join(marked) + " |")
+def tables_of(result: Mapping[str, Any]) -> str:
+    """Write the scores of a data set as tables in Markdown: joinable columns, values, partners, each as far as they are judged."""
+    methods = result["methods"]
+    first = next(iter(methods.values()), {})
+    parts = []
+    if "map" in first:
+        parts.append(("Joinable columns", as_table(methods, OF_COLUMNS)))
+    if "values" in first:
+        cells = {**OF_VALUES, **(OF_PARTNERS if "partners" in first else {})}
+        parts.append(("Values joined with their nearest one", as_table(methods, cells)))
+    if "watched" in first:
+        parts.append(("Pairs that are found at the tuned threshold", watched_table(methods, "tuned")))
+    skipped = [f"Not measured: {name}. {why}" for name, why in result["skipped"].items()]
+    return "\n\n".join([*(f"{title}:\n\n{table}" for title, table in parts), *skipped])
+
+
+def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
+    """Write a table with a row for each method; the best number of each column is bold."""
+    lines = ["| method | " + " | ".join(cells) + " |", "|---" * (len(cells) + 1) + "|"]
+    values = {name: {method: read(scores) for method, scores in methods.items()} for name, read in cells.items()}
+    best = {
+        name: max((round(value, 3) for value in column.values() if isinstance(value, float | int)), default=None)
+        for name, column in values.items()
+    }
+    for method in methods:
+        row = [_cell(values[name][method], best[name]) for name in cells]
+        lines.append(f"| {method} | " + " | ".join(row) + " |")
     return "\n".join(lines)
 
 
-def plot(curves: Mapping[str, list[tuple[float, float, float]]], path: Path) -> None:
-    """Draw, for each method, the highest recall at each precision, of all pairs and of those by meaning."""
-    import matplotlib
+def watched_table(methods: Mapping[str, Scores], way: str) -> str:
+    """Write which watched pairs each method finds."""
+    pairs: Iterable[str] = next(iter(methods.values()))["watched"]
+    cells: Cells = {pair: lambda scores, pair=pair: "yes" if scores["watched"][pair][way] else "no" for pair in pairs}
+    return as_table(methods, cells)
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharex=True)
-    for axis, column, title in ((axes[0], 1, "all joinable pairs"), (axes[1], 2, "pairs by meaning alone")):
-        for method, points in curves.items():
-            ordered = sorted(points, reverse=True)
-            highest = np.maximum.accumulate([point[column] for point in ordered])
-            axis.step([point[0] for point in ordered], highest, where="post", label=method)
-        axis.set(title=title, xlabel="precision at least", ylabel="recall", xlim=(0.5, 1.0), ylim=(0, 1))
-        axis.grid(alpha=0.3)
-    axes[1].legend(loc="upper right", fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+def _cell(value: float | str | None, best: float | None) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    text = f"{value:.3f}".removeprefix("0")
+    return f"**{text}**" if round(value, 3) == best else text
+
+
+def _interval(bounds: Sequence[float]) -> str:
+    return " to ".join(f"{bound:.3f}".removeprefix("0") for bound in bounds)

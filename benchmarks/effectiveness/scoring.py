@@ -77,12 +77,20 @@ def choose(founds: Sequence[Found], truth: Truth, goal: Goal) -> tuple[int, floa
 
 
 def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
-    """Divide all columns into folds, tables together; each is scored with thresholds chosen on the others."""
-    tables = sorted({table for table, _ in judged.keys})
-    drawn = np.random.default_rng(seed).permutation(len(tables)) % FOLDS
-    fold_of = dict(zip(tables, drawn, strict=True))
-    folds = np.array([fold_of[table] for table, _ in judged.keys])
-    return [np.flatnonzero(folds == number) for number in range(FOLDS)]
+    """Divide all columns into folds, tables together; each is scored with thresholds chosen on the others.
+
+    Where columns of one table are judged with each other, each column that is asked is drawn by itself.
+    """
+    groups = judged.groups()
+    if judged.asked is not None:
+        return [np.sort(fold) for fold in drawn_folds(judged.asked, seed)]
+    return [np.flatnonzero(np.isin(groups, fold)) for fold in drawn_folds(np.unique(groups), seed)]
+
+
+def drawn_folds(members: np.ndarray, seed: int = 0) -> list[np.ndarray]:
+    """Divide what is distinct into `FOLDS` parts as even as can be, fewer where there are fewer members."""
+    drawn = np.random.default_rng(seed).permutation(len(members)) % FOLDS
+    return [members[drawn == number] for number in range(min(FOLDS, len(members)))]
 
 
 def cross_validated(judged: Judged, founds: Sequence[Found], goal: Goal) -> tuple[Found, list[tuple[float, float]]]:

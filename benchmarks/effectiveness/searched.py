@@ -15,9 +15,9 @@ BATCH = 200
 """Query columns that share one pass over the index."""
 
 
-def index_for(lake: Path, folder: Path, model: str) -> Index:
+def index_for(lake: Path, path: Path, model: str) -> Index:
     """Index a lake with the default options and a model."""
-    return build_index(lake, folder / "lake.pexeso", model=model)
+    return build_index(lake, path, model=model)
 
 
 def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Iterator[Found]:

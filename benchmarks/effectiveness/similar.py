@@ -1,99 +1,128 @@
-"""Which values of a lake are alike, by the measures of strings that a user could take instead; each gives all pairs above a similarity.
+"""Which values are alike, by the measures of strings that a user could take instead, and by vectors: all pairs above a similarity.
 
-Values are folded (`benchmarks.effectiveness.judged.fold`) for all of them. Every method compares all pairs, or all that can reach its
-lowest similarity; none is approximate.
+Strings are folded (`benchmarks.effectiveness.judged.fold`) before. A measure compares every value with every other one, or all that can
+reach its lowest similarity; none is approximate. What it finds comes in pieces of rows, each from at most `PIECE_PAIRS` pairs (12 bytes
+each where all are similar), so that memory does not grow with the number of pairs. A value of no text is like nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.effectiveness.judged import incidence
 
-PIECE = 1000
-"""Values that are compared with all others at a time."""
+PIECE_PAIRS = 10_000_000
+"""Pairs of values that are looked at together, and no more."""
+
+SAME_WORD = 0.8
+"""From this edit similarity on, fuzzy token match takes two words for the same one."""
 
 Similar = sp.csr_matrix
-"""Similarity of pairs of values, (values, values); absent where it is below the lowest asked for."""
+"""Similarity of pairs of values, (values, others); absent where it is below the lowest asked for."""
+
+Pieces = Iterator[Similar]
+"""Similarities in pieces, from the first value to the last."""
+
+Measure = Callable[[Sequence[str], Sequence[str], float], Pieces]
+"""From values, others and the lowest similarity."""
 
 
-def equal(values: Sequence[str], least: float) -> Similar:
+def equal(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
     """Take equal text alone."""
-    return sp.identity(len(values), np.float32, "csr")
+    _, held = incidence([[text] if text else [] for text in (*values, *others)])
+    left, right = held[: len(values)], held[len(values) :].T.tocsr()
+    return _pieces(len(values), len(others), least, lambda some: (left[some] @ right).tocoo())
 
 
-def jaccard_of_tokens(values: Sequence[str], least: float) -> Similar:
+def jaccard_of_tokens(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
     """Divide the words that two values share by those of either."""
-    held = _words(values)[1]
-    sizes = np.asarray(held.sum(1)).ravel()
+    _, held = _words([*values, *others])
+    left, right = held[: len(values)], held[len(values) :]
+    left_sizes, right_sizes = _sizes(left), _sizes(right)
 
-    def piece(start: int, stop: int) -> sp.coo_matrix:
-        common = (held[start:stop] @ held.T).tocoo()
-        common.data /= sizes[common.row + start] + sizes[common.col] - common.data
+    def piece(some: slice) -> sp.coo_matrix:
+        common = (left[some] @ right.T).tocoo()
+        common.data /= left_sizes[some][common.row] + right_sizes[common.col] - common.data
         return common
 
-    return _gathered(len(values), least, piece)
+    return _pieces(len(values), len(others), least, piece)
 
 
-def edit_similarity(values: Sequence[str], least: float) -> Similar:
+def edit_similarity(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
     """Take 1 - the Levenshtein distance by the length of the longer text."""
     from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cdist
 
-    return _compared(values, Levenshtein.normalized_similarity, least)
+    # Two empty texts have all in common.
+    has_text, other_has_text = (np.array([bool(text) for text in each], bool) for each in (values, others))
+
+    def piece(some: slice) -> sp.coo_matrix:
+        scorer = Levenshtein.normalized_similarity
+        scores = cdist(values[some], others, scorer=scorer, score_cutoff=least, dtype=np.float32)
+        scores[~has_text[some]] = 0
+        scores[:, ~other_has_text] = 0
+        return sp.coo_matrix(scores)
+
+    return _pieces(len(values), len(others), least, piece)
 
 
-def fuzzy_tokens(values: Sequence[str], least: float, *, least_of_tokens: float = 0.8) -> Similar:
-    """Jaccard where words count as common by their edit similarity, of 0.8 and more: fuzzy token match.
+def fuzzy_tokens(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+    """Jaccard where words count as common by their edit similarity, of `SAME_WORD` and more: fuzzy token match.
 
     Each word is matched with its best partner in the other value; of the two sums, one from either side, the smaller counts. That is the
     heaviest matching where no two words of a value have the same best partner.
 
     Source: Wang, Li, Feng, "Fast-Join: an efficient method for fuzzy token matching based string similarity join" (ICDE 2011).
     """
-    from rapidfuzz.distance import Levenshtein
+    words, held = _words([*values, *others])
+    left, right = held[: len(values)], held[len(values) :]
+    alike = _alike_words(words, np.unique(left.indices), np.unique(right.indices))
+    back = alike.T.tocsr()
+    left_sizes, right_sizes = _sizes(left), _sizes(right)
+    near = (left @ alike).tocsr()
 
-    words, held = _words(values)
-    alike = _compared(words, Levenshtein.normalized_similarity, least_of_tokens)
-    sizes = np.asarray(held.sum(1)).ravel()
-    near = (held @ alike).tocsr()
+    def piece(some: slice) -> sp.coo_matrix:
+        candidates = (near[some] @ right.T).tocoo()
+        row, column = candidates.row, candidates.col
+        both = left_sizes[some][row] + right_sizes[column]
+        upper = candidates.data / np.maximum(both - candidates.data, 1)
+        row, column, both = (each[upper >= least] for each in (row, column, both))
+        overlap = np.minimum(
+            _best_sums(left[some], right, alike, row, column), _best_sums(right, left[some], back, column, row)
+        )
+        return sp.coo_matrix((overlap / (both - overlap), (row, column)), shape=candidates.shape)
 
-    def piece(start: int, stop: int) -> sp.coo_matrix:
-        candidates = (near[start:stop] @ held.T).tocoo()
-        row, column = candidates.row + start, candidates.col
-        upper = candidates.data / np.maximum(sizes[row] + sizes[column] - candidates.data, 1)
-        row, column = row[upper >= least], column[upper >= least]
-        overlap = np.minimum(_best_sums(held, alike, row, column), _best_sums(held, alike, column, row))
-        data = overlap / (sizes[row] + sizes[column] - overlap)
-        return sp.coo_matrix((data, (row - start, column)), shape=(stop - start, len(values)))
-
-    return _gathered(len(values), least, piece)
+    return _pieces(len(values), len(others), least, piece)
 
 
-def tfidf(values: Sequence[str], least: float) -> Similar:
-    """Take the cosine of words weighted by how rare they are."""
+def tfidf(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+    """Take the cosine of words weighted by how rare they are among the distinct values of both sides."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    matrix = TfidfVectorizer(token_pattern=r"[^ ]+", dtype=np.float32).fit_transform(values)
-    return _gathered(len(values), least, lambda start, stop: (matrix[start:stop] @ matrix.T).tocoo())
+    weights = TfidfVectorizer(token_pattern=r"[^ ]+", dtype=np.float32).fit(sorted({*values, *others}))
+    left, right = weights.transform(values), weights.transform(others).T.tocsr()
+    return _pieces(len(values), len(others), least, lambda some: (left[some] @ right).tocoo())
 
 
-def cosine(vectors: np.ndarray, least: float) -> Similar:
-    """Take the cosine of vectors, float32 (values, d), of length 1 or 0."""
-    return products(vectors, vectors, least)
+def products(left: np.ndarray, right: np.ndarray, least: float) -> Pieces:
+    """Take the products of vectors, float32 (values, d) and (others, d): the cosine where all have length 1 or 0."""
 
-
-def products(left: np.ndarray, right: np.ndarray, least: float) -> Similar:
-    """Take the products of the vectors of values with other vectors of the same values, float32 (values, d)."""
-
-    def piece(start: int, stop: int) -> sp.coo_matrix:
-        found = left[start:stop] @ right.T
+    def piece(some: slice) -> sp.coo_matrix:
+        found = left[some] @ right.T
         row, column = np.nonzero(found >= least)
         return sp.coo_matrix((found[row, column], (row, column)), shape=found.shape)
 
-    return _gathered(len(left), least, piece)
+    return _pieces(len(left), len(right), least, piece)
+
+
+def whole(pieces: Iterable[Similar], n_values: int) -> Similar:
+    """Put pieces together that compare values with themselves; a value is like itself, whatever a measure says."""
+    parts = list(pieces)
+    stacked = sp.vstack(parts, "csr") if parts else sp.csr_matrix((0, 0), dtype=np.float32)
+    return stacked.maximum(sp.identity(n_values, np.float32, "csr"))
 
 
 def _words(values: Sequence[str]) -> tuple[list[str], sp.csr_matrix]:
@@ -101,36 +130,39 @@ def _words(values: Sequence[str]) -> tuple[list[str], sp.csr_matrix]:
     return incidence([value.split() for value in values])
 
 
-def _compared(texts: Sequence[str], scorer: Callable, least: float) -> Similar:
-    from rapidfuzz.process import cdist
-
-    def piece(start: int, stop: int) -> sp.coo_matrix:
-        scores = cdist(texts[start:stop], texts, scorer=scorer, score_cutoff=least, dtype=np.float32)
-        row, column = np.nonzero(scores)
-        return sp.coo_matrix((scores[row, column], (row, column)), shape=scores.shape)
-
-    return _gathered(len(texts), least, piece)
+def _sizes(held: sp.csr_matrix) -> np.ndarray:
+    return np.asarray(held.sum(1)).ravel()
 
 
-def _gathered(n_values: int, least: float, piece: Callable[[int, int], sp.coo_matrix]) -> Similar:
-    """Put pieces together, of which only what is similar enough stays; a value is like itself, whatever a measure says."""
-
-    def pieces() -> Iterator[sp.csr_matrix]:
-        for start in range(0, n_values, PIECE):
-            found = piece(start, min(start + PIECE, n_values))
-            enough = found.data >= least
-            yield sp.csr_matrix((found.data[enough], (found.row[enough], found.col[enough])), shape=found.shape)
-
-    stacked = sp.vstack(list(pieces()), "csr") if n_values else sp.csr_matrix((0, 0), dtype=np.float32)
-    return stacked.maximum(sp.identity(n_values, np.float32, "csr"))
+def _alike_words(words: Sequence[str], of_values: np.ndarray, of_others: np.ndarray) -> Similar:
+    """Compare the words of values with those of others; float32 (words, words)."""
+    texts, against = ([words[word] for word in each] for each in (of_values, of_others))
+    found = list(edit_similarity(texts, against, SAME_WORD))
+    if not found:
+        return sp.csr_matrix((len(words), len(words)), dtype=np.float32)
+    pairs = sp.vstack(found, "coo")
+    return sp.csr_matrix((pairs.data, (of_values[pairs.row], of_others[pairs.col])), shape=(len(words), len(words)))
 
 
-def _best_sums(held: sp.csr_matrix, alike: Similar, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Add up, for pairs of values, how alike each word of the first is to its nearest in the second."""
+def _pieces(n_values: int, n_others: int, least: float, piece: Callable[[slice], sp.coo_matrix]) -> Pieces:
+    """Compare piece by piece, and keep what is similar enough."""
+    step = max(1, PIECE_PAIRS // max(n_others, 1))
+    for start in range(0, n_values, step):
+        found = piece(slice(start, min(start + step, n_values)))
+        enough = found.data >= least
+        yield sp.csr_matrix(
+            (found.data[enough].astype(np.float32), (found.row[enough], found.col[enough])), shape=found.shape
+        )
+
+
+def _best_sums(
+    held: sp.csr_matrix, other: sp.csr_matrix, alike: Similar, row: np.ndarray, column: np.ndarray
+) -> np.ndarray:
+    """Add up, for pairs of a value and another, how alike each word of the first is to its nearest in the second."""
     sums = np.zeros(len(row), np.float32)
-    for start in range(0, len(row), PIECE * 100):
-        some = slice(start, start + PIECE * 100)
-        first, second = held[row[some]].tocoo(), held[column[some]]
+    for start in range(0, len(row), 100_000):
+        some = slice(start, start + 100_000)
+        first, second = held[row[some]].tocoo(), other[column[some]]
         # One row for each word of each first value: the words like it, cut down to those that the second value has.
         within = alike[first.col].multiply(second[first.row])
         np.add.at(sums[some], first.row, within.max(axis=1).toarray().ravel())

@@ -3,6 +3,7 @@
 import gzip
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,10 @@ from benchmarks.effectiveness.judged import (
     incidence,
     read_judged,
 )
-from benchmarks.effectiveness.methods import METHODS, Workshop, run_method
-from benchmarks.effectiveness.report import as_table, curve_of, plot, scores_of
+from benchmarks.effectiveness.measuring import founds_of, measure
+from benchmarks.effectiveness.methods import METHODS, Workshop, make_method
+from benchmarks.effectiveness.plots import plot_result
+from benchmarks.effectiveness.report import CURVE_PRECISIONS, curve_of, tables_of
 from benchmarks.effectiveness.scoring import (
     best_f1,
     by_meaning_at,
@@ -39,6 +42,7 @@ from benchmarks.effectiveness.scoring import (
     truth_of,
 )
 from benchmarks.effectiveness.searched import searched
+from benchmarks.effectiveness.sets import lake_with_truth
 from pexeso.errors import InputError
 
 TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
@@ -56,12 +60,16 @@ PAIRS = [
 ]
 
 
-@pytest.fixture
-def lake(tmp_path):
-    folder = tmp_path / "lake"
+def write_tables(folder: Path) -> Path:
     folder.mkdir()
     for name, rows in TABLES.items():
         (folder / name).write_text("\n".join([f"{rows[0]},n", *(f"{row},1" for row in rows[1:])]) + "\n")
+    return folder
+
+
+@pytest.fixture
+def lake(tmp_path):
+    folder = write_tables(tmp_path / "lake")
     header = (
         "query_table\tquery_column\tcandidate_table\tcandidate_column\tlinked_values\tentity_matches\texact_matches"
     )
@@ -148,22 +156,40 @@ def fuzzy(left: str, right: str) -> float:
 def test_measures_are_those_of_their_definition(measure, definition):
     pytest.importorskip("rapidfuzz")
 
-    @given(VALUES, st.sampled_from([0.3, 0.5, 0.7]))
-    def check(values, least):
-        found = measure(values, least).toarray()
-        expected = np.array([[definition(left, right) for right in values] for left in values])
-        clear = abs(expected - least) > 1e-6
-        np.testing.assert_allclose(found[clear], np.where(expected >= least, expected, 0)[clear], atol=1e-5)
+    @given(VALUES, VALUES, st.sampled_from([0.3, 0.5, 0.7]))
+    def check(values, others, least):
+        for against, found in (
+            (values, similar.whole(measure(values, values, least), len(values))),
+            (others, sp.vstack(list(measure(values, others, least)))),
+        ):
+            expected = np.array([[definition(left, right) for right in against] for left in values])
+            clear = abs(expected - least) > 1e-6
+            wanted = np.where(expected >= least, expected, 0)
+            np.testing.assert_allclose(found.toarray()[clear], wanted[clear], atol=1e-5)
 
     check()
 
 
 def test_equal_and_rare_words_count():
     values = ["red cubs", "blue cubs", "blue sox", "cubs"]
-    np.testing.assert_array_equal(similar.equal(values, 1.0).toarray(), np.eye(4))
-    found = similar.tfidf(values, 0.3).toarray()
+    np.testing.assert_array_equal(sp.vstack(list(similar.equal(values, values, 1.0))).toarray(), np.eye(4))
+    found = similar.whole(similar.tfidf(values, values, 0.3), len(values)).toarray()
     np.testing.assert_allclose(np.diag(found), 1, atol=1e-6)
     assert found[0, 3] > found[0, 1] > found[0, 2] == 0
+
+
+@pytest.mark.parametrize("measure", [measure for measure, _ in methods.BY_STRINGS.values()])
+def test_pieces_are_bounded_and_say_the_same_as_one(measure, monkeypatch):
+    pytest.importorskip("rapidfuzz")
+    values, others = ["red cubs", "", "blue cubs", "cubs", "blue sox"], ["cubs red", "", "blue cub", "cubs"]
+    whole = sp.vstack(list(measure(values, others, 0.3))).toarray()
+    assert whole.any()
+    assert not whole[1].any(), "a value of no text is like nothing"
+    assert not whole[:, 1].any()
+    monkeypatch.setattr(similar, "PIECE_PAIRS", 9)
+    pieces = list(measure(values, others, 0.3))
+    assert [piece.shape for piece in pieces] == [(2, 4), (2, 4), (1, 4)]
+    np.testing.assert_array_equal(sp.vstack(pieces).toarray(), whole)
 
 
 def random_judged(seed: int, n_columns: int = 30) -> tuple[Judged, sp.csr_matrix]:
@@ -249,33 +275,50 @@ def test_intervals_hold_the_scores():
         assert low < score < high, name
 
 
+@pytest.fixture(scope="module")
+def index_path(spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("effectiveness")
+    lake = write_tables(folder / "lake")
+    return Workshop([], lake, folder, "hashing").index().path
+
+
 @pytest.fixture
-def shop(judged, lake, tmp_path, spark):
-    return Workshop(judged, lake, tmp_path, "hashing")
+def shop(judged, lake, tmp_path, index_path):
+    return Workshop(judged.texts, lake, tmp_path, path=index_path)
 
 
 @pytest.mark.spark
-def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged, monkeypatch, tmp_path):
+def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged, lake, monkeypatch, tmp_path):
     pytest.importorskip("rapidfuzz")
     pytest.importorskip("faiss")
     monkeypatch.setattr(methods, "DISTANCES", (0.0, 0.1, 0.3, 0.4))
-    curves, scores = {}, {}
     for name in METHODS[:-1]:
-        founds = run_method(name, shop)
-        curves[name], scores[name] = curve_of(judged, founds), scores_of(judged, founds)
-        pairs = set(zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True))
-        assert (0, 1) in pairs, name
-    assert scores["equi"]["semantic_only_recall"] == 0
-    by_vectors = run_method("pexeso", shop)
+        founds = founds_of(make_method(name, shop), judged)
+        assert (0, 1) in set(zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True)), name
+    by_vectors = founds_of(make_method("pexeso", shop), judged)
     assert {(0, 2), (2, 0)} <= set(zip(by_vectors[-1].query, by_vectors[-1].candidate, strict=True))
     for ours, theirs in zip(by_vectors, searched(judged, shop.index(), methods.DISTANCES), strict=True):
         for name in ("query", "candidate", "joinability", "label"):
             ordered = [getattr(f, name)[np.lexsort((f.candidate, f.query))] for f in (ours, theirs)]
             np.testing.assert_allclose(*ordered, rtol=1e-6)
-    table = as_table(scores)
-    assert table.count("\n") == len(scores) + 1
-    plot(curves, tmp_path / "curves.png")
-    assert (tmp_path / "curves.png").stat().st_size > 10_000
+    result = measure(lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz"), shop, METHODS, lambda text: None)
+    assert list(result["methods"]) == list(METHODS[:-1])
+    assert result["skipped"] == {"sentence": "No sentence model was given (--sentence-model)."}
+    assert result["methods"]["equi"]["semantic_only_recall"] == 0
+    assert result["methods"]["pexeso"]["model"].startswith("hashing, ")
+    assert tables_of(result).count("\n| ") == len(METHODS)  # a heading, and all but one
+    [drawn] = plot_result(result, tmp_path / "plots")
+    assert drawn.name == "lake.png"
+    assert drawn.stat().st_size > 10_000
+
+
+def test_a_curve_has_the_highest_recall_at_each_precision():
+    judged, _ = random_judged(4)
+    founds = random_founds(judged, 4)
+    truth = truth_of(judged, np.arange(judged.n_columns))
+    points = [rates(f.from_joinability(j), truth) for f in founds for j in np.arange(0.3, 1.01, 0.025)]
+    expected = [max((recall for p, recall, _ in points if p >= least), default=0) for least in CURVE_PRECISIONS]
+    np.testing.assert_allclose(np.array(curve_of(judged, founds))[:, 0], expected, atol=1e-4)
 
 
 @pytest.mark.spark
@@ -298,7 +341,10 @@ def test_the_command_prints_plain_data(lake, shop, tmp_path):
     [
         ([], "Give --data, or both --lake and --truth."),
         (["--methods", "magic"], "The methods are equi, jaccard"),
-        (["--methods", "sentence"], "It needs --sentence-model."),
+        (["--data", "countries"], "Give --data, or both --lake and --truth."),
+        (["--index", ".", "--indexes", "."], "--index is the index of one data set."),
+        (["--indexes", "."], "Give --index for a lake of your own."),
+        (["--write-docs"], "--write-docs keeps results of the shared data sets. Give --data."),
     ],
 )
 def test_a_wrong_option_is_one_sentence(arguments, message, lake):

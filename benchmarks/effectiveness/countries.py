@@ -1,0 +1,132 @@
+"""The truth about names of countries, by their codes: which columns can be joined, and which names are the same country.
+
+Asked are the columns of English names; candidates are all columns of text with at least four distinct cells. A pair of columns is
+*positive* when at least four, and at least half, of the query column's distinct names have a name of the same code in the other, or an
+equal folded text; it is *not judged* at a share of 0.3 and three matches or more. Names in another language are not judged either: that
+they match is true, but the claim is about English. The other columns (regions, capitals, codes, ...) are negative. Pairs within a table are
+judged here, since one table has five of the eight spellings; a column and itself is not.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.effectiveness.judged import (
+    BY_MEANING,
+    BY_TEXT,
+    MIN_MATCHES,
+    NOT_JUDGED,
+    Judged,
+    distinct_cells,
+    labels_of,
+    pairs_by_text,
+)
+from benchmarks.effectiveness.tasks import Task, incidence_of
+from pexeso.errors import InputError
+from pexeso.lake.reader import read_table
+from pexeso.lake.sniff import profile_column
+
+Column = tuple[str, str]
+
+CODES = "country-codes.csv"
+ENGLISH: dict[Column, str] = {
+    ("iso3166.csv", "name"): "ISO name",
+    ("names_en.csv", "value"): "English name",
+    ("gdp.csv", "Country Name"): "World Bank name",
+    (CODES, "CLDR display name"): "CLDR name",
+    (CODES, "UNTERM English Short"): "UN short name",
+    (CODES, "UNTERM English Formal"): "UN formal name",
+    (CODES, "official_name_en"): "official name",
+    (CODES, "ISO4217-currency_country_name"): "name in the currency list",
+}
+"""The columns that are asked, and what they are called in results."""
+
+WATCHED = (
+    ("UN formal name", "UN short name"),
+    ("UN formal name", "ISO name"),
+    ("ISO name", "name in the currency list"),
+    ("name in the currency list", "ISO name"),
+    ("ISO name", "World Bank name"),
+    ("World Bank name", "ISO name"),
+)
+"""Pairs whose names are the same countries in other words, in capitals or in another order; each method's result says which it finds."""
+
+TRUTH = ("name_codes.csv", "join_pairs.csv")
+
+
+def read_countries(lake: Path, truth: Path) -> tuple[Judged, list[Task], dict[str, tuple[int, int]]]:
+    """Read the columns of the lake with their truth, the value-level tasks, and the watched pairs.
+
+    Parameters
+    ----------
+    lake, truth : Path
+        Folders: of the tables, and of `TRUTH`.
+
+    Returns
+    -------
+    judged : Judged
+    tasks : list of Task
+        Each English column joined with each other one; the name of the asked one is the group.
+    watched : dict of str to (int, int)
+        Name -> query and candidate column.
+    """
+    keys, names, texts = [], [], []
+    for path in sorted(lake.glob("*.csv")):
+        table = read_table(path)
+        for position, (name, cells) in enumerate(zip(table.names, table.columns, strict=True)):
+            distinct = distinct_cells(cells)
+            if len(distinct) >= MIN_MATCHES and profile_column(cells).kind == "text":
+                keys.append((path.name, position))
+                names.append((path.name, name))
+                texts.append(distinct)
+    number = {column: place for place, column in enumerate(names)}
+    if missing := [f"{table}:{name}" for table, name in ENGLISH if (table, name) not in number]:
+        raise InputError(f"The lake {lake} lacks the column {missing[0]}.")
+    judged = _judged(keys, texts, number, truth / TRUTH[1])
+    labels = {label: number[column] for column, label in ENGLISH.items()}
+    watched = {f"{query} -> {candidate}": (labels[query], labels[candidate]) for query, candidate in WATCHED}
+    return judged, _tasks(truth / TRUTH[0]), watched
+
+
+def _judged(keys: list[tuple[str, int]], texts: list[pa.StringArray], number: dict[Column, int], path: Path) -> Judged:
+    table = read_table(path)
+    rows = dict(zip(table.names, (column.to_pylist() for column in table.columns), strict=True))
+    sides = [list(zip(rows[f"table_{side}"], rows[f"column_{side}"], strict=True)) for side in "ab"]
+    asked = np.sort([number[column] for column in ENGLISH])
+    kept = [place for place, column in enumerate(sides[0]) if column in ENGLISH]
+    query, candidate = (np.array([number[side[place]] for place in kept], np.int64) for side in sides)
+    matches, sizes = (np.array([int(rows[name][place]) for place in kept]) for name in ("code_matches", "names_a"))
+    pairs = query * len(keys) + candidate
+    foreign = pairs[~np.isin(candidate, asked)]
+    by_text = pairs_by_text(texts)
+    by_text = by_text[np.isin(by_text // len(keys), asked)]
+    labels = labels_of(by_text, pairs, matches, sizes)
+    for label in (BY_TEXT, BY_MEANING):
+        labels[label] = np.setdiff1d(labels[label], foreign)
+    labels[NOT_JUDGED] = np.union1d(labels[NOT_JUDGED], foreign)
+    return Judged(keys, texts, labels, asked, within_tables=True)
+
+
+def _tasks(path: Path) -> list[Task]:
+    table = read_table(path)
+    tables, columns, names, codes = (
+        table.columns[table.names.index(name)] for name in ("table", "column", "name", "alpha3")
+    )
+    cells: dict[Column, tuple[pa.StringArray, pa.StringArray]] = {}
+    for column in ENGLISH:
+        own = pc.and_(pc.equal(tables, column[0]), pc.equal(columns, column[1]))
+        cells[column] = names.filter(own), codes.filter(own)
+    return [_task(asked, other, cells) for asked, other in permutations(ENGLISH, 2)]
+
+
+def _task(asked: Column, other: Column, cells: dict[Column, tuple[pa.StringArray, pa.StringArray]]) -> Task:
+    (texts, codes), (other_texts, other_codes) = cells[asked], cells[other]
+    places = pc.index_in(codes, other_codes)
+    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    partners = incidence_of(rows, places.drop_null(), (len(texts), len(other_texts)))
+    return Task(f"{ENGLISH[asked]} -> {ENGLISH[other]}", ENGLISH[asked], texts, other_texts, partners)

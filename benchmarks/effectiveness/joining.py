@@ -1,0 +1,127 @@
+"""How well values are joined: precision, recall and F1 of each task at thresholds chosen on other asked values, and their means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.effectiveness.nearest import Joined
+from benchmarks.effectiveness.scoring import FOLDS, RESAMPLES, drawn_folds, f1
+
+COLUMNS = ("precision", "recall", "f1", "recall_of_other_spellings")
+"""What is measured in each task. The last is the recall of asked cells whose partner has no equal folded text."""
+
+
+def scores_of_values(joined: Sequence[Joined], thresholds: Sequence[float], seed: int = 0) -> dict[str, Any]:
+    """Score a method over tasks.
+
+    A group of tasks is joined at the threshold that has the highest mean F1 on the tasks of other folds. Where there are fewer groups than
+    folds, a threshold of other tasks says little: then the asked cells of each task are divided, and each fold is joined at the threshold
+    that has the highest F1 on the task's other cells.
+
+    Returns
+    -------
+    dict
+        The means over tasks of `COLUMNS`; ``tasks``, each with its own and its thresholds; ``intervals``, 95 % of the means when groups of
+        tasks (or, with few, asked cells) are drawn again and again; and ``curve``, the mean precision and recall at each threshold, for plots.
+    """
+    groups = np.unique([each.group for each in joined], return_inverse=True)[1]
+    few = len(np.unique(groups)) < FOLDS
+    taken, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
+    rates = np.array([_rates(*_counts(each, own)) for each, own in zip(joined, taken, strict=True)])
+    means = _means_of_drawn_values(joined, taken, seed) if few else _means_of_drawn_groups(rates, groups, seed)
+    low, high = np.quantile(means, [0.025, 0.975], axis=0).round(4)
+    curve = [[_rates(*_counts(each, each.at(place)))[:2] for each in joined] for place in range(len(thresholds))]
+    return {
+        **_named(rates.mean(0)),
+        "chosen_on": "other values of the task" if few else "other tasks",
+        "intervals": {name: [float(a), float(b)] for name, a, b in zip(COLUMNS, low, high, strict=True)},
+        "tasks": {
+            each.task: {**_named(own), "thresholds": sorted({thresholds[place] for place in places})}
+            for each, own, places in zip(joined, rates, chosen, strict=True)
+        },
+        "curve": np.mean(curve, axis=1).round(4).tolist(),
+    }
+
+
+def best_threshold(f1s: np.ndarray) -> int:
+    """Give the place of the highest mean F1, of (tasks, thresholds); of equal ones the middle."""
+    means = f1s.mean(0).round(9)
+    best = np.flatnonzero(means == means.max())
+    return int(best[len(best) // 2])
+
+
+def _by_groups(joined: Sequence[Joined], groups: np.ndarray, seed: int) -> tuple[list[np.ndarray], list[list[int]]]:
+    """Choose for each group on other groups: what is joined in each task, and the place of its threshold."""
+    f1s = np.array([_f1_at_thresholds(each) for each in joined])
+    places = np.zeros(len(joined), np.int64)
+    for fold in drawn_folds(np.unique(groups), seed):
+        held_out = np.isin(groups, fold)
+        places[held_out] = best_threshold(f1s[~held_out])
+    return [each.at(place) for each, place in zip(joined, places, strict=True)], [[int(place)] for place in places]
+
+
+def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], list[list[int]]]:
+    """Choose for some cells of a task on its other cells."""
+    taken, chosen = [], []
+    for each in joined:
+        own, places = np.zeros(len(each.similarity), bool), []
+        for fold in drawn_folds(np.arange(len(own)), seed):
+            rest = np.ones(len(own), bool)
+            rest[fold] = False
+            place = best_threshold(_f1_at_thresholds(each, rest)[None])
+            own[fold] = each.at(place)[fold]
+            places.append(place)
+        taken.append(own)
+        chosen.append(places)
+    return taken, chosen
+
+
+def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+    """Give the F1 of some of the asked cells at every threshold."""
+    return np.array([_rates(*_counts(joined, joined.at(place), some))[2] for place in range(len(joined.similarities))])
+
+
+def _counts(joined: Joined, taken: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[float, ...]:
+    """Sum up `_per_cell` over some of the asked cells."""
+    return tuple(float(each) for each in _per_cell(joined, taken)[some].sum(0))
+
+
+def _per_cell(joined: Joined, taken: np.ndarray) -> np.ndarray:
+    """Give for each asked cell: joined, rightly joined, has a partner; and the last two where no partner has an equal text."""
+    other = joined.has_partner & ~joined.has_equal_partner
+    true = joined.credit * taken
+    return np.stack([taken, true, joined.has_partner, true * other, other], axis=1).astype(float)
+
+
+def _rates(joined: float, true: float, partners: float, true_other: float, other: float) -> tuple[float, ...]:
+    """Give the rates of `COLUMNS`; precision is 1 where nothing is joined, and a recall 1 where there is nothing to be found."""
+    precision, recall = true / joined if joined else 1.0, true / partners if partners else 1.0
+    return precision, recall, f1(precision, recall), true_other / other if other else 1.0
+
+
+def _named(rates: np.ndarray) -> dict[str, float]:
+    return {name: round(float(rate), 4) for name, rate in zip(COLUMNS, rates, strict=True)}
+
+
+def _means_of_drawn_groups(rates: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
+    """Draw groups of tasks with replacement; the mean rates of each draw, (`RESAMPLES`, 4)."""
+    sizes = np.bincount(groups)
+    sums = np.stack([np.bincount(groups, weights=column) for column in rates.T], axis=1)
+    drawn = _draws(len(sizes), seed)
+    return (drawn @ sums) / (drawn @ sizes)[:, None]
+
+
+def _means_of_drawn_values(joined: Sequence[Joined], taken: Sequence[np.ndarray], seed: int) -> np.ndarray:
+    """Draw the asked cells of each task with replacement; the mean rates of each draw."""
+    totals = [
+        _draws(len(own), seed) @ _per_cell(each, own) for each, own in zip(joined, taken, strict=True)
+    ]  # for each task: (RESAMPLES, counts)
+    return np.mean([[_rates(*counts) for counts in each] for each in totals], axis=0)
+
+
+def _draws(n: int, seed: int) -> np.ndarray:
+    """Say how often each of n is drawn, (`RESAMPLES`, n)."""
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)

@@ -1,0 +1,143 @@
+"""One data set measured: every method over columns, values and partners, as far as the set has truth about them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.effectiveness import similar
+from benchmarks.effectiveness.found import Found, found_by_values
+from benchmarks.effectiveness.joining import COLUMNS, scores_of_values
+from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged, incidence
+from benchmarks.effectiveness.methods import (
+    BY_STRINGS,
+    METHODS,
+    SENTENCE,
+    Method,
+    Workshop,
+    make_method,
+)
+from benchmarks.effectiveness.nearest import join_nearest
+from benchmarks.effectiveness.partners import scores_of_partners
+from benchmarks.effectiveness.report import Scores, scores_of
+from benchmarks.effectiveness.scoring import best_f1, cross_validated
+from benchmarks.effectiveness.sets import TruthSet
+from pexeso.errors import InputError
+
+Tell = Callable[[str], None]
+"""Says how far a run is."""
+
+Result = dict[str, Any]
+
+
+def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -> Result:
+    """Score methods on a data set.
+
+    Returns
+    -------
+    dict
+        ``data``, what there is to find, ``methods`` (name -> scores) and ``skipped`` (name -> why). Where pairs of columns are judged, the
+        scores of a method are `benchmarks.effectiveness.report.scores_of` and, where pairs are watched, ``watched``; where values are judged
+        they have ``values``, and where columns have a partner ``partners``. ``precision``, ``recall`` and ``f1`` are those of columns, or of
+        values where no pairs of columns are judged.
+    """
+    result: Result = {"data": truth.name, **counts_of(truth), "methods": {}, "skipped": {}}
+    for name in names:
+        if name == SENTENCE and not shop.sentence_model:
+            result["skipped"][name] = "No sentence model was given (--sentence-model)."
+            continue
+        started = dt.datetime.now()
+        method = make_method(name, shop)
+        scores = _scores(truth, method)
+        scores["measured"] = started.date().isoformat()
+        if name not in BY_STRINGS:
+            scores["model"] = shop.sentence_model if name == SENTENCE else shop.describe_model()
+        result["methods"][name] = scores
+        tell(f"{truth.name}, {name}: {(dt.datetime.now() - started).total_seconds():.0f} s")
+    return result
+
+
+def chosen_methods(methods: str | None) -> list[str]:
+    """Read a list of methods, with commas; all where none is given.
+
+    Raises
+    ------
+    InputError
+        There is no such method.
+
+    Examples
+    --------
+    >>> chosen_methods("equi, pexeso")
+    ['equi', 'pexeso']
+    """
+    if methods is None:
+        return list(METHODS)
+    names = [name.strip() for name in methods.split(",")]
+    if unknown := [name for name in names if name not in METHODS]:
+        raise InputError(f"The methods are {', '.join(METHODS)}. Got {', '.join(map(repr, unknown))}.")
+    return names
+
+
+def founds_of(method: Method, judged: Judged) -> list[Found]:
+    """Return the pairs of columns that a method finds at each of its thresholds."""
+    columns = [[text for text in column if text] for column in method.prepare(judged.texts)]
+    values, held = incidence(columns)
+    similarities = method.similarities(method.thresholds)
+    alike = similar.whole(method.compare(values, values, min(similarities)), len(values))
+    founds = found_by_values(judged, held, alike, similarities)
+    return [replace(found, threshold=threshold) for found, threshold in zip(founds, method.thresholds, strict=True)]
+
+
+def counts_of(truth: TruthSet) -> dict[str, int]:
+    """Count what there is to find: two runs with equal counts have the same truth."""
+    counts: dict[str, int] = {}
+    if truth.judged:
+        text, meaning, not_judged = (len(truth.judged.labels[label]) for label in (BY_TEXT, BY_MEANING, NOT_JUDGED))
+        counts |= {
+            "columns": truth.judged.n_columns,
+            "queries": len(truth.judged.queries),
+            "positive_pairs": text + meaning,
+            "semantic_only_pairs": meaning,
+            "not_judged_pairs": not_judged,
+        }
+    if truth.tasks:
+        counts |= {
+            "tasks": len(truth.tasks),
+            "asked_values": sum(len(task.asked) for task in truth.tasks),
+            "asked_values_with_partner": sum(int(task.has_partner().sum()) for task in truth.tasks),
+            "other_values": sum(len(task.others) for task in truth.tasks),
+        }
+    if truth.partners:
+        counts |= {"columns": len(truth.partners.texts), "queries": len(truth.partners.asked)}
+    return counts
+
+
+def _scores(truth: TruthSet, method: Method) -> Scores:
+    scores: Scores = {}
+    if truth.judged:
+        founds = founds_of(method, truth.judged)
+        scores |= scores_of(truth.judged, founds)
+        if truth.watched:
+            tuned, _ = cross_validated(truth.judged, founds, best_f1)
+            scores["watched"] = watched_pairs({"tuned": tuned}, truth.watched)
+    if truth.tasks:
+        joined = [join_nearest(method, task) for task in truth.tasks]
+        scores["values"] = scores_of_values(joined, method.nearest_thresholds)
+    if truth.partners:
+        scores["partners"] = scores_of_partners(method, truth.partners)
+    if not truth.judged:
+        scores |= {name: scores["values"][name] for name in COLUMNS[:3]}
+    return scores
+
+
+def watched_pairs(founds: Mapping[str, Found], watched: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, bool]]:
+    """Tell which pairs are found, under each name of a way to set the thresholds."""
+    return {name: {way: _has(found, *pair) for way, found in founds.items()} for name, pair in watched.items()}
+
+
+def _has(found: Found, query: int, candidate: int) -> bool:
+    return bool(np.any((found.query == query) & (found.candidate == candidate)))

@@ -1,0 +1,177 @@
+"""Tasks as a lake: each asked column ranks all columns of other tables, and its partner should come first.
+
+Some columns are as right as the partner: one task's things may all be among another's, as national leagues are among all leagues. A column
+that holds at least half of the asked values, or of their partners, by folded text is such a *twin*; ranks are told with and without twins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.effectiveness.judged import MIN_JOINABILITY, distinct_cells, fold, incidence
+from benchmarks.effectiveness.methods import Method
+from benchmarks.effectiveness.scoring import RESAMPLES, drawn_folds
+from benchmarks.effectiveness.similar import Similar
+from benchmarks.effectiveness.tasks import Task
+
+
+@dataclass(frozen=True)
+class PartnerLake:
+    """The columns of a lake, and for some of them the one that belongs to them.
+
+    Attributes
+    ----------
+    tables : list of str
+        Of each column, n of them.
+    texts : list of pyarrow.StringArray
+        Their distinct cells.
+    asked : dict of str to (int, int)
+        Task -> the column that is asked, and its partner.
+    twins : numpy.ndarray, bool (tasks, n)
+        The columns, other than the partner, that are as right.
+    """
+
+    tables: list[str]
+    texts: list[pa.StringArray]
+    asked: dict[str, tuple[int, int]]
+    twins: np.ndarray
+
+
+def partner_lake(
+    columns: Iterable[tuple[str, str, pa.Array]], keys: Sequence[str], tasks: Sequence[Task]
+) -> PartnerLake:
+    """Gather the columns of a lake of tasks, (table, name, cells), where tables are called ``TASK/left.csv`` and ``TASK/right.csv``.
+
+    Parameters
+    ----------
+    columns : iterable of (str, str, pyarrow.Array)
+    keys : sequence of str
+        Names that the columns to be joined may have.
+    tasks : sequence of Task
+        Their truth.
+    """
+    tables, texts, place = [], [], {}
+    for table, name, cells in columns:
+        task, _, side = table.partition("/")
+        if name in keys:
+            place[task, side.partition(".")[0]] = len(tables)
+        tables.append(table)
+        texts.append(distinct_cells(cells))
+    asked = {task.name: (place[task.name, "right"], place[task.name, "left"]) for task in tasks}
+    twins = true_shares(texts, tasks) >= MIN_JOINABILITY
+    twins[np.arange(len(asked)), [partner for _, partner in asked.values()]] = False
+    return PartnerLake(tables, texts, asked, twins)
+
+
+def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.ndarray:
+    """Give the share of the asked cells of each task that a column holds, themselves or a partner of theirs, by folded text.
+
+    Returns
+    -------
+    numpy.ndarray, float64 (tasks, columns)
+    """
+    sides = [side.to_pylist() for task in tasks for side in (task.asked, task.others)]
+    folded = [[[fold(text)] for text in side] for side in sides]
+    held = [sorted({fold(text) for text in column.to_pylist()}) for column in texts]
+    _, words = incidence([*held, *(text for side in folded for text in side)])
+    columns, start, shares = words[: len(texts)].T.tocsr(), len(texts), []
+    for task in tasks:
+        n, m = task.partners.shape
+        asked, others = words[start : start + n], words[start + n : start + n + m]
+        start += n + m
+        shares.append(np.asarray((((asked + task.partners @ others) @ columns) > 0).mean(0)).ravel())
+    return np.array(shares)
+
+
+def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
+    """Give the share of distinct values of each asked column that have a similar one in each column, at each threshold.
+
+    Returns
+    -------
+    numpy.ndarray, float64 (tasks, columns, thresholds)
+        Columns of the asked one's own table, itself among them, have -1.
+    """
+    prepared = [sorted({text for text in column if text}) for column in method.prepare(lake.texts)]
+    column_of = np.repeat(np.arange(len(prepared)), [len(column) for column in prepared])
+    others = [text for column in prepared for text in column]
+    similarities = np.array(method.similarities(method.thresholds))
+    found = np.full((len(lake.asked), len(prepared), len(similarities)), -1.0)
+    tables = np.array(lake.tables)
+    asked = [text for number, _ in lake.asked.values() for text in prepared[number]]
+    best = best_by_column(
+        method.compare(asked, others, float(similarities.min())), column_of, (len(asked), len(prepared))
+    )
+    stops = np.cumsum([len(prepared[number]) for number, _ in lake.asked.values()])
+    for place, ((number, _), stop) in enumerate(zip(lake.asked.values(), stops, strict=True)):
+        own = best[stop - len(prepared[number]) : stop]
+        shares = np.stack([(own >= least).mean(0) for least in similarities], axis=1)
+        elsewhere = tables != tables[number]
+        found[place, elsewhere] = shares[elsewhere]
+    return found
+
+
+def best_by_column(pieces: Iterable[Similar], column_of: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Give the highest similarity of each row with the values of each column, float32; minus infinity where there is none."""
+    best = np.full(shape, -np.inf, np.float32)
+    start = 0
+    for piece in pieces:
+        pairs = piece.tocoo()
+        np.maximum.at(best[start : start + piece.shape[0]], (pairs.row, column_of[pairs.col]), pairs.data)
+        start += piece.shape[0]
+    return best
+
+
+def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> np.ndarray:
+    """Give the rank of each partner at each threshold, int (tasks, thresholds), from 1; columns that join as well go before it.
+
+    Parameters
+    ----------
+    lake : PartnerLake
+    shares : numpy.ndarray, float64 (tasks, columns, thresholds)
+        What `joinabilities` gives.
+    twins : bool
+        Whether twins count; else they are left out of the ranking.
+    """
+    partners = np.array([partner for _, partner in lake.asked.values()])
+    own = shares[np.arange(len(partners)), partners]
+    before = shares >= own[:, None] - 1e-12
+    if not twins:
+        before &= ~lake.twins[:, :, None]
+    return before.sum(1)
+
+
+def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict[str, Any]:
+    """Rank partners at thresholds with the highest mean reciprocal rank on other columns; of equal ones the strictest.
+
+    Returns
+    -------
+    dict
+        ``asked``; and without twins, by which thresholds are chosen: ``first``, partners that come first, ``mean_reciprocal_rank`` with its
+        95 % ``interval``, ``ranks`` by task, ``thresholds`` by fold; with them ``first_with_twins`` and ``ranks_with_twins``.
+    """
+    shares = joinabilities(method, lake)
+    ranks, with_twins = (ranks_of_partners(lake, shares, twins=twins) for twins in (False, True))
+    order = np.argsort(-np.array(method.similarities(method.thresholds)), kind="stable")  # from the strictest
+    members = np.arange(len(ranks))
+    chosen, thresholds = np.zeros(len(ranks), np.int64), []
+    for fold_ in drawn_folds(members, seed):
+        means = (1 / ranks[np.setdiff1d(members, fold_)][:, order]).mean(0).round(9)
+        chosen[fold_] = order[np.argmax(means)]
+        thresholds.append(method.thresholds[chosen[fold_[0]]])
+    own, own_with_twins = ranks[members, chosen], with_twins[members, chosen]
+    drawn = np.random.default_rng(seed).choice(1 / own, size=(RESAMPLES, len(own))).mean(1)
+    return {
+        "asked": len(own),
+        "first": int((own == 1).sum()),
+        "first_with_twins": int((own_with_twins == 1).sum()),
+        "mean_reciprocal_rank": round(float((1 / own).mean()), 4),
+        "interval": np.quantile(drawn, [0.025, 0.975]).round(4).tolist(),
+        "ranks": dict(zip(lake.asked, own.tolist(), strict=True)),
+        "ranks_with_twins": dict(zip(lake.asked, own_with_twins.tolist(), strict=True)),
+        "thresholds": thresholds,
+    }

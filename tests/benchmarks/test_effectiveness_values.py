@@ -1,0 +1,292 @@
+"""Effectiveness where values are judged: tasks, nearest values and their thresholds, partner columns, names of countries."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.effectiveness import joining, methods
+from benchmarks.effectiveness.countries import ENGLISH, read_countries
+from benchmarks.effectiveness.joining import best_threshold, scores_of_values
+from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, NOT_JUDGED
+from benchmarks.effectiveness.measuring import watched_pairs
+from benchmarks.effectiveness.methods import Method, make_method
+from benchmarks.effectiveness.nearest import Joined, join_nearest, nearest_of
+from benchmarks.effectiveness.partners import joinabilities, ranks_of_partners, scores_of_partners
+from benchmarks.effectiveness.quantised import PQ_RECALL, Quantised
+from benchmarks.effectiveness.sets import shared_set, tasks_set
+from benchmarks.effectiveness.tasks import Task, read_task, read_tasks
+from pexeso.errors import InputError
+
+JACCARD = make_method("jaccard", None)
+
+TASKS = {
+    "towns": (
+        ["Oslo city", "Rome city", "Rome town", "Bern"],
+        ["Oslo town", "Rome", "", "bern", "Turin"],
+        [(0, 0), (1, 1), (3, 3)],
+    ),
+    "rivers": (["the Po", "the Rhine", "the Elbe"], ["Po", "Rhine river"], [(0, 0), (1, 1)]),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, (left, right, pairs) in TASKS.items():
+        place = tmp_path / "sets" / name
+        place.mkdir(parents=True)
+        for side, texts in (("left", left), ("right", right)):
+            rows = [f"{10 * number},{text}" for number, text in enumerate(texts)]
+            (place / f"{side}.csv").write_text("\n".join(["id,title", *rows]) + "\n")
+        (place / "gt.csv").write_text("\n".join(["id_l,id_r", *(f"{10 * a},{10 * b}" for a, b in pairs)]) + "\n")
+    return tmp_path / "sets"
+
+
+def test_tasks_are_read_without_rows_that_have_no_text(folder):
+    rivers, towns = read_tasks(folder)
+    assert (rivers.name, towns.group) == ("rivers", "towns")
+    assert towns.asked.to_pylist() == ["Oslo town", "Rome", "bern", "Turin"]
+    np.testing.assert_array_equal(towns.partners.toarray(), [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    assert towns.has_partner().tolist() == [True, True, True, False]
+    assert towns.has_equal_partner().tolist() == [False, False, True, False]
+
+
+def test_a_task_that_does_not_fit_is_refused(folder, tmp_path):
+    with pytest.raises(InputError, match="There is no task in"):
+        read_tasks(tmp_path / "nothing")
+    truth = folder / "towns" / "gt.csv"
+    truth.write_text("id_l,id_r\n0,20\n")
+    with pytest.raises(InputError, match="names rows that are not there, or that have no text"):
+        read_task(folder / "towns")
+    truth.write_text("left,right\n0,0\n")
+    with pytest.raises(InputError, match="must have the columns id_l and id_r, or left_id and right_id"):
+        read_task(folder / "towns")
+    (folder / "rivers" / "left.csv").write_text("id,what\n0,x\n")
+    with pytest.raises(InputError, match=r"must have the columns id and title or name\. It has id, what"):
+        read_task(folder / "rivers")
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.4, 0.5, 0.9]), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_the_nearest_shares_its_credit_among_ties(rows):
+    similar = np.array(rows, np.float32)
+    partners = sp.csr_matrix(np.eye(len(rows), 3, dtype=np.float32))
+    pieces = [sp.csr_matrix(similar[:2]), sp.csr_matrix(similar[2:])] if len(rows) > 2 else [sp.csr_matrix(similar)]
+    similarity, credit, nearest = nearest_of(pieces, partners)
+    for number, row in enumerate(similar):
+        if not row.any():
+            assert (similarity[number], credit[number], nearest[number]) == (-np.inf, 0, -1)
+            continue
+        best = np.flatnonzero(row == row.max())
+        assert similarity[number] == row.max()
+        assert nearest[number] == best[0]
+        assert credit[number] == pytest.approx((number in best) / len(best))
+
+
+def test_a_join_by_hand(folder):
+    towns = read_task(folder / "towns")
+    joined = join_nearest(JACCARD, towns)
+    # "Oslo town" shares a word of three with "Oslo city" and "Rome town"; "Rome" one of two with two others.
+    np.testing.assert_allclose(joined.similarity, [1 / 3, 1 / 2, 1, -np.inf])
+    assert joined.credit.tolist() == [0.5, 0.5, 1, 0]
+    scores = scores_of_values([joined], JACCARD.nearest_thresholds)
+    assert scores["chosen_on"] == "other values of the task"
+    assert set(scores["tasks"]) == {"towns"}
+    all_joined = scores["curve"][0]
+    assert all_joined == pytest.approx([2 / 3, 2 / 3], abs=1e-4)
+    assert scores["curve"][-1] == pytest.approx([1, 1 / 3], abs=1e-4)
+
+
+def random_joined(seed: int, n_tasks: int, n: int = 40) -> list[Joined]:
+    generator = np.random.default_rng(seed)
+    found = []
+    for number in range(n_tasks):
+        similarity = generator.random(n).astype(np.float32)
+        credit = (generator.random(n) < similarity).astype(float)
+        has_partner = (credit > 0) | (generator.random(n) < 0.5)
+        equal = has_partner & (generator.random(n) < 0.3)
+        thresholds = [0.1, 0.3, 0.5, 0.7, 0.9]
+        args = (similarity, credit, np.zeros(n, np.int64), has_partner, equal, thresholds)
+        found.append(Joined(f"t{number}", f"t{number}", *args))
+    return found
+
+
+def f1_by_hand(joined: Joined, least: float, some: np.ndarray) -> float:
+    taken = (joined.similarity >= least) & some
+    precision = joined.credit[taken].sum() / taken.sum() if taken.any() else 1
+    recall = joined.credit[taken].sum() / (joined.has_partner & some).sum()
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0
+
+
+def test_thresholds_are_chosen_on_other_tasks():
+    joined = random_joined(0, 7)
+    thresholds = tuple(joined[0].similarities)
+    scores = scores_of_values(joined, thresholds)
+    assert scores["chosen_on"] == "other tasks"
+    everything = np.ones(40, bool)
+    f1s = np.array([[f1_by_hand(each, least, everything) for least in thresholds] for each in joined])
+    for fold in joining.drawn_folds(np.arange(7)):
+        rest = np.setdiff1d(np.arange(7), fold)
+        least = thresholds[best_threshold(f1s[rest])]
+        for number in fold:
+            own = scores["tasks"][f"t{number}"]
+            assert own["thresholds"] == [least]
+            assert own["f1"] == pytest.approx(f1_by_hand(joined[number], least, everything), abs=1e-4)
+    assert scores["f1"] == pytest.approx(np.mean([own["f1"] for own in scores["tasks"].values()]), abs=1e-3)
+    low, high = scores["intervals"]["f1"]
+    assert low < scores["f1"] < high
+
+
+def test_of_few_tasks_thresholds_are_chosen_on_other_values():
+    [joined] = random_joined(1, 1)
+    thresholds = tuple(joined.similarities)
+    scores = scores_of_values([joined], thresholds)
+    taken = np.zeros(40, bool)
+    for fold in joining.drawn_folds(np.arange(40)):
+        rest = np.ones(40, bool)
+        rest[fold] = False
+        f1s = np.array([[f1_by_hand(joined, least, rest) for least in thresholds]])
+        taken[fold] = joined.similarity[fold] >= thresholds[best_threshold(f1s)]
+    assert scores["precision"] == pytest.approx(joined.credit[taken].sum() / taken.sum(), abs=1e-4)
+    other = joined.has_partner & ~joined.has_equal_partner
+    expected = joined.credit[taken & other].sum() / other.sum()
+    assert scores["recall_of_other_spellings"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_partners_are_ranked_among_the_columns_of_other_tables(folder, tmp_path):
+    (folder / "towns" / "right.csv").write_text("id,title\n0,Oslo\n10,Rome\n20,Nice\n30,bern\n")
+    (folder / "rivers" / "right.csv").write_text("id,title\n0,Oslo\n10,Rome\n")
+    (folder / "rivers" / "gt.csv").write_text("id_l,id_r\n0,0\n10,10\n")
+    lake = tasks_set("autofj", folder, tmp_path / "truth").partners
+    assert not list(folder.rglob("gt.csv")), "truth is no table of the lake"
+    assert lake.tables == ["rivers/left.csv", "rivers/right.csv", "towns/left.csv", "towns/right.csv"]
+    assert lake.asked == {"rivers": (1, 0), "towns": (3, 2)}
+    # "towns/right" holds both asked values of "rivers", and two of the four of "towns" stand in "rivers/right".
+    np.testing.assert_array_equal(lake.twins, [[False, True, False, True], [False, True, False, True]])
+    shares = joinabilities(JACCARD, lake)
+    strict = JACCARD.thresholds.index(1.0)
+    np.testing.assert_allclose(shares[:, :, strict], [[0, -1, 0, 1], [0, 0.5, 0.25, -1]])
+    assert ranks_of_partners(lake, shares, twins=True)[:, strict].tolist() == [3, 2]
+    assert ranks_of_partners(lake, shares, twins=False)[:, strict].tolist() == [2, 1]
+    scores = scores_of_partners(JACCARD, lake)
+    assert (scores["asked"], scores["first"], scores["first_with_twins"]) == (2, 1, 0)
+    assert set(scores["ranks"]) == {"rivers", "towns"}
+
+
+COUNTRY_ROWS = {
+    "iso3166.csv": ("name", ["Bolivia (Plurinational State of)", "Chile", "Peru", "Cuba", "Chad"]),
+    "names_en.csv": ("value", ["Bolivia", "Chile", "Peru", "Cuba", "Chad"]),
+    "names_de.csv": ("value", ["Bolivien", "Chile", "Peru", "Kuba", "Tschad"]),
+    "gdp.csv": ("Country Name", ["Bolivia", "Chile", "Peru", "Cuba", "Chad"]),
+}
+CODES = ["BOL", "CHL", "PER", "CUB", "TCD"]
+
+
+@pytest.fixture
+def countries(tmp_path):
+    lake, truth = tmp_path / "lake", tmp_path / "truth"
+    lake.mkdir()
+    truth.mkdir()
+    columns = {}
+    for table, (name, cells) in COUNTRY_ROWS.items():
+        (lake / table).write_text("\n".join([name, *cells]) + "\n")
+        columns[table, name] = cells
+    names = [name for table, name in ENGLISH if table == "country-codes.csv"]
+    formal = [f"the Republic of {cell}" for cell in COUNTRY_ROWS["gdp.csv"][1]]
+    cells = {
+        name: formal if "Formal" in name else [cell.upper() for cell in COUNTRY_ROWS["gdp.csv"][1]] for name in names
+    }
+    columns |= {("country-codes.csv", name): own for name, own in cells.items()}
+    capitals = ["Sucre", "Santiago", "Lima", "Havana", "N'Djamena"]
+    rows = [",".join([*(cells[name][row] for name in names), capitals[row], str(row)]) for row in range(len(CODES))]
+    (lake / "country-codes.csv").write_text("\n".join([",".join([*names, "Capital", "M49"]), *rows]) + "\n")
+    lines = [
+        f"{table},{column},{cell},{code}"
+        for (table, column), own in columns.items()
+        if table != "names_de.csv"
+        for cell, code in zip(own, CODES, strict=True)
+    ]
+    (truth / "name_codes.csv").write_text("\n".join(["table,column,name,alpha3", *lines]) + "\n")
+    pairs = [f"{a[0]},{a[1]},{b[0]},{b[1]},5,5,0" for a in columns for b in columns if a != b]
+    header = "table_a,column_a,table_b,column_b,names_a,code_matches,exact_matches"
+    (truth / "join_pairs.csv").write_text("\n".join([header, *pairs]) + "\n")
+    return lake, truth
+
+
+def test_countries_are_judged_by_code(countries):
+    judged, tasks, watched = read_countries(*countries)
+    assert len(judged.asked) == len(ENGLISH) == 8
+    assert judged.n_columns == 10, "names in German and capitals are candidates, numbers are not"
+    capital = judged.texts.index(pa.array(["Sucre", "Santiago", "Lima", "Havana", "N'Djamena"]))
+    german = judged.keys.index(("names_de.csv", 0))
+    formal, short = watched["UN formal name -> UN short name"]
+    iso, world_bank = watched["ISO name -> World Bank name"]
+    query = np.array([formal, iso, iso, iso, iso])
+    candidate = np.array([short, world_bank, german, capital, iso])
+    expected = [BY_MEANING, BY_TEXT, NOT_JUDGED, NEGATIVE, NOT_JUDGED]
+    assert judged.classes(query, candidate).tolist() == expected
+    assert sum(map(judged.positives_of, judged.asked)) == 8 * 7
+    assert judged.queries.tolist() == judged.asked.tolist()
+    assert len(tasks) == 8 * 7
+    task = next(task for task in tasks if task.name == "UN formal name -> ISO name")
+    assert task.group == "UN formal name"
+    np.testing.assert_array_equal(task.partners.toarray(), np.eye(5))
+
+
+def test_a_lake_without_a_column_of_names_is_refused(countries):
+    lake, truth = countries
+    (lake / "gdp.csv").unlink()
+    with pytest.raises(InputError, match=r"lacks the column gdp.csv:Country Name"):
+        read_countries(lake, truth)
+
+
+def test_watched_pairs_are_told_for_each_way_to_set_thresholds():
+    class Pairs:
+        query, candidate = np.array([1, 2]), np.array([2, 1])
+
+    class Nothing:
+        query = candidate = np.array([], np.int64)
+
+    told = watched_pairs({"tuned": Pairs, "automatic": Nothing}, {"a -> b": (1, 2), "a -> c": (1, 1)})
+    assert told == {"a -> b": {"tuned": True, "automatic": False}, "a -> c": {"tuned": False, "automatic": False}}
+
+
+def test_codes_find_the_recall_that_they_are_cut_for():
+    pytest.importorskip("faiss")
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(300, 8)) + 3 * np.eye(8)[generator.integers(0, 8, 300)]
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    vectors[0] = 0
+    quantised = Quantised(vectors)
+    asked, coded = quantised.asked(vectors), quantised.coded(vectors)
+    told = asked @ coded.T
+    distances = np.linalg.norm(vectors[1:, None] - coded[None, 1:, :8], axis=2)
+    np.testing.assert_allclose(told[1:, 1:], 1 - distances**2 / 2, atol=1e-5)
+    assert told[0].max() == 0
+    assert told[:, 0].max() <= 0
+    cut, lower = quantised.cuts([0.8, 0.5])
+    assert lower < cut
+    assert quantised.cuts([1.1]) == [1.1], "no pair is so near"
+    exact = vectors @ vectors.T
+    np.fill_diagonal(exact, 0)
+    assert (told >= cut)[exact >= 0.8].mean() == pytest.approx(PQ_RECALL, abs=0.01)
+
+
+@pytest.mark.lakes
+def test_the_shared_sets_have_what_their_description_counts(shared_lakes, tmp_path):
+    entity_pairs = shared_set("entity-pairs", tmp_path / "a", shared_lakes)
+    assert [int(task.partners.sum()) for task in entity_pairs.tasks] == [1076, 2224, 89]
+    assert len(entity_pairs.partners.texts) > 10
+    countries = shared_set("countries", tmp_path / "b", shared_lakes)
+    assert sum(map(countries.judged.positives_of, countries.judged.asked)) == 56
+    assert not (countries.lake / "name_codes.csv").exists()
+    with pytest.raises(InputError, match="The data set autofj is not on this machine"):
+        shared_set("autofj", tmp_path / "c", tmp_path)
+
+
+def test_equal_text_has_one_threshold():
+    assert make_method("equi", None).nearest_thresholds == (1.0,)
+    assert isinstance(JACCARD, Method)
+    assert min(methods.NEAREST_SIMILARITIES) == 0.2
+    assert Task("t", "t", pa.array(["a"]), pa.array(["b"]), sp.csr_matrix((1, 1))).has_partner().tolist() == [False]
