@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.effectiveness.countries import TRUTH, read_countries
-from benchmarks.effectiveness.judged import Judged, read_judged
+from benchmarks.effectiveness.judged import MIN_JOINABILITY, MIN_MATCHES, Judged, read_judged
 from benchmarks.effectiveness.partners import PartnerLake, partner_lake
 from benchmarks.effectiveness.tasks import NAMES, Task, read_tasks
 from pexeso.errors import InputError
@@ -57,8 +57,20 @@ class TruthSet:
 
 
 def lake_with_truth(lake: Path, truth: Path) -> TruthSet:
-    """Read any lake with a table of joinable pairs; see `benchmarks.effectiveness.judged.read_judged`."""
-    return TruthSet(str(lake), lake, read_judged(lake, truth))
+    """Read any lake with a table of joinable pairs; see `benchmarks.effectiveness.judged.read_judged`.
+
+    Raises
+    ------
+    InputError
+        There is nothing to be found.
+    """
+    judged = read_judged(lake, truth)
+    if not len(judged.queries):
+        raise InputError(
+            f"The truth {truth} has no pair that can be joined: at least {MIN_MATCHES} values, and at least {100 * MIN_JOINABILITY:g} % of those of the"
+            " query column, must be common."
+        )
+    return TruthSet(str(lake), lake, judged)
 
 
 def shared_set(name: str, place: Path, shared: Path = SHARED) -> TruthSet:

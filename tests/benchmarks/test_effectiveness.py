@@ -21,6 +21,7 @@ from benchmarks.effectiveness.judged import (
     BY_TEXT,
     NEGATIVE,
     NOT_JUDGED,
+    PAIR_COLUMNS,
     Judged,
     fold,
     incidence,
@@ -110,6 +111,14 @@ def test_a_truth_that_does_not_fit_is_refused(lake, tmp_path):
     (lake / "c.csv").unlink()
     with pytest.raises(InputError, match=r"about tables that are not in .*: c"):
         read_judged(lake, tmp_path / "join_pairs.tsv.gz")
+
+
+def test_a_truth_without_anything_to_find_is_refused(lake, tmp_path):
+    for name in TABLES:
+        (lake / name).write_text("x,n\n" + f"{name},1\n" * 3)
+    (tmp_path / "few.tsv").write_text("\t".join(PAIR_COLUMNS) + "\na\t0\tc\t0\t6\t2\n")
+    with pytest.raises(InputError, match=r"has no pair that can be joined: at least 4 values, and at least 50 % of"):
+        lake_with_truth(lake, tmp_path / "few.tsv")
 
 
 @pytest.mark.lakes
