@@ -79,7 +79,9 @@ class Explanation:
             "query": self.query,
             "options": self.options.to_dict(),
             **self.match.to_dict(),
-            "pairs": [[pair.query, pair.value, pair.distance] for pair in self.match.pairs()],
+            "kinds": self.match.kinds().to_dict(),
+            "carried_by": self.match.carried_by().to_dict(),
+            "pairs": [pair.to_list() for pair in self.match.pairs()],
             "unmatched": [each.to_dict() for each in self.unmatched],
         }
 
@@ -139,19 +141,23 @@ def count_matched(query: PreparedQuery, pairs: Sequence[Pair]) -> int:
 
 
 @damage_made_plain("the index")
-def find_unmatched(scan: PartitionScan, query: PreparedQuery, hit: Hit, pairs: Sequence[Pair]) -> tuple[Unmatched, ...]:
-    """List the texts of the query column without a pair, with the lake value nearest to each."""
+def find_unmatched(
+    scan: PartitionScan, query: PreparedQuery, hit: Hit, pairs: Sequence[Pair], most: int | None = None
+) -> tuple[Unmatched, ...]:
+    """List the texts of the query column without a pair, with the lake value nearest to each; the first `most` of them, or all."""
     paired = {pair.query for pair in pairs}
     texts, value_of_text = query.texts
     known = (query.vectors != 0).any(1).numpy()
-    left = [(text, value) for text, value in zip(texts, value_of_text.tolist(), strict=True) if text not in paired]
+    left = [(text, value) for text, value in zip(texts, value_of_text.tolist(), strict=True) if text not in paired][
+        :most
+    ]
     wanted = sorted({value for _, value in left if known[value]})
     nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
     found = [
         Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
         for text, value in left
     ]
-    return (*found, *(Unmatched(text, NO_VALUE) for text in _without_value(query)))
+    return (*found, *(Unmatched(text, NO_VALUE) for text in _without_value(query)))[:most]
 
 
 def _without_value(query: PreparedQuery) -> list[str]:

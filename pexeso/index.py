@@ -23,7 +23,8 @@ from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import KernelChoice
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import EmbedderError, InputError
-from pexeso.explanation import Explanation, count_matched, find_unmatched, locate_column
+from pexeso.evidence import Evidence
+from pexeso.explanation import Explanation, count_matched, locate_column
 from pexeso.info import IndexInfo, index_info
 from pexeso.join import Lake, join_match
 from pexeso.joining.options import join_options
@@ -35,8 +36,8 @@ from pexeso.options import BuildOptions, SearchOptions, parse_bytes, search_opti
 from pexeso.places import Place, locate
 from pexeso.prepared import PreparedQuery, prepare
 from pexeso.queries import QueryColumn, query_from_values
-from pexeso.results import Match, Pair, SearchResult
-from pexeso.searching import Hit, PartitionScan, find_pairs, search_store
+from pexeso.results import Match, SearchResult
+from pexeso.searching import Hit, PartitionScan, search_store
 from pexeso.store.integrity import Problem
 from pexeso.store.reader import Store
 from pexeso.store.writer import tidy
@@ -194,10 +195,10 @@ class Index:
         hit = locate_column(self.store, table, column)
         query = prepare(query_from_values(values), self.normaliser, self.embedder)
         stats = SearchStats()
-        pairs = find_pairs(self._scan, query, [hit], chosen, stats)[0]
-        hit = replace(hit, matched=count_matched(query, pairs))
-        match = self._result(query, chosen, [hit], stats)[0]
-        return Explanation(query.describe(), chosen, match, find_unmatched(self._scan, query, hit, pairs))
+        evidence = self._evidence(query, chosen, [hit], stats)
+        hit = replace(hit, matched=count_matched(query, evidence.pairs(0)))
+        match = self._matches(query, chosen, [hit], evidence)[0]
+        return Explanation(query.describe(), chosen, match, match.unmatched())
 
     def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
         if not exclude_self:
@@ -220,9 +221,17 @@ class Index:
     def _result(
         self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats
     ) -> SearchResult:
+        evidence = self._evidence(query, options, hits, stats)
+        return SearchResult(query.describe(), options, self._matches(query, options, hits, evidence), stats)
+
+    def _evidence(self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats) -> Evidence:
+        return Evidence(self._scan, query, hits, options, stats, self.embedder)
+
+    def _matches(
+        self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], evidence: Evidence
+    ) -> tuple[Match, ...]:
         total = query.total(options.ignore_missing)
-        pairs = _LazyPairs(self._scan, query, hits, options, stats)
-        matches = tuple(
+        return tuple(
             Match(
                 table=hit.table,
                 column=hit.label,
@@ -230,12 +239,12 @@ class Index:
                 matched=hit.matched,
                 total=total,
                 column_id=hit.column_id,
-                _find_pairs=partial(pairs.of, place),
+                _evidence=evidence,
+                _place=place,
                 _join=partial(self._join, query),
             )
             for place, hit in enumerate(hits)
         )
-        return SearchResult(query.describe(), options, matches, stats)
 
     def _join(
         self, query: PreparedQuery, match: Match, table: Any, on: str | int | None, to: str | None, **options: Any
@@ -335,22 +344,6 @@ class Index:
             Empty, or of notes only, where all is well. See `pexeso.checking.check_index`.
         """
         return check_index(self.path, progress)
-
-
-class _LazyPairs:
-    """The value pairs of one search: found together for all its columns when the first is asked for."""
-
-    def __init__(
-        self, scan: PartitionScan, query: PreparedQuery, hits: list[Hit], options: SearchOptions, stats: SearchStats
-    ) -> None:
-        self._find = partial(find_pairs, scan, query, hits, options, stats)
-        self._lists: list[list[Pair]] | None = None
-
-    def of(self, place: int) -> list[Pair]:
-        """Give the pairs of the column at that place in the result."""
-        if self._lists is None:
-            self._lists = self._find()
-        return self._lists[place]
 
 
 def open_index(

@@ -68,6 +68,13 @@ class PreparedQuery:
         places = self.value_of_row.take(rows).to_numpy(zero_copy_only=False)
         return encoded.dictionary.to_pylist(), places[first]
 
+    @cached_property
+    def rows_of_text(self) -> np.ndarray:
+        """How many rows of the column have each of `texts`, int64."""
+        texts, _ = self.texts
+        places = pc.drop_null(pc.index_in(self.column.values, value_set=pa.array(texts, self.column.values.type)))
+        return np.bincount(places.to_numpy(zero_copy_only=False), minlength=len(texts)).astype(np.int64)
+
     def describe(self) -> dict[str, Any]:
         """Give the query as plain JSON: source, rows, distinct values, rows that cannot match."""
         return {

@@ -12,8 +12,12 @@ from pexeso.options import SearchOptions
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pexeso.carrying import CarriedBy
     from pexeso.engine.stats import SearchStats
+    from pexeso.evidence import Evidence
+    from pexeso.explanation import Unmatched
     from pexeso.joining.tables import Joined
+    from pexeso.kinds import KindCounts
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,19 @@ class Pair:
         A fraction of the largest distance, in [0, 1]: the scale of `max_distance`.
     key : str
         The lake value as the index holds it, normalised.
+    kind : {"exact", "spelling", "meaning"}
+        Equal once normalised, near in letters, or near in meaning alone: see `pexeso.kinds`.
     """
 
     query: str
     value: str
     distance: float
     key: str = field(repr=False)
+    kind: str
+
+    def to_list(self) -> list[Any]:
+        """Give the plain JSON form: ``[query, value, distance, kind]``."""
+        return [self.query, self.value, self.distance, self.kind]
 
 
 @dataclass(frozen=True)
@@ -62,12 +73,29 @@ class Match:
     matched: int
     total: int
     column_id: int
-    _find_pairs: Callable[[], list[Pair]] = field(repr=False, compare=False)
+    _evidence: Evidence = field(repr=False, compare=False)
+    _place: int = field(repr=False, compare=False)
     _join: Callable[..., Any] = field(repr=False, compare=False)
 
     def pairs(self) -> list[Pair]:
         """Give every pair of matching values: in the query's order, nearest first."""
-        return self._find_pairs()
+        return self._evidence.pairs(self._place)
+
+    def kinds(self) -> KindCounts:
+        """Count pairs and rows by what makes them match: ``exact``, ``spelling`` or ``meaning``."""
+        return self._evidence.kinds(self._place)
+
+    def carried_by(self, n: int = 10) -> CarriedBy:
+        """Find the words that carry the match, at most `n`, heaviest first.
+
+        Of each query value the nearest pair is looked at. A word weighs what the distance of its pair grows by without it, each pair counting alike. At
+        most 4,096 texts are embedded for that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read` says how many.
+        """
+        return self._evidence.carried_by(self._place, n)
+
+    def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
+        """List the texts of the query column without a match here, each with its nearest lake value: the first `most`, or all."""
+        return self._evidence.unmatched(self._place, most)
 
     def join(
         self,
@@ -220,12 +248,13 @@ class SearchResult(Sequence[Match]):
         Parameters
         ----------
         explain : bool
-            Add ``"pairs": [[query value, lake value, distance], ...]`` to each result.
+            Add ``"kinds": {kind: {"pairs", "rows", "share"}}`` and ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
         """
         results = []
         for match in self.matches:
             result = match.to_dict()
             if explain:
-                result["pairs"] = [[pair.query, pair.value, pair.distance] for pair in match.pairs()]
+                result["kinds"] = match.kinds().to_dict()
+                result["pairs"] = [pair.to_list() for pair in match.pairs()]
             results.append(result)
         return {"query": self.query, "options": self.options.to_dict(), "results": results, "stats": self.stats}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from pexeso.ahead import one_ahead
@@ -17,6 +18,7 @@ from pexeso.engine.search import column_pairs
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
 from pexeso.engine.validation import damage_made_plain
+from pexeso.kinds import kinds_of
 from pexeso.options import SearchOptions
 from pexeso.pass_of_many import PassOfMany
 from pexeso.pass_of_one import PassOfOne
@@ -139,7 +141,9 @@ def find_pairs(
             scan.open(number), query.vectors, places, options.max_distance, stats
         )
         lake_texts, lake_values = posting_texts(scan, number, posting)
-        rows = zip(column.tolist(), value.tolist(), lake_texts, distance.tolist(), lake_values, strict=True)
+        ours = query.values.take(pa.array(value.numpy())).to_pylist()
+        kinds = kinds_of(ours, lake_values)
+        rows = zip(column.tolist(), value.tolist(), lake_texts, distance.tolist(), lake_values, kinds, strict=True)
         found: dict[int, list[tuple[int, Pair]]] = {}
         for which, value_place, *lake_side in rows:
             for text in texts_of_value[value_place]:

@@ -145,8 +145,8 @@ def test_a_batch_answers_in_order_as_single_searches_do(index):
 def test_the_plain_form_is_json_and_has_its_keys(index):
     document = json.loads(json.dumps(index.search(PLACES, k=1).to_dict(explain=True)))
     assert list(document) == ["query", "options", "results", "stats"]
-    assert list(document["results"][0]) == ["table", "column", "joinability", "matched", "total", "pairs"]
-    assert document["results"][0]["pairs"][0] == ["Oslo", "Oslo", 0.0]
+    assert list(document["results"][0]) == [*("table", "column", "joinability", "matched", "total", "kinds", "pairs")]
+    assert document["results"][0]["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
     assert document["query"] == {
         "file": None, "column": None, "rows": 6, "distinct": 4, "empty": 1, "unknown": 0,
     }  # fmt: skip

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.cli.options import Asked, distance_settings
-from pexeso.cli.output import count, output_options, table_lines, write_csv, write_json
-from pexeso.cli.report import ALL_PAIRS, pair_lines, percent
+from pexeso.cli.output import count, output_options, plain, table_lines, write_csv, write_json
+from pexeso.cli.report import ALL_PAIRS, pair_lines, percent, shares
 from pexeso.cli.search import read_queries
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:
     from pexeso.explanation import Explanation
+    from pexeso.results import Match
+
+N_WORDS = 6
+"""Carrying words in a table for people; JSON has ten."""
 
 _REASONS = {"unknown": "the model knows nothing about it", "empty": "nothing is left of it without punctuation"}
 
@@ -42,7 +46,7 @@ def explain(index: str, query: str, lake_column: str, asked: Asked, form: str | 
     if form == "json":
         write_json(found.to_dict())
     elif form == "csv":
-        write_csv(("query_value", "lake_value", "distance", "matches"), _csv_rows(found))
+        write_csv(("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(found))
     else:
         click.echo("\n".join(explanation_lines(found)))
 
@@ -65,6 +69,7 @@ def explanation_lines(found: Explanation) -> list[str]:
     ]
     pairs = match.pairs()
     if pairs:
+        lines += [f"Of these rows: {shares(match.kinds())}.", *_carried_line(match)]
         lines += ["", f"{count(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
     if found.unmatched:
         rows = [
@@ -79,5 +84,16 @@ def explanation_lines(found: Explanation) -> list[str]:
 
 
 def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
-    matching = [(pair.query, pair.value, pair.distance, True) for pair in found.match.pairs()]
-    return matching + [(each.query, each.value, each.distance, False) for each in found.unmatched]
+    matching = [(pair.query, pair.value, pair.distance, True, pair.kind) for pair in found.match.pairs()]
+    return matching + [(each.query, each.value, each.distance, False, "") for each in found.unmatched]
+
+
+def _carried_line(match: Match) -> list[str]:
+    """Name the words that carry the match, with their shares."""
+    carried = match.carried_by(N_WORDS)
+    if not carried.words:
+        return []
+    words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in carried.words)
+    more = carried.n_words - len(carried.words)
+    rest = f", and {count(more, 'more word')}" if more else ""
+    return [f"Carried by: {words}{rest}{carried.extent}."]

@@ -11,6 +11,7 @@ import click
 from pexeso.cli.output import MAX_NAME, count, plain, table_lines, write_csv
 
 if TYPE_CHECKING:
+    from pexeso.kinds import KindCounts
     from pexeso.results import Match, Pair, SearchResult
 
 ALL_PAIRS = math.inf
@@ -63,24 +64,37 @@ def result_lines(result: SearchResult, n_pairs: float) -> list[str]:
         return [header, *lines]
     shown = [header]
     for line, match in zip(lines, result, strict=True):
-        shown += [line, *pair_lines(match.pairs(), n_pairs), ""]
+        shown += [line, f"{_INDENT}{shares(match.kinds())}", *pair_lines(match.pairs(), n_pairs), ""]
     return shown[:-1]
+
+
+def shares(kinds: KindCounts) -> str:
+    """Write which share of the rows that match is of each kind.
+
+    Examples
+    --------
+    >>> from pexeso.kinds import KindCounts
+    >>> shares(KindCounts({}, {"exact": 2, "spelling": 1, "meaning": 0}))
+    '66.7 % exact, 33.3 % spelling, 0.0 % meaning'
+    """
+    return ", ".join(f"{percent(share)} {kind}" for kind, share in kinds.shares.items())
 
 
 def pair_lines(pairs: Sequence[Pair], n_pairs: float) -> list[str]:
     """Lay out value pairs, and say how many more there are."""
     chosen = pairs if n_pairs == ALL_PAIRS else pairs[: int(n_pairs)]
     rows = [
-        (pair.query, "=" if pair.query == pair.value else "~", pair.value, f"{pair.distance:.3f}") for pair in chosen
+        (pair.query, "=" if pair.query == pair.value else "~", pair.value, f"{pair.distance:.3f}", pair.kind)
+        for pair in chosen
     ]
-    lines = [_INDENT + line for line in table_lines(("", "", "", ""), rows, "<<<>")] if rows else []
+    lines = [_INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
     n_more = len(pairs) - len(chosen)
     return [*lines, f"{_INDENT}and {count(n_more, 'more pair')} (--pairs all)"] if n_more else lines
 
 
 def write_results_csv(results: Iterable[SearchResult], *, with_pairs: bool, name_queries: bool) -> None:
     """Write results as CSV: a row for each column found, or for each of its pairs."""
-    pair_columns = ("query_value", "lake_value", "distance") if with_pairs else ()
+    pair_columns = ("query_value", "lake_value", "distance", "kind") if with_pairs else ()
     columns = (*(("query_column",) if name_queries else ()), *_COLUMNS, *pair_columns)
     write_csv(columns, (row for result in results for row in _csv_rows(result, with_pairs, name_queries)))
 
@@ -93,7 +107,7 @@ def _csv_rows(result: SearchResult, with_pairs: bool, name_query: bool) -> Itera
             yield facts
             continue
         for pair in match.pairs():
-            yield (*facts, pair.query, pair.value, pair.distance)
+            yield (*facts, *pair.to_list())
 
 
 def _facts(match: Match) -> tuple[Any, ...]:

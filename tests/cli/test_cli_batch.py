@@ -64,7 +64,7 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
         [],
         ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
     ]
-    assert answers[2]["results"][0]["pairs"] == [["Bern", "BERN", 0.0], ["Prague", "PRAGUE", 0.0]]
+    assert answers[2]["results"][0]["pairs"] == [["Bern", "BERN", 0.0, "exact"], ["Prague", "PRAGUE", 0.0, "exact"]]
     assert list(answers[0]) == ["id", "query", "options", "results", "stats"]
     assert result.stderr == "5 lines answered\n"
 

@@ -16,18 +16,21 @@ joinability  matched  table                 column
 EXPLAINED = """\
 joinability  matched  table       column
      60.0 %      3/5  cities.csv  city
-    Oslo  =  Oslo  0.000
-    rome  ~  Rome  0.000
+    100.0 % exact, 0.0 % spelling, 0.0 % meaning
+    Oslo  =  Oslo  0.000  exact
+    rome  ~  Rome  0.000  exact
     and 1 more pair (--pairs all)
 """
 
 WHY = """\
 60.0 % of the rows match (3 of 5) within distance 0.06.
+Of these rows: 100.0 % exact, 0.0 % spelling, 0.0 % meaning.
+Carried by: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
 
 3 matching pairs:
-    Oslo      ~  OSLO    0.000
-    rome      ~  ROME    0.000
-     MADRID   ~  MADRID  0.000
+    Oslo      ~  OSLO    0.000  exact
+    rome      ~  ROME    0.000  exact
+     MADRID   ~  MADRID  0.000  exact
 """
 
 
@@ -53,7 +56,7 @@ def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
 
 def test_all_pairs(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", "all")
-    assert result.stdout.splitlines()[-1] == "     MADRID   ~  Madrid  0.000"
+    assert result.stdout.splitlines()[-1] == "     MADRID   ~  Madrid  0.000  exact"
     assert "more pair" not in result.stdout
 
 
@@ -82,9 +85,9 @@ def test_json_is_the_promised_document(run, small_index, places):
 def test_json_with_pairs_has_them_all(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", 1, "--json")
     assert json.loads(result.stdout)["results"][0]["pairs"] == [
-        ["Oslo", "Oslo", 0.0],
-        ["rome", "Rome", 0.0],
-        [" MADRID ", "Madrid", 0.0],
+        ["Oslo", "Oslo", 0.0, "exact"],
+        ["rome", "Rome", 0.0, "exact"],
+        [" MADRID ", "Madrid", 0.0, "exact"],
     ]
 
 
@@ -207,11 +210,11 @@ def test_why_two_columns_do_not_match(run, small_index, places):
 def test_an_explanation_as_csv(run, small_index, places):
     result = run("explain", small_index, f"{places}:place", "cities.csv:city", "--csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [(row["query_value"], row["matches"]) for row in rows] == [
-        ("Oslo", "True"),
-        ("rome", "True"),
-        (" MADRID ", "True"),
-        ("Xyzzyx", "False"),
+    assert [(row["query_value"], row["matches"], row["kind"]) for row in rows] == [
+        ("Oslo", "True", "exact"),
+        ("rome", "True", "exact"),
+        (" MADRID ", "True", "exact"),
+        ("Xyzzyx", "False", ""),
     ]
 
 

@@ -304,7 +304,7 @@ def test_no_table_name_leads_out_of_the_lake(storage):
 
 def test_a_join_with_a_table_elsewhere_is_the_join_with_the_same_table_here(lake, small_lake):
     mine = pd.DataFrame({"town": ["oslo", "Rome", "Paris"]})
-    pairs = [Pair("oslo", "Oslo", 0.0, "oslo"), Pair("Rome", "Rome", 0.0, "rome")]
+    pairs = [Pair("oslo", "Oslo", 0.0, "oslo", "exact"), Pair("Rome", "Rome", 0.0, "rome", "exact")]
     texts, options = pa.array(["oslo", "Rome", "Paris"]), JoinOptions()
     mapping = make_mapping(texts, np.arange(3), pa.array(["oslo", "rome", "paris"]), pairs)
     joined = []
