@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,10 @@ class CarryingWord:
         Examples
         --------
         >>> [CarryingWord(*words, 0.5, 1).label for words in (("rome", "rome"), ("rome", "roma"), ("uk", None), (None, "great"))]
-        ['rome', 'rome ~ roma', 'uk (yours)', 'great (the lake\'s)']
+        ['rome', 'rome ~ roma', 'uk (yours)', 'great (lake)']
         """
         if self.query is None or self.value is None:
-            return f"{self.value} (the lake's)" if self.query is None else f"{self.query} (yours)"
+            return f"{self.value} (lake)" if self.query is None else f"{self.query} (yours)"
         return self.query if self.query == self.value else f"{self.query} ~ {self.value}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def _losses(sides: Sequence[_Side], embedder: Embedder, metric: Metric) -> list[
                 right.append(places.setdefault(side.other, len(places)))
         starts.append(len(left))
     distances = _distances(list(places), left, right, embedder, metric)
-    parts = [distances[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
+    parts = [distances[start:end] for start, end in pairwise(starts)]
     return [np.maximum(part[1:] - part[0], 0.0) if len(part) else np.zeros(0) for part in parts]
 
 

@@ -7,19 +7,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as pc
 
 from pexeso.carrying import CarriedBy, carried_by
 from pexeso.engine.metrics import Metric
 from pexeso.engine.stats import SearchStats
 from pexeso.explanation import Unmatched, find_unmatched
 from pexeso.kinds import KindCounts, count_kinds
+from pexeso.lake.catalog import Catalog
 from pexeso.options import SearchOptions
 from pexeso.prepared import PreparedQuery
 from pexeso.results import Pair
 from pexeso.searching import Hit, PartitionScan, find_pairs
+from pexeso.side_by_side import TwoTables
 
 if TYPE_CHECKING:
     from embed.protocol import Embedder
+    from pexeso.lake.normalise import Normaliser
 
 
 class Evidence:
@@ -37,9 +41,11 @@ class Evidence:
         options: SearchOptions,
         stats: SearchStats,
         embedder: Embedder,
+        normaliser: Normaliser,
     ) -> None:
         self._scan, self._query, self._hits = scan, query, hits
-        self._options, self._stats, self._embedder = options, stats, embedder
+        self._options, self._stats = options, stats
+        self._embedder, self._normaliser = embedder, normaliser
         self._pairs: dict[int, list[Pair]] = {}
 
     def find(self, places: Iterable[int]) -> None:
@@ -72,6 +78,18 @@ class Evidence:
     def unmatched(self, place: int, most: int | None) -> tuple[Unmatched, ...]:
         """List the texts of the query without a match in a column, with the nearest lake value of each: the first `most`, or all."""
         return find_unmatched(self._scan, self._query, self._hits[place], self.pairs(place), most)
+
+    def n_unmatched(self, place: int) -> int:
+        """Count the texts of the query without a match in a column."""
+        texts = pc.drop_null(self._query.column.values.unique())
+        return len(texts) - len({pair.query for pair in self.pairs(place)})
+
+    def two_tables(self) -> TwoTables:
+        """Give what reads the user's table and those found."""
+        store = self._scan.store
+        return TwoTables(
+            self._query.column, store.manifest.facts["lake"], self._normaliser, Catalog(store.catalog_files)
+        )
 
     @cached_property
     def _rows_of_text(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +72,23 @@ class Explanation:
     options: SearchOptions
     match: Match
     unmatched: tuple[Unmatched, ...]
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Make a self-contained HTML page of it, as `SearchResult.to_html` does: up to 1,000 pairs, 200 values without a match, 50 rows.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8; the page is written to it piece by piece.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        from pexeso.html.page import explanation_page, written
+
+        return written(explanation_page(self), stream)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plain JSON form that the command line prints."""

@@ -225,7 +225,7 @@ class Index:
         return SearchResult(query.describe(), options, self._matches(query, options, hits, evidence), stats)
 
     def _evidence(self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats) -> Evidence:
-        return Evidence(self._scan, query, hits, options, stats, self.embedder)
+        return Evidence(self._scan, query, hits, options, stats, self.embedder, self.normaliser)
 
     def _matches(
         self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], evidence: Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TextIO, overload
 
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
@@ -241,6 +241,37 @@ class SearchResult(Sequence[Match]):
 
         columns = ["table", "column", "joinability", "matched", "total"]
         return pd.DataFrame([match.to_dict() for match in self.matches], columns=columns)
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Make a self-contained HTML page of the columns found: for each why it is there, its pairs, and the two tables side by side.
+
+        At most 24 columns are shown in full and 200 listed, with 100 pairs, 25 values without a match and 20 rows each; what is left out is counted on
+        the page. A page of a usual result has some hundred kilobytes, and none has more than 20 MB.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8; the page is written to it piece by piece.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+
+        Examples
+        --------
+        >>> with open("report.html", "w", encoding="utf-8") as stream:  # doctest: +SKIP
+        ...     index.search(["Oslo", "Rome"]).to_html(stream)
+        """
+        from pexeso.html.page import results_page, written
+
+        return written(results_page([self]), stream)
+
+    def _repr_html_(self) -> str:
+        """Give what notebooks show: a small table, the first 20 columns found."""
+        from pexeso.html.page import results_table
+
+        return results_table(self)
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Give the plain JSON form that the command line prints.

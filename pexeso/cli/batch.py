@@ -31,7 +31,7 @@ STANDARD = "-"
 @click.argument("queries", metavar="QUERIES.jsonl")
 @click.option("-o", "--output", default=STANDARD, metavar="ANSWERS.jsonl", help="Where answers go; stdout by default.")
 @search_settings
-@click.option("--explain", is_flag=True, help="Add the values that match, with their distances.")
+@click.option("--explain", is_flag=True, help="Add the values that match, with their distances and kinds.")
 @click.option("--resume", is_flag=True, help="Go on with a file of answers that is there.")
 @click.option("--restart", is_flag=True, help="Write a file of answers that is there anew.")
 @spark_options

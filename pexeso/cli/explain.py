@@ -8,6 +8,7 @@ import click
 
 from pexeso.cli.options import Asked, distance_settings
 from pexeso.cli.output import count, output_options, plain, table_lines, write_csv, write_json
+from pexeso.cli.pages import page_options, require_page, write_page
 from pexeso.cli.report import ALL_PAIRS, pair_lines, percent, shares
 from pexeso.cli.search import read_queries
 from pexeso.errors import InputError
@@ -27,19 +28,25 @@ _REASONS = {"unknown": "the model knows nothing about it", "empty": "nothing is 
 @click.argument("query", metavar="FILE:COLUMN")
 @click.argument("lake_column", metavar="TABLE:COLUMN")
 @distance_settings
+@page_options
 @output_options("json", "csv")
-def explain(index: str, query: str, lake_column: str, asked: Asked, form: str | None) -> None:
+def explain(
+    index: str, query: str, lake_column: str, asked: Asked, html: str | None, overwrite: bool, form: str | None
+) -> None:
     """Tell why a column of yours and one of the lake match or not.
 
     \b
     Example:
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name
+      pexeso explain lake.pexeso people.csv:company business/firms.csv:name --html why.html
 
-    Shows every pair of values that match and, for each value without a match, the nearest of the lake column. TABLE:COLUMN is
-    a column of the lake as pexeso search prints it.
+    Shows every pair of values that match, with its distance and its kind: exact (equal but for case, accents and punctuation),
+    spelling (nearly the same letters) or meaning (the model alone). Names the words that carry the match and, for each value
+    without a match, the nearest of the lake column. TABLE:COLUMN is a column of the lake as pexeso search prints it.
 
-    In Python: pexeso.open_index(INDEX).explain(values, table, column).
+    In Python: pexeso.open_index(INDEX).explain(values, table, column), and .to_html() of that.
     """  # noqa: D301  click reads \b
+    require_page(html, overwrite=overwrite)
     table, column = split_lake_column(lake_column)
     (values,) = read_queries(query, every_column=False)
     found = asked.open(index).explain(values, table, column, **asked.to_search())
@@ -49,6 +56,10 @@ def explain(index: str, query: str, lake_column: str, asked: Asked, form: str | 
         write_csv(("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(found))
     else:
         click.echo("\n".join(explanation_lines(found)))
+    if html is not None:
+        from pexeso.html.page import explanation_page
+
+        write_page(explanation_page(found), html, overwrite=overwrite)
 
 
 def split_lake_column(spec: str) -> tuple[str, str]:

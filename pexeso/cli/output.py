@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from pexeso.wording import MAX_CELL, plain
 
-MAX_CELL = 72
-"""Longest value shown in a table for people, in characters; longer ones are cut, with their length."""
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 MAX_NAME = 1000
 """The same for names, paths and sentences, which one may want to copy."""
@@ -102,20 +101,6 @@ def table_lines(
     return lines if any(columns) else lines[1:]
 
 
-def plain(text: str, most: int = MAX_CELL) -> str:
-    r"""Make a text safe and short for a terminal: no control characters, and cut, with its length, where it is long.
-
-    Examples
-    --------
-    >>> plain("two\nlines"), plain("x" * 100, most=20)
-    ('two\\nlines', 'xxxxxxx… (100 chars)')
-    """
-    note = f"… ({len(text):,} chars)"
-    if len(text) > most:
-        text = text[: max(1, most - len(note))] + note
-    return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
-
-
 def display_width(text: str) -> int:
     """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter.
 
@@ -181,15 +166,3 @@ def _cells(letter: str) -> int:
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-
-
-def _is_control(letter: str) -> bool:
-    # Line separators and marks that turn the direction of writing would spoil the lines around them.
-    return (
-        unicodedata.category(letter) in ("Cc", "Zl", "Zp", "Cs")
-        or letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-    )
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")

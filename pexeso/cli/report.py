@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.output import MAX_NAME, count, plain, table_lines, write_csv
+from pexeso.cli.output import MAX_NAME, count, table_lines, write_csv
+from pexeso.wording import percent, plain
 
 if TYPE_CHECKING:
     from pexeso.kinds import KindCounts
@@ -36,20 +37,6 @@ class PairsCount(click.ParamType):
         if number < 1:
             self.fail(f"{value!r} is neither 'all' nor a whole number of at least 1.", param, ctx)
         return number
-
-
-def percent(joinability: float) -> str:
-    """Write a share; never 100 % or 0 % where it is not.
-
-    Examples
-    --------
-    >>> percent(0.96), percent(1.0), percent(0.9999)
-    ('96.0 %', '100.0 %', '99.9 %')
-    """
-    tenths = round(1000 * joinability)
-    if 0 < joinability < 1:
-        tenths = min(max(tenths, 1), 999)
-    return f"{tenths / 10:.1f} %"
 
 
 def result_lines(result: SearchResult, n_pairs: float) -> list[str]:

@@ -8,6 +8,7 @@ import click
 
 from pexeso.cli.options import Asked, search_settings
 from pexeso.cli.output import output_options, talk, write_json, write_json_line
+from pexeso.cli.pages import page_options, require_page, write_page
 from pexeso.cli.report import (
     PairsCount,
     found_nothing,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 @click.argument("index", metavar="INDEX")
 @click.argument("query", metavar="FILE:COLUMN")
 @search_settings
-@click.option("--explain", "with_pairs", is_flag=True, help="Show the values that match, with their distances.")
+@click.option(
+    "--explain", "with_pairs", is_flag=True, help="Show the values that match, with their distances and kinds."
+)
 @click.option(
     "--pairs",
     "n_pairs",
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     help="With --explain in a table: so many pairs of each column; JSON and CSV have all.",
 )
 @click.option("--every-column", is_flag=True, help="Search with each text column of FILE in turn.")
+@page_options
 @output_options("json", "jsonl", "csv")
 def search(
     index: str,
@@ -45,6 +49,8 @@ def search(
     with_pairs: bool,
     n_pairs: float,
     every_column: bool,
+    html: str | None,
+    overwrite: bool,
     form: str | None,
 ) -> None:
     """Find the lake columns that a column of yours can be joined with.
@@ -54,18 +60,24 @@ def search(
       pexeso search lake.pexeso people.csv:company
       pexeso search lake.pexeso people.csv:company -n 3 --explain
       pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
+      pexeso search lake.pexeso people.csv:company --html found.html
 
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the column; #3 is the one at
     position 3, counted from 0. Without a column, the text column with most distinct values is taken.
 
-    In Python: pexeso.open_index(INDEX).search(values).
+    In Python: pexeso.open_index(INDEX).search(values), and .to_html() of that.
     """  # noqa: D301  click reads \b
+    require_page(html, overwrite=overwrite)
     queries = read_queries(query, every_column)
     results = asked.open(index).search_batch(queries, **asked.to_search())
     for result in results:
         for line in unmatchable(result):
             talk(line)
     _write(results, form or "table", every_column, with_pairs, n_pairs)
+    if html is not None:
+        from pexeso.html.page import results_page
+
+        write_page(results_page(results), html, overwrite=overwrite)
     for result in results:
         talk(stats_line(result, name=every_column))
 

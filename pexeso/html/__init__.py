@@ -1,0 +1,1 @@
+"""Results and explanations as one self-contained HTML page."""

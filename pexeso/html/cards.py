@@ -1,0 +1,196 @@
+"""What a page shows of each column found: its shares, words, pairs, values without a match, and the two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pexeso.kinds import KINDS, KindCounts
+
+if TYPE_CHECKING:
+    from pexeso.carrying import CarriedBy
+    from pexeso.explanation import Explanation, Unmatched
+    from pexeso.options import SearchOptions
+    from pexeso.results import Match, Pair, SearchResult
+    from pexeso.side_by_side import SideBySide, TwoTables
+
+NONE = "none"
+"""Stands beside the kinds of pairs for rows without a match."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a page shows at most; what is left out is counted on the page.
+
+    Attributes
+    ----------
+    columns_found : int
+        Columns found that are shown in full, of all query columns of the page together.
+    listed : int
+        Columns found that are listed by name, of each query column.
+    pairs, unmatched : int
+        Of each column found.
+    rows, columns : int
+        Of the two tables side by side.
+    words : int
+        Carrying words.
+    """
+
+    columns_found: int = 24
+    listed: int = 200
+    pairs: int = 100
+    unmatched: int = 25
+    rows: int = 20
+    columns: int = 8
+    words: int = 12
+
+
+OF_RESULTS = Limits()
+OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a bar: rows of one kind, or without a match."""
+
+    kind: str
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Card:
+    """All that is shown of one column found.
+
+    Attributes
+    ----------
+    anchor : str
+        Unique on the page.
+    match : Match
+    is_least : bool
+        Whether the count is a lower bound.
+    bar : tuple of Segment
+        The kinds, closest first, and the rows without a match; shares of all rows that count.
+    carried : CarriedBy
+    pairs : list of Pair
+        The first ones, of `n_pairs`.
+    unmatched : tuple of Unmatched
+        The first ones, of `n_unmatched` texts.
+    tables : SideBySide
+    """
+
+    anchor: str
+    match: Match
+    is_least: bool
+    bar: tuple[Segment, ...]
+    carried: CarriedBy
+    pairs: list[Pair]
+    n_pairs: int
+    unmatched: tuple[Unmatched, ...]
+    n_unmatched: int
+    tables: SideBySide
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of the list of columns found."""
+
+    anchor: str | None
+    match: Match
+    bar: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is shown for one query column.
+
+    Attributes
+    ----------
+    query : dict
+        As in `SearchResult`.
+    options : SearchOptions
+    is_explanation : bool
+        Whether one column was asked for, and not searched.
+    is_least : bool
+        Whether counts are lower bounds.
+    listed : list of Listed
+        The first columns found, of `n_found`.
+    n_found : int
+    n_cards : int
+    cards : iterator of Card
+        Made one after the other.
+    """
+
+    query: dict[str, Any]
+    options: SearchOptions
+    is_explanation: bool
+    is_least: bool
+    listed: list[Listed]
+    n_found: int
+    n_cards: int
+    cards: Iterator[Card]
+
+
+def section_of_result(result: SearchResult, number: int, n_cards: int, limits: Limits = OF_RESULTS) -> Section:
+    """Lay out the columns found for one query column, the first `n_cards` of them in full."""
+    shown = result.matches[:n_cards]
+    if shown:
+        result.matches[0]._evidence.find(range(len(shown)))
+    is_least = result.options.counts == "decide" and result.options.k is None
+    listed = [
+        Listed(_anchor(number, place), match, _bar(match, match.kinds()))
+        if place < n_cards
+        else Listed(None, match, ())
+        for place, match in enumerate(result.matches[: limits.listed])
+    ]
+    return Section(
+        result.query,
+        result.options,
+        False,
+        is_least,
+        listed,
+        len(result),
+        len(shown),
+        _cards(shown, number, is_least, limits),
+    )
+
+
+def section_of_explanation(found: Explanation, limits: Limits = OF_EXPLANATION) -> Section:
+    """Lay out the one column that was explained."""
+    cards = _cards((found.match,), 1, False, limits)
+    return Section(found.query, found.options, True, False, [], 1, 1, cards)
+
+
+def _cards(matches: tuple[Match, ...], number: int, is_least: bool, limits: Limits) -> Iterator[Card]:
+    if not matches:
+        return
+    tables = matches[0]._evidence.two_tables()
+    for place, match in enumerate(matches):
+        yield _card(match, tables, _anchor(number, place), is_least, limits)
+
+
+def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: Limits) -> Card:
+    pairs = match.pairs()
+    return Card(
+        anchor=anchor,
+        match=match,
+        is_least=is_least,
+        bar=_bar(match, match.kinds()),
+        carried=match.carried_by(limits.words),
+        pairs=pairs[: limits.pairs],
+        n_pairs=len(pairs),
+        unmatched=match.unmatched(limits.unmatched),
+        n_unmatched=match._evidence.n_unmatched(match._place),
+        tables=tables.show(match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns),
+    )
+
+
+def _anchor(number: int, place: int) -> str:
+    return f"found-{number}-{place + 1}"
+
+
+def _bar(match: Match, kinds: KindCounts) -> tuple[Segment, ...]:
+    rest = match.total - sum(kinds.rows.values())
+    counts = {**{kind: kinds.rows[kind] for kind in KINDS}, NONE: rest}
+    return tuple(Segment(kind, rows, rows / match.total if match.total else 0.0) for kind, rows in counts.items())

@@ -1,0 +1,107 @@
+"""The page itself: a template of Jinja that escapes every text, filled piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, TextIO
+
+import pexeso
+from pexeso.html.cards import OF_RESULTS, Section, section_of_explanation, section_of_result
+from pexeso.wording import MAX_CELL, percent, plain
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from pexeso.explanation import Explanation
+    from pexeso.results import SearchResult
+
+MAX_VALUE = 160
+"""Longest value shown on a page, in characters; longer ones are cut, with their length."""
+
+MAX_NAME = 240
+"""The same for names of tables, columns and files."""
+
+MAX_SENTENCE = 1000
+"""The same for sentences that say why something is not shown."""
+
+PIECES_AT_ONCE = 64
+
+
+def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
+    """Give the page of one or several search results, in pieces.
+
+    At most 24 columns found are shown in full, shared evenly by the results, and 200 of each result are listed.
+
+    Parameters
+    ----------
+    results : sequence of SearchResult
+
+    Yields
+    ------
+    str
+        Some kilobytes each. One column found is in memory at a time, beside the pairs of those shown.
+    """
+    n_cards = max(1, OF_RESULTS.columns_found // max(1, len(results)))
+    sections = (section_of_result(result, number, n_cards) for number, result in enumerate(results, 1))
+    queries = {_asked(result.query["column"]) for result in results}
+    title = f"Columns that join with {queries.pop() if len(queries) == 1 else f'{len(queries)} columns of yours'}"
+    yield from _page(title, sections, len(results))
+
+
+def explanation_page(found: Explanation) -> Iterator[str]:
+    """Give the page of one explanation, in pieces."""
+    asked, match = _asked(found.query["column"]), found.match
+    verb = "joins" if match.matched else "does not join"
+    title = f"Why {asked} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
+    yield from _page(title, iter([section_of_explanation(found)]), 1)
+
+
+def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:
+    """Write a page to an open text stream, piece by piece; without one give it as a text."""
+    if stream is None:
+        return "".join(pieces)
+    for piece in pieces:
+        stream.write(piece)
+    return None
+
+
+def results_table(result: SearchResult) -> str:
+    """Give a small table of the columns found, for notebooks."""
+    return _environment().get_template("notebook.html").render(result=result, most=20)
+
+
+def _page(title: str, sections: Iterator[Section], n_sections: int) -> Iterator[str]:
+    template = _environment().get_template("page.html")
+    stream = template.stream(title=title, sections=sections, n_sections=n_sections, version=pexeso.__version__)
+    stream.enable_buffering(PIECES_AT_ONCE)
+    yield from stream
+
+
+def _asked(column: str | None) -> str:
+    return "your values" if column is None else plain(column, MAX_NAME)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    # Everything that is not markup of the templates themselves is escaped.
+    environment = Environment(
+        loader=PackageLoader("pexeso", "html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": percent,
+        "number": lambda number: f"{number:,}",
+        "value": lambda text: plain(text, MAX_VALUE),
+        "word": lambda text: plain(text, MAX_CELL),
+        "name": lambda text: plain(text, MAX_NAME),
+        "sentence": lambda text: plain(text, MAX_SENTENCE),
+        "distance": lambda distance: f"{distance:.3f}",
+        "width": lambda share: f"{100 * share:.3f}%",
+    }
+    return environment

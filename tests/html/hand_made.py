@@ -1,0 +1,80 @@
+"""Results made by hand, with evidence that needs no index."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pexeso.carrying import CarriedBy, CarryingWord
+from pexeso.engine.stats import SearchStats
+from pexeso.explanation import Explanation, Unmatched
+from pexeso.kinds import count_kinds
+from pexeso.options import SearchOptions
+from pexeso.results import Match, Pair, SearchResult
+from pexeso.side_by_side import Half, JoinedRow, SideBySide
+
+HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
+KINDS = ("exact", "spelling", "meaning")
+
+
+class Evidence:
+    """Stands for `pexeso.evidence.Evidence`: the same pairs for every column."""
+
+    def __init__(self, pairs: list[Pair], word: str, n_unmatched: int) -> None:
+        self._pairs, self._word, self._n_unmatched = pairs, word, n_unmatched
+        self.wanted: list[int] = []
+
+    def find(self, places):
+        self.wanted += places
+
+    def pairs(self, place):
+        return self._pairs
+
+    def kinds(self, place):
+        return count_kinds(self._pairs, {pair.query: 1 for pair in self._pairs})
+
+    def carried_by(self, place, n):
+        words = (CarryingWord(self._word, self._word, 0.5, 2), CarryingWord(None, self._word, 0.25, 1))
+        return CarriedBy(words[:n], 9, 2, 3)
+
+    def unmatched(self, place, most):
+        every = [Unmatched(self._word, reason) for reason in ("unknown", "empty")]
+        every += [Unmatched(self._word, "too far", self._word, 0.5)] * (self._n_unmatched - 2)
+        return tuple(every[:most])
+
+    def n_unmatched(self, place):
+        return self._n_unmatched
+
+    def two_tables(self):
+        return self
+
+    def show(self, table, column, pairs, *, n_rows, n_columns):
+        names = tuple(f"{self._word} {place}" for place in range(n_columns))
+        half = Half(names, n_columns + 3, f"A note about {self._word}")
+        cells = (self._word, None, *("some value",) * (n_columns - 2))
+        rows = tuple(JoinedRow(cells, cells, pair) for pair in pairs[:n_rows])
+        return SideBySide(half, half, rows, len(pairs))
+
+
+def result(text: str = "Oslo", *, n_found: int = 3, n_pairs: int = 30, n_unmatched: int = 5, **options) -> SearchResult:
+    """Make a search result in which every text holds the one given."""
+    pairs = [
+        Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3]) for place in range(n_pairs)
+    ]
+    evidence, total = Evidence(pairs, text, n_unmatched), n_pairs + n_unmatched
+    matches = tuple(
+        Match(f"{text}/{place}.csv", text, n_pairs / total, n_pairs, total, place, evidence, place, None)
+        for place in range(n_found)
+    )
+    query = {"file": f"{text}.csv", "column": text, "rows": total, "distinct": total, "empty": 1, "unknown": 1}
+    return SearchResult(query, SearchOptions(**options), matches, SearchStats())
+
+
+def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
+    """Make an explanation of the same."""
+    found = result(text, n_found=1, **sizes)
+    return Explanation(found.query, found.options, found.matches[0], found.matches[0].unmatched())
+
+
+def column(*values: str | None) -> pa.Array:
+    """Give an Arrow array of texts."""
+    return pa.array(values, pa.string())

@@ -1,0 +1,132 @@
+"""The page in a real browser: its looks at two widths and in two colour schemes, and that nothing in it runs or loads."""
+
+import os
+import shutil
+
+import pytest
+from hand_made import HOSTILE, explanation, result
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+
+LEAST_CONTRAST = 4.5
+"""Of text and its background: level AA of the Web Content Accessibility Guidelines."""
+
+CONTRASTS = """
+() => {
+  const parse = (colour) => {
+    const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
+    return {r, g, b, a};
+  };
+  const luminance = ({r, g, b}) => {
+    const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const colour = parse(getComputedStyle(one).backgroundColor);
+      if (colour.a > 0) return colour;
+    }
+    return {r: 255, g: 255, b: 255};
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || !element.checkVisibility()) continue;
+    const [one, other] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
+    found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), node.data.trim().slice(0, 30)]);
+  }
+  return found;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start the browser of this machine, once."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"there is no browser on this machine (one of {', '.join(BROWSERS)})")
+    with playwright.sync_playwright() as driver:
+        # A browser that root starts has no sandbox; it is shown nothing but pages made here.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = driver.chromium.launch(executable_path=path, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def look(browser, tmp_path):
+    """Return a function that opens a page and gives it; whatever it asked for or complained of is in its `heard`."""
+    contexts = []
+
+    def open_page(text: str, viewport=DESK, scheme="light"):
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        context = browser.new_context(viewport=viewport, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(5_000)
+        page.heard = []
+        page.on("request", lambda request: page.heard.append(request.url))
+        page.on("console", lambda message: page.heard.append(message.text))
+        page.on("pageerror", lambda error: page.heard.append(str(error)))
+        page.goto(path.as_uri())
+        assert page.heard.pop(0) == path.as_uri()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
+    page = look(result("A value " + "withoutanyblank" * 9, n_found=4).to_html(), viewport, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert page.get_by_text("4 columns found, best first").is_visible()
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 300
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert page.heard == []
+
+
+def test_the_two_schemes_differ(look):
+    colours = [
+        look(result().to_html(), scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    ]
+    assert len(set(colours)) == 2
+
+
+def test_more_pairs_open_by_the_keyboard_too(look):
+    page = look(explanation("Oslo").to_html())
+    last = page.get_by_role("cell", name="Oslo 29", exact=True).first
+    assert not last.is_visible()
+    page.get_by_text("22 more pairs").focus()
+    page.keyboard.press("Enter")
+    assert last.is_visible()
+
+
+def test_headings_and_tables_have_names_for_those_who_cannot_see_them(look):
+    page = look(result("Oslo", n_found=2).to_html())
+    assert page.get_by_role("heading", level=1).all_inner_texts() == ["Columns that join with Oslo"]
+    assert page.get_by_role("article", name="Oslo/0.csv : Oslo").count() == 1
+    assert page.get_by_role("table").count() > 2
+    assert (
+        page.evaluate("[...document.querySelectorAll('table')].filter((one) => !one.caption.textContent.trim())") == []
+    )
+    page.get_by_role("link", name="Oslo/1.csv : Oslo").click()
+    assert page.url.endswith("#found-1-2")
+
+
+def test_a_program_in_a_cell_does_not_run(look):
+    page = look(result(HOSTILE).to_html())
+    assert page.evaluate("typeof window.hit") == "undefined"
+    assert page.locator("script, img").count() == 0
+    assert page.get_by_text(HOSTILE).first.is_visible()
+    assert page.heard == []
