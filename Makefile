@@ -6,7 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test kill-test flip-test fuzz-test check format clean
+.PHONY: help setup browser demo test kill-test flip-test fuzz-test check format clean
 
 PYTHON ?=
 VENV := .venv
@@ -68,4 +68,19 @@ $(STAMP): pyproject.toml requirements.txt constraints.txt
 	echo "Installing dependencies into $(VENV) (about two minutes, once)" >&2; \
 	"$$python" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(MAKE) --no-print-directory browser
 	@touch $@
+
+# The tests that look at pages are skipped where there is no browser, so that nothing here may stop the installation.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  if command -v "$$name" >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" != 0 ] || ! grep -qsE '^ID(_LIKE)?=.*debian' /etc/os-release || ! command -v apt-get >/dev/null; then \
+	  echo "There is no browser here: the tests that look at pages will be skipped. Install Chromium to run them." >&2; \
+	  exit 0; \
+	fi; \
+	echo "Installing Chromium, for the tests that look at pages" >&2; \
+	if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium; } >/dev/null 2>&1; then \
+	  echo "Chromium could not be installed: the tests that look at pages will be skipped." >&2; \
+	fi

@@ -334,3 +334,27 @@ def test_public_names_lead_here(index):
 
 def test_an_array_of_numpy_strings_is_a_query(index):
     assert found(index.search(np.array(["Oslo", "Rome"]), k=1)) == [("cities.csv", "city", 2, 2)]
+
+
+def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
+    match = index.explain(
+        ["Oslo", "oslo", "Helsinkii", "Xyzzyx", "--", None], "cities.csv", "city", max_distance=0.3
+    ).match
+    assert match.kinds().rows == {"exact": 2, "spelling": 1, "meaning": 0}
+    assert match.kinds().pairs["exact"] == 2
+    assert match.matched == 3
+    carried = match.carried_by(1)
+    assert (carried.words[0].label, carried.words[0].share, carried.n_words) == ("helsinkii ~ helsinki", 0.5, 2)
+    assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
+    assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
+    assert match._evidence.n_unmatched(0) == 2
+
+
+def test_pairs_of_a_few_columns_can_be_found_alone(index):
+    found = index.search(PLACES, k=3)
+    found[0]._evidence.find([1])
+    assert list(found[0]._evidence._pairs) == [1]
+    assert found[1].pairs() == index.search(PLACES, k=3)[1].pairs()
+    assert list(found[0]._evidence._pairs) == [1]
+    assert found[0].pairs()[0].query == "Oslo"
+    assert sorted(found[0]._evidence._pairs) == [0, 1, 2]

@@ -238,3 +238,51 @@ def test_a_table_without_rows(run, small_index, tmp_path):
     result = run("search", small_index, f"{path}:place")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.splitlines()[0] == "The query column has no rows: there is nothing to look for."
+
+
+def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
+    page = tmp_path / "found.html"
+    command = ("search", small_index, f"{places}:place", "--html", page)
+    result = run(*command)
+    assert (result.exit_code, result.stdout) == (0, TABLE)
+    assert f"Page for the browser: '{page}' (" in result.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "Columns that join with place" in text
+    assert text.count("<article") == 3
+    assert "<bdi>Nordlys Energi</bdi>" in text, "a cell beside the key, from the file of the lake"
+    assert "<bdi>Oslo</bdi></td><td><bdi>3</bdi>" in text, "and one of the user's file"
+    assert f"'{page}' is there already. Replace it by --overwrite" in fail(1, *command)
+    assert run(*command, "--overwrite").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_page_of_every_column_of_a_file(run, small_index, small_lake, tmp_path):
+    page = tmp_path / "found.html"
+    run("search", small_index, small_lake / "cities.csv", "--every-column", "-n", 1, "--html", page)
+    assert "Columns that join with 2 columns of yours" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
+    page = tmp_path / "why.html"
+    result = run("explain", small_index, f"{places}:place", "nested/capitals.tsv:Capital", "--html", page, "--json")
+    document = json.loads(result.stdout)
+    assert document["kinds"]["exact"] == {"pairs": 3, "rows": 3, "share": 1.0}
+    assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "exact"]
+    assert document["carried_by"]["words"][0] == {"query": "madrid", "value": "madrid", "share": 0.333333, "pairs": 1}
+    text = page.read_text(encoding="utf-8")
+    assert "Why place joins with nested/capitals.tsv : Capital" in text
+    assert "Xyzzyx" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--overwrite",), 2, "--overwrite is for the file of --html, and none was named."),
+        (("--html", ""), 2, "--html needs the name of a file, such as --html report.html."),
+        (("--html", "."), 1, "'.' is a folder: give the name of a file."),
+        (("--html", "no/where.html"), 1, "'no/where.html' cannot be written: there is no folder 'no'."),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused_before_any_work(fail, options, code, words):
+    assert words in fail(code, "search", "no.pexeso", "no.csv:x", *options)
+    assert words in fail(code, "explain", "no.pexeso", "no.csv:x", "a.csv:b", *options)

@@ -56,7 +56,7 @@ def test_a_page_says_what_was_found_and_why():
     assert "22 more pairs" in text
     assert "5 values without a match" in text
     assert (
-        "Oslo – the model knows nothing about it Oslo – nothing is left of it without punctuation Oslo 0.500 Oslo"
+        "Oslo \N{EN DASH} the model knows nothing about it Oslo \N{EN DASH} nothing is left of it without punctuation Oslo 0.500 Oslo"
         in text
     )
     assert "The first 20 of 30 rows that match. 3 more columns of your table not shown." in text
