@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from rapidfuzz import fuzz, process
 
@@ -101,7 +102,7 @@ class CarriedBy:
         return {"words": words, "n_words": self.n_words, "pairs_read": self.pairs_read, "pairs": self.pairs}
 
 
-def carried_by(pairs: Sequence[tuple[str, str]], embedder: Embedder, metric: Metric, n: int) -> CarriedBy:
+def carried_by(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Metric, n: int) -> CarriedBy:
     """Find the words that carry a match.
 
     At most `MAX_TEXTS` texts are embedded, in one call, whatever the number of pairs; that takes milliseconds with word
@@ -109,8 +110,8 @@ def carried_by(pairs: Sequence[tuple[str, str]], embedder: Embedder, metric: Met
 
     Parameters
     ----------
-    pairs : sequence of (str, str)
-        Normalised values that match, of the query and of the lake; each pair once.
+    ours, theirs : pyarrow string arrays of length p
+        Normalised values that match, of the query and of the lake; pair i is ``(ours[i], theirs[i])``.
     embedder : Embedder
         Of the index.
     metric : Metric
@@ -121,7 +122,8 @@ def carried_by(pairs: Sequence[tuple[str, str]], embedder: Embedder, metric: Met
     -------
     CarriedBy
     """
-    chosen = _spread(pairs)
+    rows = _spread(ours, theirs)
+    chosen = list(zip(ours.take(rows).to_pylist(), theirs.take(rows).to_pylist(), strict=True))
     sides = [side for pair in chosen for side in _sides(pair)]
     losses = _losses(sides, embedder, metric)
     shares: dict[tuple[str | None, str | None], float] = {}
@@ -132,7 +134,7 @@ def carried_by(pairs: Sequence[tuple[str, str]], embedder: Embedder, metric: Met
             counts[words] = counts.get(words, 0) + 1
     order = sorted(shares, key=lambda words: (-shares[words], words[0] or words[1] or "", words[1] or ""))
     found = tuple(CarryingWord(*words, shares[words], counts[words]) for words in order[:n])
-    return CarriedBy(found, len(order), len(chosen), len(pairs))
+    return CarriedBy(found, len(order), len(chosen), len(ours))
 
 
 @dataclass(frozen=True)
@@ -156,13 +158,18 @@ def _sides(pair: tuple[str, str]) -> list[_Side]:
     return [_Side(one, other, _words(one), False), _Side(other, one, _words(other), True)]
 
 
-def _spread(pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Choose pairs that together need no more than `MAX_TEXTS` texts."""
-    costs = np.array([2 + sum(len(side.words) for side in _sides(pair)) for pair in pairs], dtype=np.int64)
+def _spread(ours: pa.Array, theirs: pa.Array) -> pa.Array:
+    """Choose rows of pairs that together need no more than `MAX_TEXTS` texts."""
+    costs = 2 + _at_most_words(ours) + _at_most_words(theirs)
     step = max(1, int(costs.sum()) // MAX_TEXTS)
     while costs[::step].sum() > MAX_TEXTS:
         step += 1 + step // 8
-    return pairs[::step]
+    return pa.array(np.arange(0, len(costs), step))
+
+
+def _at_most_words(values: pa.Array) -> np.ndarray:
+    blanks = pc.count_substring(values, " ").to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.minimum(blanks + 1, MAX_WORDS)
 
 
 def _losses(sides: Sequence[_Side], embedder: Embedder, metric: Metric) -> list[np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -18,8 +17,8 @@ from pexeso.lake.catalog import Catalog
 from pexeso.lake.columns import find_column
 from pexeso.options import SearchOptions
 from pexeso.prepared import PreparedQuery
-from pexeso.results import Match, Pair
-from pexeso.searching import Hit, PartitionScan, posting_texts
+from pexeso.results import Match
+from pexeso.searching import Hit, PartitionScan, posting_arrays
 from pexeso.store.reader import Store
 
 QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
@@ -151,35 +150,32 @@ def _no_table(store: Store, catalog: Catalog, table: str) -> str:
     return f"The lake has no table '{table}'. Tables are named by their path relative to '{store.manifest.facts['lake']}', as search prints them."
 
 
-def count_matched(query: PreparedQuery, pairs: Sequence[Pair]) -> int:
-    """Count the rows of the query column whose text is in one of the pairs."""
-    texts = pa.array({pair.query for pair in pairs}, pa.string())
-    return pc.sum(pc.is_in(query.column.values, value_set=texts, skip_nulls=True)).as_py() or 0
-
-
 @damage_made_plain("the index")
 def find_unmatched(
-    scan: PartitionScan, query: PreparedQuery, hit: Hit, pairs: Sequence[Pair], most: int | None = None
+    scan: PartitionScan, query: PreparedQuery, hit: Hit, is_matched: np.ndarray, most: int | None = None
 ) -> tuple[Unmatched, ...]:
-    """List the texts of the query column without a pair, with the lake value nearest to each; the first `most` of them, or all."""
-    paired = {pair.query for pair in pairs}
+    """List the texts of the query column without a pair, with the lake value nearest to each; the first `most` of them, or all.
+
+    Parameters
+    ----------
+    is_matched : numpy.ndarray, bool
+        For each of ``query.texts`` whether it has a pair.
+    """
     texts, value_of_text = query.texts
     known = (query.vectors != 0).any(1).numpy()
-    left = [(text, value) for text, value in zip(texts, value_of_text.tolist(), strict=True) if text not in paired][
-        :most
-    ]
+    left = [(texts[place], int(value_of_text[place])) for place in np.flatnonzero(~is_matched)[:most].tolist()]
     wanted = sorted({value for _, value in left if known[value]})
     nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
     found = [
         Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
         for text, value in left
     ]
-    return (*found, *(Unmatched(text, NO_VALUE) for text in _without_value(query)))[:most]
+    return (*found, *(Unmatched(text, NO_VALUE) for text in texts_without_value(query).to_pylist()))[:most]
 
 
-def _without_value(query: PreparedQuery) -> list[str]:
+def texts_without_value(query: PreparedQuery) -> pa.Array:
     """Give the distinct texts, such as ``--``, of which normalisation leaves nothing."""
-    return pc.drop_null(query.column.values.filter(query.value_of_row.is_null())).unique().to_pylist()
+    return pc.drop_null(query.column.values.filter(query.value_of_row.is_null())).unique()
 
 
 def _nearest(scan: PartitionScan, vectors: torch.Tensor, hit: Hit) -> list[tuple[str, float]] | list[tuple[None, None]]:
@@ -194,8 +190,8 @@ def _nearest(scan: PartitionScan, vectors: torch.Tensor, hit: Hit) -> list[tuple
     # The matrix product chose; the distance shown is the defining one.
     distance = partition.metric.distances(vectors, partition.vectors[rows[place]])
     fraction = partition.metric.fraction(distance, partition.dimensions)
-    texts, _ = posting_texts(scan, hit.partition, (place + start).cpu())
-    return list(zip(texts, fraction.tolist(), strict=True))
+    texts, _ = posting_arrays(scan, hit.partition, (place + start).cpu().numpy())
+    return list(zip(texts.to_pylist(), fraction.tolist(), strict=True))
 
 
 def _nearest_rows(partition: Partition, vectors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,7 @@ from pexeso.engine.kernels.interface import KernelChoice
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import EmbedderError, InputError
 from pexeso.evidence import Evidence
-from pexeso.explanation import Explanation, count_matched, locate_column
+from pexeso.explanation import Explanation, locate_column
 from pexeso.info import IndexInfo, index_info
 from pexeso.join import Lake, join_match
 from pexeso.joining.options import join_options
@@ -196,7 +196,7 @@ class Index:
         query = prepare(query_from_values(values), self.normaliser, self.embedder)
         stats = SearchStats()
         evidence = self._evidence(query, chosen, [hit], stats)
-        hit = replace(hit, matched=count_matched(query, evidence.pairs(0)))
+        hit = replace(hit, matched=evidence.matched(0))
         match = self._matches(query, chosen, [hit], evidence)[0]
         return Explanation(query.describe(), chosen, match, match.unmatched())
 

@@ -69,11 +69,15 @@ class PreparedQuery:
         return encoded.dictionary.to_pylist(), places[first]
 
     @cached_property
+    def text_array(self) -> pa.StringArray:
+        """The distinct texts of `texts`, as an Arrow array."""
+        return pa.array(self.texts[0], self.column.values.type)
+
+    @cached_property
     def rows_of_text(self) -> np.ndarray:
         """How many rows of the column have each of `texts`, int64."""
-        texts, _ = self.texts
-        places = pc.drop_null(pc.index_in(self.column.values, value_set=pa.array(texts, self.column.values.type)))
-        return np.bincount(places.to_numpy(zero_copy_only=False), minlength=len(texts)).astype(np.int64)
+        places = pc.drop_null(pc.index_in(self.column.values, value_set=self.text_array))
+        return np.bincount(places.to_numpy(zero_copy_only=False), minlength=len(self.text_array)).astype(np.int64)
 
     def describe(self) -> dict[str, Any]:
         """Give the query as plain JSON: source, rows, distinct values, rows that cannot match."""

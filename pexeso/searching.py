@@ -20,16 +20,16 @@ from pexeso.engine.threads import few_threads
 from pexeso.engine.validation import damage_made_plain
 from pexeso.kinds import kinds_of
 from pexeso.options import SearchOptions
+from pexeso.pair_table import PairTable
 from pexeso.pass_of_many import PassOfMany
 from pexeso.pass_of_one import PassOfOne
 from pexeso.passes import Looked, Pass
 from pexeso.prepared import PreparedQuery
 from pexeso.ranking import Hit
-from pexeso.results import Pair
 from pexeso.scanning import PartitionScan
 from pexeso.store.texts import take_texts
 
-__all__ = ["Hit", "PartitionScan", "find_pairs", "posting_texts", "search_store"]
+__all__ = ["Hit", "PartitionScan", "find_pairs", "posting_arrays", "search_store"]
 
 
 @damage_made_plain("the index")
@@ -128,44 +128,52 @@ def _is_long(scan: PartitionScan, passes: Sequence[Pass]) -> bool:
 @damage_made_plain("the index")
 def find_pairs(
     scan: PartitionScan, query: PreparedQuery, hits: Sequence[Hit], options: SearchOptions, stats: SearchStats
-) -> list[list[Pair]]:
-    """Give the matching value pairs of columns found, one list a hit, each in the query's order, nearest first."""
+) -> list[PairTable]:
+    """Give the matching value pairs of columns found, one table a hit, each in the query's order, nearest first."""
     started = time.perf_counter()
-    lists: list[list[Pair]] = [[] for _ in hits]
-    texts, value_of_text = query.texts
-    texts_of_value = _group(value_of_text, len(query.values))
+    tables: dict[int, PairTable] = {}
+    texts_of_value = _rows_by_value(query)
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         places = torch.tensor([hits[position].place for position in here])
-        column, value, posting, distance = column_pairs(
-            scan.open(number), query.vectors, places, options.max_distance, stats
-        )
-        lake_texts, lake_values = posting_texts(scan, number, posting)
-        ours = query.values.take(pa.array(value.numpy())).to_pylist()
-        kinds = kinds_of(ours, lake_values)
-        rows = zip(column.tolist(), value.tolist(), lake_texts, distance.tolist(), lake_values, kinds, strict=True)
-        found: dict[int, list[tuple[int, Pair]]] = {}
-        for which, value_place, *lake_side in rows:
-            for text in texts_of_value[value_place]:
-                found.setdefault(which, []).append((text, Pair(texts[text], *lake_side)))
-        for which, pairs in found.items():
+        found = column_pairs(scan.open(number), query.vectors, places, options.max_distance, stats)
+        column, value, posting, distance = (each.cpu().numpy() for each in found)
+        values, keys = posting_arrays(scan, number, posting)
+        kinds = kinds_of(query.values.take(pa.array(value)), keys)
+        # Pairs come ordered by column.
+        bounds = np.searchsorted(column, np.arange(len(here) + 1))
+        for position, start, end in zip(here, bounds[:-1], bounds[1:], strict=True):
+            rows, text = _of_texts(value[start:end], *texts_of_value)
             # Stable: within a text the pairs stay nearest first.
-            lists[here[which]] = [pair for _, pair in sorted(pairs, key=lambda item: item[0])]
+            order = np.argsort(text, kind="stable")
+            rows = start + rows[order]
+            taken = pa.array(rows)
+            tables[position] = PairTable(
+                query.text_array, text[order], values.take(taken), keys.take(taken), distance[rows], kinds[rows]
+            )
     stats.add_seconds("explain", time.perf_counter() - started)
-    return lists
+    return [tables[position] for position in range(len(hits))]
 
 
-def posting_texts(scan: PartitionScan, number: int, postings: torch.Tensor) -> tuple[list[str], list[str]]:
+def posting_arrays(scan: PartitionScan, number: int, postings: np.ndarray) -> tuple[pa.Array, pa.Array]:
     """Give the texts of postings as they stand in their columns, and as the index holds them."""
     store = scan.store
-    rows = store.array(number, "posting_texts")[postings.numpy()]
-    values = store.array(number, "column_values_members")[postings.numpy()]
-    texts = take_texts(store.texts(number, "texts"), rows).to_pylist()
-    return texts, take_texts(store.texts(number, "values"), values).to_pylist()
+    rows = store.array(number, "posting_texts")[postings]
+    values = store.array(number, "column_values_members")[postings]
+    return take_texts(store.texts(number, "texts"), rows), take_texts(store.texts(number, "values"), values)
 
 
-def _group(keys: np.ndarray, n_keys: int) -> list[list[int]]:
-    groups: list[list[int]] = [[] for _ in range(n_keys)]
-    for position, key in enumerate(keys.tolist()):
-        groups[key].append(position)
-    return groups
+def _rows_by_value(query: PreparedQuery) -> tuple[np.ndarray, np.ndarray]:
+    """Put the places of texts in the order of their values: where those of each value start, and the places."""
+    _, value_of_text = query.texts
+    starts = np.zeros(len(query.values) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(value_of_text, minlength=len(query.values)), out=starts[1:])
+    return starts, np.argsort(value_of_text, kind="stable")
+
+
+def _of_texts(values: np.ndarray, starts: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat each row of `values` for each text of its value; give the rows and the places of the texts."""
+    sizes = starts[values + 1] - starts[values]
+    rows = np.repeat(np.arange(len(values)), sizes)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return rows, texts[np.repeat(starts[values], sizes) + within]

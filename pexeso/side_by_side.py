@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pexeso.lake.catalog import Catalog
     from pexeso.lake.normalise import Normaliser
+    from pexeso.pair_table import PairTable
     from pexeso.places import Place
     from pexeso.queries import QueryColumn
     from pexeso.results import Pair
@@ -94,15 +95,14 @@ class TwoTables:
     ) -> None:
         self._query, self._lake, self._normaliser, self._catalog = query, lake, normaliser, catalog
 
-    def show(self, table: str, column: str, pairs: Sequence[Pair], *, n_rows: int, n_columns: int) -> SideBySide:
+    def show(self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int) -> SideBySide:
         """Put the first matching rows of both tables side by side.
 
         Parameters
         ----------
         table, column : str
             The found column, as a result names it.
-        pairs : sequence of Pair
-            Nearest first for each text of the query.
+        pairs : PairTable
         n_rows, n_columns : int
             The most to give, at least 1; columns of each table.
 
@@ -111,13 +111,11 @@ class TwoTables:
         SideBySide
             Never an error for a table that cannot be read: its half has the key alone, and says why.
         """
-        nearest: dict[str, Pair] = {}
-        for pair in pairs:
-            nearest.setdefault(pair.query, pair)
-        matches = pc.is_in(self._query.values, value_set=pa.array(list(nearest), self._query.values.type))
-        rows = pc.indices_nonzero(matches)
+        nearest = pairs.take(pairs.starts)
+        places = pc.index_in(self._query.values, value_set=nearest.texts.take(pa.array(nearest.text)))
+        rows = pc.indices_nonzero(places.is_valid())
         shown = rows.slice(0, n_rows)
-        keys = [nearest[text] for text in self._query.values.take(shown).to_pylist()]
+        keys = nearest.take(places.take(shown).to_numpy(zero_copy_only=False)).to_pairs()
         ours, our_cells = self._ours(shown, n_columns)
         theirs, their_cells = self._theirs(table, column, keys, n_columns)
         joined = zip(our_cells, their_cells, keys, strict=True)

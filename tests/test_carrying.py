@@ -7,10 +7,15 @@ import pyarrow as pa
 import pytest
 
 from pexeso import carrying
-from pexeso.carrying import CarryingWord, carried_by
+from pexeso.carrying import CarryingWord
 from pexeso.engine.metrics import Metric
 
 EUCLIDEAN = Metric("euclidean")
+
+
+def carried_by(pairs, model, metric, n):
+    ours, theirs = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
+    return carrying.carried_by(ours, theirs, model, metric, n)
 
 
 class Axes:
@@ -97,8 +102,9 @@ def test_of_many_pairs_those_looked_at_are_spread_evenly(monkeypatch):
     monkeypatch.setattr(carrying, "MAX_TEXTS", 60)
     found = carried_by([(f"{place:03}", f"{place:03}") for place in range(500)], Axes(), EUCLIDEAN, 1000)
     looked_at = sorted(int(word.query) for word in found.words)
-    assert len(looked_at) == found.pairs_read == 20
-    assert {later - earlier for earlier, later in pairwise(looked_at)} == {25}
+    assert len(looked_at) == found.pairs_read >= 12
+    assert looked_at[-1] > 450
+    assert {later - earlier for earlier, later in pairwise(looked_at)} == {38}
 
 
 def test_no_pairs_are_carried_by_nothing():

@@ -353,8 +353,8 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
 def test_pairs_of_a_few_columns_can_be_found_alone(index):
     found = index.search(PLACES, k=3)
     found[0]._evidence.find([1])
-    assert list(found[0]._evidence._pairs) == [1]
+    assert list(found[0]._evidence._tables) == [1]
     assert found[1].pairs() == index.search(PLACES, k=3)[1].pairs()
-    assert list(found[0]._evidence._pairs) == [1]
+    assert list(found[0]._evidence._tables) == [1]
     assert found[0].pairs()[0].query == "Oslo"
-    assert sorted(found[0]._evidence._pairs) == [0, 1, 2]
+    assert sorted(found[0]._evidence._tables) == [0, 1, 2]

@@ -1,11 +1,20 @@
 """The kind of a pair: equal, near in letters, near in meaning; and the counts by pair and by row."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.kinds import KINDS, LEAST_LIKENESS, MAX_LETTERS, KindCounts, count_kinds, kinds_of
+from pexeso import kinds as module
+from pexeso.kinds import KINDS, LEAST_LIKENESS, MAX_LETTERS, KindCounts
+from pexeso.pair_table import PairTable
 from pexeso.results import Pair
+
+
+def kinds_of(ours, theirs):
+    found = module.kinds_of(pa.array(ours, pa.string()), pa.array(theirs, pa.string()))
+    return [KINDS[kind] for kind in found]
 
 
 @pytest.mark.parametrize(
@@ -64,17 +73,42 @@ def test_of_very_long_values_the_first_letters_count():
     assert kinds_of([start + "x" * 5000], [start + "y" * 5000]) == ["spelling"]
 
 
+def test_any_number_at_once_gives_the_same(monkeypatch):
+    ours, theirs = ["oslo", "rome", "uk", "bern", "curie marie"], ["oslo", "roma", "britain", "bern", "marie curie"]
+    whole = kinds_of(ours, theirs)
+    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 1)
+    assert kinds_of(ours, theirs) == whole == ["exact", "spelling", "meaning", "exact", "spelling"]
+
+
+TABLE = PairTable(
+    pa.array(["Roma", "Xyz", "UK"]),
+    np.array([0, 0, 2]),
+    pa.array(["Rome", "ROMA", "Britain"]),
+    pa.array(["rome", "roma", "britain"]),
+    np.array([0.01, 0.02, 0.05]),
+    np.array([1, 0, 2], np.int8),
+)
+
+
 def test_a_row_has_the_closest_kind_of_its_pairs():
-    pairs = [
-        Pair("Roma", "Rome", 0.01, "rome", "spelling"),
-        Pair("Roma", "ROMA", 0.02, "roma", "exact"),
-        Pair("UK", "Britain", 0.05, "britain", "meaning"),
-    ]
-    counts = count_kinds(pairs, {"Roma": 3, "UK": 1, "Xyz": 9})
+    counts = TABLE.count_kinds(np.array([3, 9, 1]))
     assert counts == KindCounts({"exact": 1, "spelling": 1, "meaning": 1}, {"exact": 3, "spelling": 0, "meaning": 1})
     assert counts.shares == {"exact": 0.75, "spelling": 0.0, "meaning": 0.25}
     assert list(counts.to_dict()) == list(KINDS)
 
 
+def test_a_table_of_pairs_gives_them_as_objects_the_first_or_all():
+    assert TABLE.to_pairs() == [
+        Pair("Roma", "Rome", 0.01, "rome", "spelling"),
+        Pair("Roma", "ROMA", 0.02, "roma", "exact"),
+        Pair("UK", "Britain", 0.05, "britain", "meaning"),
+    ]
+    assert TABLE.to_pairs(1) == TABLE.to_pairs()[:1]
+    assert TABLE.take(TABLE.starts).to_pairs() == [TABLE.to_pairs()[0], TABLE.to_pairs()[2]]
+    assert TABLE.is_matched.tolist() == [True, False, True]
+
+
 def test_nothing_has_shares_of_zero():
-    assert count_kinds([], {"Roma": 3}).shares == dict.fromkeys(KINDS, 0.0)
+    empty = TABLE.take(np.array([], np.int64))
+    assert empty.count_kinds(np.array([3, 9, 1])).shares == dict.fromkeys(KINDS, 0.0)
+    assert (len(empty), empty.to_pairs(), empty.is_matched.any()) == (0, [], False)

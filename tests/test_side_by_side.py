@@ -1,18 +1,22 @@
 """The two tables side by side: rows, columns, and what is said where a table cannot be read."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from pexeso.lake.normalise import Normaliser
+from pexeso.pair_table import PairTable
 from pexeso.queries import QueryColumn, query_from_values, read_query
-from pexeso.results import Pair
 from pexeso.side_by_side import TwoTables
 
-PAIRS = [
-    Pair("rome", "Roma", 0.01, "roma", "spelling"),
-    Pair("rome", "Rome (old)", 0.05, "rome old", "spelling"),
-    Pair("Oslo", "OSLO", 0.0, "oslo", "exact"),
-]
+PAIRS = PairTable(
+    pa.array(["Oslo", "rome", "Paris"]),
+    np.array([0, 1, 1]),
+    pa.array(["OSLO", "Roma", "Rome (old)"]),
+    pa.array(["oslo", "roma", "rome old"]),
+    np.array([0.0, 0.01, 0.05]),
+    np.array([0, 1, 1], np.int8),
+)
 MINE = "id,place,x\n1,Oslo,a\n2,rome,\n3,Paris,c\n4,,d\n5,Oslo,e\n"
 THEIRS = "n,City,since\n7,OSLO,1048\n8,Roma,-753\n9,oslo,2000\n"
 
@@ -63,7 +67,7 @@ def test_values_in_memory_are_a_table_of_one_column(tmp_path, mine):
 
 
 def test_no_pairs_no_rows(mine, tmp_path):
-    found = show(mine, tmp_path / "lake", [])
+    found = show(mine, tmp_path / "lake", PAIRS.take(np.array([], np.int64)))
     assert (found.rows, found.n_rows) == ((), 0)
 
 

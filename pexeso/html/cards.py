@@ -171,17 +171,18 @@ def _cards(matches: tuple[Match, ...], number: int, is_least: bool, limits: Limi
 
 
 def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: Limits) -> Card:
-    pairs = match.pairs()
+    evidence, place = match._evidence, match._place
+    pairs = evidence.table(place)
     return Card(
         anchor=anchor,
         match=match,
         is_least=is_least,
         bar=_bar(match, match.kinds()),
         carried=match.carried_by(limits.words),
-        pairs=pairs[: limits.pairs],
+        pairs=evidence.pairs(place, limits.pairs),
         n_pairs=len(pairs),
         unmatched=match.unmatched(limits.unmatched),
-        n_unmatched=match._evidence.n_unmatched(match._place),
+        n_unmatched=evidence.n_unmatched(place),
         tables=tables.show(match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns),
     )
 

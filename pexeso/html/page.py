@@ -40,7 +40,7 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
     Yields
     ------
     str
-        Some kilobytes each. One column found is in memory at a time, beside the pairs of those shown.
+        Some kilobytes each. Two columns found are in memory at a time, beside the pairs of those shown.
     """
     n_cards = max(1, OF_RESULTS.columns_found // max(1, len(results)))
     sections = (section_of_result(result, number, n_cards) for number, result in enumerate(results, 1))

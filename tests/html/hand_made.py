@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections import Counter
 
 from pexeso.carrying import CarriedBy, CarryingWord
 from pexeso.engine.stats import SearchStats
 from pexeso.explanation import Explanation, Unmatched
-from pexeso.kinds import count_kinds
+from pexeso.kinds import KINDS, KindCounts
 from pexeso.options import SearchOptions
 from pexeso.results import Match, Pair, SearchResult
 from pexeso.side_by_side import Half, JoinedRow, SideBySide
 
 HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
-KINDS = ("exact", "spelling", "meaning")
 
 
 class Evidence:
@@ -26,11 +25,15 @@ class Evidence:
     def find(self, places):
         self.wanted += places
 
-    def pairs(self, place):
+    def table(self, place):
         return self._pairs
 
+    def pairs(self, place, most=None):
+        return self._pairs[:most]
+
     def kinds(self, place):
-        return count_kinds(self._pairs, {pair.query: 1 for pair in self._pairs})
+        counts = Counter({kind: 0 for kind in KINDS}) + Counter(pair.kind for pair in self._pairs)
+        return KindCounts(*({kind: counts[kind] for kind in KINDS} for _ in range(2)))
 
     def carried_by(self, place, n):
         words = (CarryingWord(self._word, self._word, 0.5, 2), CarryingWord(None, self._word, 0.25, 1))
@@ -73,8 +76,3 @@ def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
     """Make an explanation of the same."""
     found = result(text, n_found=1, **sizes)
     return Explanation(found.query, found.options, found.matches[0], found.matches[0].unmatched())
-
-
-def column(*values: str | None) -> pa.Array:
-    """Give an Arrow array of texts."""
-    return pa.array(values, pa.string())
