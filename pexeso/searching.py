@@ -18,6 +18,7 @@ from pexeso.engine.search import column_pairs
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
 from pexeso.engine.validation import damage_made_plain
+from pexeso.errors import IndexCorruptError
 from pexeso.kinds import kinds_of
 from pexeso.options import SearchOptions
 from pexeso.pair_table import PairTable
@@ -156,11 +157,16 @@ def find_pairs(
 
 
 def posting_arrays(scan: PartitionScan, number: int, postings: np.ndarray) -> tuple[pa.Array, pa.Array]:
-    """Give the texts of postings as they stand in their columns, and as the index holds them."""
+    """Give the texts of postings as they stand in their columns, and as the index holds them; none of a whole index is missing."""
     store = scan.store
     rows = store.array(number, "posting_texts")[postings]
     values = store.array(number, "column_values_members")[postings]
-    return take_texts(store.texts(number, "texts"), rows), take_texts(store.texts(number, "values"), values)
+    found = take_texts(store.texts(number, "texts"), rows), take_texts(store.texts(number, "values"), values)
+    if any(each.null_count for each in found):
+        raise IndexCorruptError(
+            f"A text of partition {number} of '{store.path}' is missing: build the index again. 'pexeso check' lists what is damaged."
+        )
+    return found
 
 
 def _rows_by_value(query: PreparedQuery) -> tuple[np.ndarray, np.ndarray]:
