@@ -14,6 +14,7 @@ from pexeso.engine.stats import SearchStats
 from pexeso.explanation import Unmatched, find_unmatched, texts_without_value
 from pexeso.kinds import KindCounts
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.content import DEFAULT_MAX_BYTES
 from pexeso.options import SearchOptions
 from pexeso.pair_table import PairTable
 from pexeso.prepared import PreparedQuery
@@ -94,6 +95,6 @@ class Evidence:
     def two_tables(self) -> TwoTables:
         """Give what reads the user's table and those found."""
         store = self._scan.store
-        return TwoTables(
-            self._query.column, store.manifest.facts["lake"], self._normaliser, Catalog(store.catalog_files)
-        )
+        lake = store.manifest.facts["lake"]
+        most = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        return TwoTables(self._query.column, lake, self._normaliser, Catalog(store.catalog_files), most)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import PexesoError
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.content import DEFAULT_MAX_BYTES
 from pexeso.lake.reader import read_table
 from pexeso.lake.rows import read_rows
 
@@ -87,13 +88,20 @@ class SideBySide:
 class TwoTables:
     """Reads the tables behind a query column and the columns found for it; the user's is read once and kept.
 
-    A table is read whole, one of the lake at a time: about three times the text of its file is in memory meanwhile.
+    A table is read whole, one of the lake at a time: about three times the text of its file is in memory meanwhile. One of the lake that is larger than
+    `max_table_bytes` is not read; the index has none.
     """
 
     def __init__(
-        self, query: QueryColumn, lake: str | os.PathLike[str] | Place, normaliser: Normaliser, catalog: Catalog
+        self,
+        query: QueryColumn,
+        lake: str | os.PathLike[str] | Place,
+        normaliser: Normaliser,
+        catalog: Catalog,
+        max_table_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self._query, self._lake, self._normaliser, self._catalog = query, lake, normaliser, catalog
+        self._max_table_bytes = max_table_bytes
 
     def show(self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int) -> SideBySide:
         """Put the first matching rows of both tables side by side.
@@ -147,7 +155,7 @@ class TwoTables:
         self, table: str, column: str, pairs: Sequence[Pair], most: int
     ) -> tuple[Half, list[tuple[str | None, ...]]]:
         try:
-            found = self._no_file(table) or read_rows(self._lake, table)
+            found = self._no_file(table) or read_rows(self._lake, table, max_bytes=self._max_table_bytes)
             if isinstance(found, pa.Table):
                 return self._lake_rows(found, column, pairs, most)
             note = found

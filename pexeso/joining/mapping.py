@@ -95,7 +95,7 @@ def make_mapping(
 
     Examples
     --------
-    >>> pairs = [Pair("Rome", "ROMA", 0.1, "roma"), Pair("Rome", "Rome!", 0.0, "rome")]
+    >>> pairs = [Pair("Rome", "ROMA", 0.1, "roma", "spelling"), Pair("Rome", "Rome!", 0.0, "rome", "exact")]
     >>> mapping = make_mapping(pa.array(["Rome"]), np.array([0]), pa.array(["rome"]), pairs)
     >>> mapping.lake_names.take(pa.array(mapping.lake[mapping.chosen])).to_pylist()
     ['Rome!']

@@ -37,7 +37,7 @@ def mapping_of(texts, links, values):
     texts = list(dict.fromkeys(text for text in texts if normalised(text) is not None))
     distinct = list(dict.fromkeys(map(normalised, texts)))
     pairs = [
-        Pair(text, key.upper(), distance, key)
+        Pair(text, key.upper(), distance, key, "spelling")
         for text in texts
         for (query, key), distance in links.items()
         if query == normalised(text)

@@ -16,7 +16,9 @@ def mapping_of(links, values="nearest", texts=None):
     known = sorted(texts)
     of_text = [(text, known.index(query)) for query in known for text in texts[query]]
     pairs = [
-        Pair(text, key.title(), distance, key) for (query, key), distance in links.items() for text in texts[query]
+        Pair(text, key.title(), distance, key, "spelling")
+        for (query, key), distance in links.items()
+        for text in texts[query]
     ]
     names, places = [text for text, _ in of_text], np.array([place for _, place in of_text], dtype=np.int64)
     return make_mapping(pa.array(names, pa.string()), places, pa.array(known, pa.string()), pairs, values)
