@@ -78,7 +78,8 @@ class HashingEmbedder(SubwordEmbedder):
     ) -> None:
         if signs.ndim != 2 or signs.dtype != np.uint8 or dimensions < 1 or signs.shape[1] != -(-dimensions // 8):
             raise EmbedderError(
-                f"The table of a hashing model of {dimensions} dimensions must be bytes of shape (buckets, {-(-dimensions // 8)}); got {signs.dtype} of {signs.shape}."
+                f"The table of a hashing model of {dimensions} dimensions must be bytes of shape (buckets, {-(-dimensions // 8)}); "
+                f"got {signs.dtype} of {signs.shape}."
             )
         if not 0 <= whole_word_share < 1:
             raise EmbedderError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,9 +40,10 @@ from pexeso.options import (
     parse_bytes,
     search_options,
 )
-from pexeso.places import Place, locate
+from pexeso.places import Place, locate, name_within
 from pexeso.prepared import PreparedQuery, prepare
 from pexeso.queries import QueryColumn, query_from_values
+from pexeso.reranking import Opinion, reranked
 from pexeso.results import Match, SearchResult
 from pexeso.searching import Hit, PartitionScan, search_store
 from pexeso.store.integrity import Problem
@@ -115,7 +116,7 @@ class Index:
         """The folder, or the place on another storage, that the index was built from."""
         return locate(self.store.manifest.facts["lake"])
 
-    def search(self, values: Any, *, exclude_self: bool = False, **options: Any) -> SearchResult:
+    def search(self, values: Any, *, exclude_self: bool = False, rerank: bool = False, **options: Any) -> SearchResult:
         """Find the columns that a query column can be joined with.
 
         Parameters
@@ -124,8 +125,10 @@ class Index:
             The query column, one entry a row.
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
+        rerank : bool
+            Order what is found by how likely it can be joined: see `pexeso.reranking`.
         **options
-            See `pexeso.options.SearchOptions`: `max_distance` (0.35 for the model hashing, 0.06 for others), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
+            See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
 
         Returns
         -------
@@ -137,16 +140,18 @@ class Index:
         InputError
             When an option is out of its range.
         """
-        return self.search_batch([values], exclude_self=exclude_self, **options)[0]
+        return self.search_batch([values], exclude_self=exclude_self, rerank=rerank, **options)[0]
 
-    def search_batch(self, queries: Iterable[Any], *, exclude_self: bool = False, **options: Any) -> list[SearchResult]:
+    def search_batch(
+        self, queries: Iterable[Any], *, exclude_self: bool = False, rerank: bool = False, **options: Any
+    ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
 
         Parameters
         ----------
         queries : iterable
             Each as `values` in `search`.
-        exclude_self, **options
+        exclude_self, rerank, **options
             As in `search`.
 
         Returns
@@ -167,7 +172,10 @@ class Index:
         for query, chosen, seconds, (hits, stats) in zip(prepared, each_options, embed_seconds, found, strict=True):
             stats.add_seconds("open", self._open_seconds)
             stats.add_seconds("embed", seconds)
-            results.append(self._result(query, chosen, hits, stats))
+            opinions = None
+            if rerank:
+                hits, opinions = reranked(self._scan, query, hits, self.usual_max_distance, stats)
+            results.append(self._result(query, chosen, hits, stats, opinions))
         return results
 
     def _search(
@@ -209,8 +217,12 @@ class Index:
 
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
         """Make search options, with the defaults that suit this index."""
-        usual = USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
-        return search_options({"max_distance": usual, **given})
+        return search_options({"max_distance": self.usual_max_distance, **given})
+
+    @property
+    def usual_max_distance(self) -> float:
+        """Default of `max_distance`: 0.35 for the model hashing, 0.06 for others."""
+        return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
 
     def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
         if not exclude_self:
@@ -222,25 +234,30 @@ class Index:
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Give the name under which a file is a table of this lake, or None where it does not lie in the lake."""
-        if isinstance(self.lake, Place):
-            below = f"{self.lake}/"
-            return str(file).removeprefix(below) if str(file).startswith(below) else None
-        lake, path = self.lake.resolve(), Path(file).resolve()
-        if path == lake:
-            return path.name
-        return path.relative_to(lake).as_posix() if path.is_relative_to(lake) else None
+        return name_within(self.lake, file)
 
     def _result(
-        self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats
+        self,
+        query: PreparedQuery,
+        options: SearchOptions,
+        hits: list[Hit],
+        stats: SearchStats,
+        opinions: Sequence[Opinion | None] | None,
     ) -> SearchResult:
         evidence = self._evidence(query, options, hits, stats)
-        return SearchResult(query.describe(), options, self._matches(query, options, hits, evidence), stats)
+        matches = self._matches(query, options, hits, evidence, opinions)
+        return SearchResult(query.describe(), options, matches, stats)
 
     def _evidence(self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats) -> Evidence:
         return Evidence(self._scan, query, hits, options, stats, self.embedder, self.normaliser)
 
     def _matches(
-        self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], evidence: Evidence
+        self,
+        query: PreparedQuery,
+        options: SearchOptions,
+        hits: list[Hit],
+        evidence: Evidence,
+        opinions: Sequence[Opinion | None] | None = None,
     ) -> tuple[Match, ...]:
         total = query.total(options.ignore_missing)
         return tuple(
@@ -254,6 +271,7 @@ class Index:
                 _evidence=evidence,
                 _place=place,
                 _join=partial(self._join, query),
+                opinion=None if opinions is None else opinions[place],
             )
             for place, hit in enumerate(hits)
         )
@@ -287,24 +305,13 @@ class Index:
             Where the lake is now; by default where it was.
         **options
             See `pexeso.updating.append`: `delete_missing`, `compare`, `master`, `conf`, `progress`.
-
-        Returns
-        -------
-        Update
-            What was done.
         """
         from pexeso.updating import append
 
         return self._updated(append(self.path, lake, **options))
 
     def delete(self, tables: Iterable[str]) -> Update:
-        """Delete tables, by name, from the index; their files are not touched. See `pexeso.updating.delete`.
-
-        Raises
-        ------
-        InputError
-            The index has no such table; nothing is deleted then.
-        """
+        """Delete tables, by name, from the index; their files are not touched. See `pexeso.updating.delete`."""
         from pexeso.updating import delete
 
         return self._updated(delete(self.path, tables))
@@ -316,11 +323,6 @@ class Index:
         ----------
         **options
             See `pexeso.compacting.compact`: `everything`, `master`, `conf`, `progress`.
-
-        Returns
-        -------
-        Update
-            What was done.
         """
         from pexeso.compacting import compact
 
@@ -350,10 +352,7 @@ class Index:
     def check(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
         """Compare every byte with its checksum, and what is in the files with what a search takes for granted.
 
-        Returns
-        -------
-        list of Problem
-            Empty, or of notes only, where all is well. See `pexeso.checking.check_index`.
+        The list is empty, or of notes only, where all is well. See `pexeso.checking.check_index`.
         """
         return check_index(self.path, progress)
 

@@ -157,7 +157,8 @@ class SearchOptions:
     >>> SearchOptions(max_distance=2.0)
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other models.
+    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a fraction of the largest distance: usual \
+are 0.35 for hashing and 0.06 for other models.
     """
 
     max_distance: float = DEFAULT_MAX_DISTANCE

@@ -344,3 +344,14 @@ def _from_filesystem(filesystem: Any, path: str) -> Path | Place:
         raise InputError(f"The path {path!r} has '.' or '..' parts: give it without them.")
     path = filesystem._strip_protocol(path).rstrip("/")
     return Place(f"{protocol}://{path.lstrip('/')}", path, given=filesystem)
+
+
+def name_within(lake: Path | Place, file: str | os.PathLike[str]) -> str | None:
+    """Give the name of a file below a folder or place, or None where it does not lie there."""
+    if isinstance(lake, Place):
+        below = f"{lake}/"
+        return str(file).removeprefix(below) if str(file).startswith(below) else None
+    folder, path = lake.resolve(), Path(file).resolve()
+    if path == folder:
+        return path.name
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pexeso.explanation import Unmatched
     from pexeso.joining.tables import Joined
     from pexeso.kinds import KindCounts
+    from pexeso.reranking import Opinion
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class Match:
         Rows of the query column that count: the paper's |Q|.
     column_id : int
         Number of the column in the index.
+    opinion : pexeso.reranking.Opinion or None
+        How likely it can be joined, and what speaks for and against it, where the search was asked to re-rank.
     """
 
     table: str
@@ -76,6 +79,7 @@ class Match:
     _evidence: Evidence = field(repr=False, compare=False)
     _place: int = field(repr=False, compare=False)
     _join: Callable[..., Any] = field(repr=False, compare=False)
+    opinion: Opinion | None = field(default=None, repr=False, compare=False)
 
     def pairs(self) -> list[Pair]:
         """Give every pair of matching values: in the query's order, nearest first."""
@@ -179,12 +183,13 @@ class Match:
             "joinability": self.joinability,
             "matched": self.matched,
             "total": self.total,
+            **({} if self.opinion is None else self.opinion.to_dict()),
         }
 
 
 @dataclass(frozen=True)
 class SearchResult(Sequence[Match]):
-    """The columns found, best first; equal counts by table, then column.
+    """The columns found, best first: by rows that match, equal counts by table, then column; or re-ranked.
 
     Attributes
     ----------
@@ -240,6 +245,8 @@ class SearchResult(Sequence[Match]):
         import pandas as pd
 
         columns = ["table", "column", "joinability", "matched", "total"]
+        if any(match.opinion is not None for match in self.matches):
+            columns.append("score")
         return pd.DataFrame([match.to_dict() for match in self.matches], columns=columns)
 
     def to_html(self, stream: TextIO | None = None) -> str | None:

@@ -69,7 +69,7 @@ class _Asked:
 @click.option(
     "--methods", help=f"Some of {', '.join(METHODS)}, with commas; without it all, {SENTENCE} if it has a model."
 )
-@click.option("--model", default="fasttext", show_default=True, help="Model of pexeso's index, where one is built.")
+@click.option("--model", default="hashing", show_default=True, help="Model of pexeso's index, where one is built.")
 @click.option(
     "--index", type=_THERE, help="An index of the lake that is there; without it one is built and thrown away."
 )

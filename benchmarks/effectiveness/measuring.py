@@ -16,6 +16,7 @@ from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Jud
 from benchmarks.effectiveness.methods import (
     BY_STRINGS,
     METHODS,
+    RERANKED,
     SENTENCE,
     Method,
     Workshop,
@@ -24,6 +25,7 @@ from benchmarks.effectiveness.methods import (
 from benchmarks.effectiveness.nearest import join_nearest
 from benchmarks.effectiveness.partners import scores_of_partners
 from benchmarks.effectiveness.report import Scores, scores_of
+from benchmarks.effectiveness.reranker import LEARNED_ON, ranked_pairs
 from benchmarks.effectiveness.scoring import best_f1, cross_validated
 from benchmarks.effectiveness.sets import TruthSet
 from pexeso.errors import InputError
@@ -50,9 +52,11 @@ def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -
         if name == SENTENCE and not shop.sentence_model:
             result["skipped"][name] = "No sentence model was given (--sentence-model)."
             continue
+        if name == RERANKED and not truth.judged:
+            result["skipped"][name] = "It ranks columns, and no pairs of columns are judged."
+            continue
         started = dt.datetime.now()
-        method = make_method(name, shop)
-        scores = _scores(truth, method)
+        scores = _scores_of_ranked(truth, shop) if name == RERANKED else _scores(truth, make_method(name, shop))
         scores["measured"] = started.date().isoformat()
         if name not in BY_STRINGS:
             scores["model"] = shop.sentence_model if name == SENTENCE else shop.describe_model()
@@ -131,6 +135,15 @@ def _scores(truth: TruthSet, method: Method) -> Scores:
         scores["partners"] = scores_of_partners(method, truth.partners)
     if not truth.judged:
         scores |= {name: scores["values"][name] for name in COLUMNS[:3]}
+    return scores
+
+
+def _scores_of_ranked(truth: TruthSet, shop: Workshop) -> Scores:
+    founds = ranked_pairs(truth.judged, shop.index(), learned_here=truth.name == LEARNED_ON)
+    scores: Scores = scores_of(truth.judged, founds)
+    if truth.watched:
+        tuned, _ = cross_validated(truth.judged, founds, best_f1)
+        scores["watched"] = watched_pairs({"tuned": tuned}, truth.watched)
     return scores
 
 

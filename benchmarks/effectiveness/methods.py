@@ -33,14 +33,14 @@ BY_STRINGS: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
 NEAREST_SIMILARITIES = tuple(np.round(np.arange(0.2, 1.001, 0.02), 3).tolist())
 """Least similarities of strings that are tried where each value is joined with its nearest one."""
 
-DISTANCES = tuple(np.round(np.arange(0.0, 0.421, 0.02), 3).tolist())
+DISTANCES = tuple(np.round([0.0, *np.arange(0.04, 0.161, 0.04), *np.arange(0.18, 0.461, 0.01)], 3).tolist())
 """Largest distances of vectors that are tried for joinable columns, as a share of the largest."""
 
 NEAREST_DISTANCES = tuple(np.round(np.arange(0.0, 0.601, 0.01), 3).tolist())
 """Largest distances that are tried where each value is joined with its nearest one."""
 
-SENTENCE = "sentence"
-METHODS = (*BY_STRINGS, "pexeso", "pexeso-pq", SENTENCE)
+SENTENCE, RERANKED = "sentence", "pexeso-reranked"
+METHODS = (*BY_STRINGS, "pexeso", "pexeso-pq", RERANKED, SENTENCE)
 
 Prepare = Callable[[Sequence[pa.StringArray]], list[list[str]]]
 
@@ -93,7 +93,7 @@ class Workshop:
     texts: Sequence[pa.StringArray]
     lake: Path
     folder: Path
-    model: str = "fasttext"
+    model: str = "hashing"
     path: Path | None = None
     sentence_model: str | None = None
     name: str = "lake"

@@ -11,7 +11,7 @@ from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged
 
 FOLDS = 5
-JOINABILITIES = np.round(np.arange(LEAST_JOINABILITY, 1.001, 0.025), 3)
+JOINABILITIES = np.round(np.arange(LEAST_JOINABILITY, 1.001, 0.01), 3)
 RESAMPLES = 1000
 TOP = 10
 

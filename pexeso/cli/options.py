@@ -16,11 +16,11 @@ from pexeso.options import (
     CLUSTERINGS,
     COUNTS,
     DEFAULT_MAX_DISTANCE,
-    USUAL_MAX_DISTANCES,
     DEFAULT_MIN_JOINABILITY,
     KERNELS,
     MAPS,
     METRICS,
+    USUAL_MAX_DISTANCES,
     BuildOptions,
     max_distance_of_cosine,
     parse_bytes,
@@ -95,7 +95,8 @@ _DISTANCE_OPTIONS = (
         "--max-distance",
         type=float,
         metavar="0..1",
-        help=f"Largest distance of two values that match, as a fraction of the largest there is.  [default: {USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models]",
+        help="Largest distance of two values that match, as a fraction of the largest there is.  "
+        f"[default: {USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models]",
     ),
     click.option(
         "--min-cosine",
@@ -190,7 +191,8 @@ _MODEL_OPTIONS = (
         default=_DEFAULTS.model,
         show_default=True,
         metavar="MODEL",
-        help="hashing (spelling and rare words; no training), fasttext (trained on the lake), a fastText .bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
+        help="hashing (spelling and rare words; no training), fasttext (trained on the lake), a fastText "
+        ".bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
     ),
     click.option(
         "--dimensions",

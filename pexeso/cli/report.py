@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ALL_PAIRS = math.inf
 _INDENT = "    "
-_PHASES = ("open", "embed", "map", "block", "verify", "explain")
+_PHASES = ("open", "embed", "map", "block", "verify", "rerank", "explain")
 _COLUMNS = ("table", "column", "joinability", "matched", "total")
 
 
@@ -46,13 +46,21 @@ def result_lines(result: SearchResult, n_pairs: float) -> list[str]:
         (f"{at_least}{percent(match.joinability)}", f"{match.matched:,}/{match.total:,}", match.table, match.column)
         for match in result
     ]
-    header, *lines = table_lines(("joinability", "matched", "table", "column"), rows, ">><<", most=MAX_NAME)
+    names, alignment = ("joinability", "matched", "table", "column"), ">><<"
+    if any(match.opinion is not None for match in result):
+        rows = [(_score(match), *row) for match, row in zip(result, rows, strict=True)]
+        names, alignment = ("score", *names), f">{alignment}"
+    header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
     if not n_pairs:
         return [header, *lines]
     shown = [header]
     for line, match in zip(lines, result, strict=True):
         shown += [line, f"{_INDENT}{shares(match.kinds())}", *pair_lines(match.pairs(), n_pairs), ""]
     return shown[:-1]
+
+
+def _score(match: Match) -> str:
+    return "" if match.opinion is None else f"{match.opinion.score:.2f}"
 
 
 def shares(kinds: KindCounts) -> str:

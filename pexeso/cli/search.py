@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --explain in a table: so many pairs of each column; JSON and CSV have all.",
 )
+@click.option(
+    "--rerank/--no-rerank",
+    default=True,
+    show_default=True,
+    help="Order what is found by how likely it can be joined, from all that the two columns say; or by rows that match alone.",
+)
 @click.option("--every-column", is_flag=True, help="Search with each text column of FILE in turn.")
 @page_options
 @output_options("json", "jsonl", "csv")
@@ -48,6 +54,7 @@ def search(
     asked: Asked,
     with_pairs: bool,
     n_pairs: float,
+    rerank: bool,
     every_column: bool,
     html: str | None,
     overwrite: bool,
@@ -69,7 +76,7 @@ def search(
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
     queries = read_queries(query, every_column)
-    results = asked.open(index).search_batch(queries, **asked.to_search())
+    results = asked.open(index).search_batch(queries, rerank=rerank, **asked.to_search())
     for result in results:
         for line in unmatchable(result):
             talk(line)

@@ -1,0 +1,87 @@
+"""Countries, territories and states under one name; codes only where a column is made of them."""
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pexeso.lake.normalise import Normaliser
+from pexeso.lake.territories import Territories, packaged, territories
+
+
+@cache
+def made() -> Territories:
+    return territories(Normaliser().normalise)
+
+
+def written(*columns: list[str | None]) -> list[list[str | None]]:
+    """Write out what each column holds; all in one pass."""
+    normalised = Normaliser().normalise_columns([pa.array(column, pa.string()) for column in columns])
+    numbers = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
+    together = made().write_out(pa.concat_arrays(normalised), numbers).to_pylist()
+    ends = np.cumsum([len(column) for column in columns])
+    return [together[end - len(column) : end] for end, column in zip(ends, columns, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (("USA", "U.S.A.", "US", "United States of America", "United States", "The United States"), "united states"),
+        (("UK", "U.K.", "United Kingdom"), "united kingdom great britain"),
+        (("Korea, Rep.", "Republic of Korea", "South Korea", "Korea (the Republic of)"), "south korea"),
+        (("Egypt, Arab Rep.", "EGYPT"), "egypt"),
+        (("Bahamas, The", "The Bahamas", "Bahamas"), "bahamas"),
+        (("Côte d'Ivoire", "Ivory Coast", "Côte d\u2019Ivoire"), "cote divoire"),
+        (("St. Lucia", "Saint Lucia"), "saint lucia"),
+        (("Bosnia & Herzegovina", "Bosnia and Herzegovina"), "bosnia and herzegovina"),
+    ],
+)
+def test_names_of_one_country_become_one(values: tuple[str, ...], name: str) -> None:
+    assert set(written(list(values))[0]) == {name}
+
+
+def test_names_within_other_values_stay() -> None:
+    assert written(["Bank of Georgia", "Great Britain", "Paris", None, "Us and Them"]) == [
+        ["bank of georgia", "great britain", "paris", None, "us and them"]
+    ]
+
+
+def test_a_column_of_codes_is_written_out_and_no_other() -> None:
+    sports, states, words, mixed = written(
+        ["GER", "USA", "ENG", "SUI"],
+        ["CA", "TX", "NY", "on"],
+        ["in", "the", "can", "be", "was"],
+        ["GER", "first", "second"],
+    )
+    assert sports == ["germany", "united states", "england", "switzerland"]
+    assert states == ["california", "texas", "new york", "ontario"]
+    assert words == ["in", "the", "can", "be", "was"]
+    assert mixed == ["ger", "first", "second"]
+
+
+def test_what_is_written_out_stays_as_it_is() -> None:
+    for column in (["GER", "USA", "ENG"], ["Korea, Rep.", "UK", "Holy See"], ["CA", "TX", "NY"]):
+        (once,) = written(column)
+        again = made().write_out(pa.array(once, pa.string()), np.zeros(len(once), np.int64)).to_pylist()
+        assert again == once
+
+
+def test_every_code_of_the_package_means_a_known_territory() -> None:
+    from babel import Locale
+
+    known = Locale("en").territories
+    assert set(packaged()["also"]) <= set(known)
+    assert set(packaged()["sport_codes"].values()) <= set(known)
+    assert all(len(code) == 3 for code in packaged()["sport_codes"])
+
+
+def test_no_text_stands_for_two_territories() -> None:
+    seen: dict[str, str] = {}
+    for code, names in packaged()["also"].items():
+        for text in Normaliser().normalise(pa.array(names, pa.string())).to_pylist():
+            assert seen.setdefault(text, code) == code, text
+
+
+def test_nothing_in_gives_nothing_out() -> None:
+    assert made().write_out(pa.array([], pa.string()), np.zeros(0, np.int64)).to_pylist() == []
