@@ -66,8 +66,8 @@ class BoostedTrees:
             "feature": self.feature,
             "left": self.left,
             "right": self.right,
-            "threshold": self.threshold.round(6),
-            "value": self.value.round(6),
+            "threshold": self.threshold,
+            "value": self.value.round(7),
         }
         plain = {name: array.tolist() for name, array in arrays.items()}
         return {"features": list(self.features), "base": self.base, "depth": self.depth, **plain}

@@ -42,7 +42,7 @@ def test_they_are_what_scikit_learn_has_learned(tmp_path: Path) -> None:
     np.testing.assert_allclose(trees.scores(rows), model.predict_proba(rows)[:, 1], atol=1e-9)
     (tmp_path / "trees.json").write_text(json.dumps(trees.to_dict()))
     opened = BoostedTrees.from_json(tmp_path / "trees.json")
-    np.testing.assert_allclose(opened.scores(rows), trees.scores(rows), atol=1e-3)
+    np.testing.assert_allclose(opened.scores(rows), trees.scores(rows), atol=1e-5)
     whole = trees.base + trees.value[:, 0].sum() + trees.contributions(rows).sum(1)
     np.testing.assert_allclose(1 / (1 + np.exp(-whole)), trees.scores(rows))
 

@@ -49,8 +49,9 @@ def ranked_pairs(judged: Judged, index: Index, *, learned_here: bool) -> list[Fo
     query, candidate, counts = count_pairs(judged, index)
     features, labels = counts.features(), judged.classes(query, candidate)
     scores = _scores_by_fold(judged, query, features, labels) if learned_here else reranker().scores(features)
-    kept = scores >= LEAST_JOINABILITY
-    return [Found(float("nan"), query[kept], candidate[kept], scores[kept], labels[kept])]
+    # Spread over the joinabilities that thresholds are chosen among, low scores wider.
+    spread = LEAST_JOINABILITY + (1 - LEAST_JOINABILITY) * np.sqrt(scores)
+    return [Found(float("nan"), query, candidate, spread, labels)]
 
 
 def _scores_by_fold(judged: Judged, query: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,8 +15,10 @@ from pexeso.lake.abbreviations import DICTIONARIES, Rule, expand, packaged, rule
 from pexeso.lake.characters import has_symbol
 from pexeso.lake.dates import canonical_dates
 from pexeso.lake.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
+from pexeso.lake.territories import Territories, territories
+from pexeso.lake.territories import packaged as territory_names
 
-VERSION = 1
+VERSION = 2
 """Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""
 
 
@@ -34,6 +36,8 @@ class Normaliser:
         Keep words only; see `folding.separate_words`. A value of nothing but symbols ("+", "★★") is kept as it is.
     read_dates
         Write dates in one form with a named month; see `dates.canonical_dates`.
+    read_territories
+        Write countries, territories and states under one name each; see `territories`.
     dictionaries
         Abbreviations to write out, of ``dates`` and ``addresses``; see `abbreviations.expand`.
     extra
@@ -56,6 +60,7 @@ class Normaliser:
     fold_accents: bool = True
     drop_punctuation: bool = True
     read_dates: bool = True
+    read_territories: bool = True
     dictionaries: tuple[str, ...] = DICTIONARIES
     extra: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,6 +81,10 @@ class Normaliser:
     def _rules(self) -> list[Rule]:
         return rules_of(self.dictionaries, self.extra)
 
+    @cached_property
+    def _territories(self) -> Territories:
+        return territories(replace(self, read_territories=False, extra={}).normalise)
+
     @property
     def version(self) -> int:
         """Version of the rules."""
@@ -89,6 +98,8 @@ class Normaliser:
             built_in["letters"] = packaged()["letters"]
         if self.dictionaries:
             built_in |= {name: packaged()[name] for name in ("part_ends_before", "street_words")}
+        if self.read_territories:
+            built_in["territories"] = territory_names()
         text = json.dumps([self._options(), built_in], sort_keys=True, ensure_ascii=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -136,6 +147,8 @@ class Normaliser:
             result = pc.coalesce(dates, only_where(texts, dates.is_null(), self._words))
         else:
             result = self._words(texts)
+        if self.read_territories:
+            result = self._territories.write_out(result, columns)
         return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
 
     def _words(self, texts: pa.StringArray) -> pa.StringArray:

@@ -1,8 +1,8 @@
 """Countries, territories and states under one name: "UK" and "United Kingdom", "Korea, Rep." and "South Korea", a column of "GER", "FRA", "USA".
 
-English names and ISO 3166 codes come from the Unicode CLDR as the package Babel has them; ``territories.json`` adds what else tables write:
-short and official names, the World Bank's spellings, the three-letter codes of sports where they are not those of ISO, and the postal codes of
-the states and provinces of the USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
+English names and ISO 3166 codes come from the Unicode CLDR; ``territories.json`` holds them and what else tables write: short and official
+names, the World Bank's spellings, the three-letter codes of sports where they are not those of ISO, and the postal codes of the states and
+provinces of the USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
 
 A code of two or three letters is a word or another abbreviation more often than not ("IN", "CAN"), so a column decides together: codes of one
 list are written out where they make up at least three quarters of its distinct values, and three of them. UK, US and USA always are.
@@ -26,6 +26,8 @@ import pyarrow.compute as pc
 
 LEAST_SHARE, LEAST_CODES = 0.75, 3
 """The share of the distinct values of a column, and how many of them, that must be codes of one list for these to be written out."""
+
+_FORMS = ("{}", "The {}", "{}, the")
 
 Normalise = Callable[[pa.StringArray], pa.StringArray]
 
@@ -118,32 +120,19 @@ def packaged() -> dict[str, Any]:
     return json.loads(files("pexeso.lake").joinpath("territories.json").read_text("utf-8"))
 
 
-@cache
 def _names_by_code() -> dict[str, list[str]]:
     """Give the names of each territory of ISO 3166, the one to be written first."""
-    from babel import Locale
-
-    english = Locale("en").territories
-    codes = sorted(code for code in english if len(code) == 2 and code.isalpha() and code not in _NO_TERRITORIES)
     also = packaged()["also"]
-    return {code: [*also.get(code, []), english[code]] for code in codes}
-
-
-_FORMS = ("{}", "The {}", "{}, the")
-_NO_TERRITORIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+    return {code: [*also.get(code, []), english] for code, english in packaged()["english"].items()}
 
 
 def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Give what codes of two letters stand for, and those of three: ISO 3166, and those of sports where a code means nothing else."""
-    from babel.core import get_global
-
-    three: dict[str, str] = dict(packaged()["home_nations"])
-    for code, alias in packaged()["sport_codes"].items():
-        three[code] = written[alias]
-    for code, aliases in get_global("territory_aliases").items():
-        if len(code) == 3 and code.isalpha() and len(aliases) == 1 and aliases[0] in written:
-            three[code] = written[aliases[0]]
-    return dict(written), three
+    given = packaged()
+    sports, standard = (
+        {code: written[short] for code, short in given[name].items()} for name in ("sport_codes", "three_letters")
+    )
+    return dict(written), given["home_nations"] | sports | standard
 
 
 def _list(entries: Any, normalise: Normalise) -> NameList:

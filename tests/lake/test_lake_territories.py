@@ -67,10 +67,14 @@ def test_what_is_written_out_stays_as_it_is() -> None:
         assert again == once
 
 
-def test_every_code_of_the_package_means_a_known_territory() -> None:
-    from babel import Locale
+def test_names_and_codes_are_those_of_babel() -> None:
+    from territory_names import from_babel
 
-    known = Locale("en").territories
+    assert {name: packaged()[name] for name in ("english", "three_letters")} == from_babel()
+
+
+def test_every_code_of_the_package_means_a_known_territory() -> None:
+    known = packaged()["english"]
     assert set(packaged()["also"]) <= set(known)
     assert set(packaged()["sport_codes"].values()) <= set(known)
     assert all(len(code) == 3 for code in packaged()["sport_codes"])
