@@ -1,4 +1,4 @@
-"""Join search for data lakes: find every column a column of yours can be joined with, by meaning, exactly and fast.
+"""Join search for data lakes: find every column a column of yours can be joined with, by similar values, exactly and fast.
 
 The public names are imported when they are first used, so that `import pexeso` is quick and needs none of the heavy
 packages: an index is searched without Spark and Java, a result is read without torch.

@@ -51,7 +51,7 @@ def demo(keep: str | None) -> None:
         n_rows, n_equal = equal_cells(examples / LAKE, examples / AUTOGRAPHS, "signed_by")
         show(
             "\nAnother lists autographs, the names turned round and misspelt here and there. "
-            f"A join by equal text would find {n_equal} of its {n_rows} names. By meaning:"
+            f"A join by equal text would find {n_equal} of its {n_rows} names. By likeness, word by word:"
         )
         run("search", index, f"{autographs}:signed_by", "-n", "2", "--explain", "--pairs", "8")
     show(f"\n{_NEXT}")

@@ -44,7 +44,7 @@ class _Group(click.Group):
 )
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find every column of a data lake that a column of yours can be joined with, by meaning.
+    """Find every column of a data lake that a column of yours can be joined with, by similar values.
 
     \b
     Example:

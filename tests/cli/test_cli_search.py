@@ -7,6 +7,13 @@ import json
 import pytest
 
 TABLE = """\
+score  joinability  matched  table                 column
+ 1.00       60.0 %      3/5  cities.csv            city
+ 1.00       60.0 %      3/5  nested/companies.csv  place
+ 1.00       60.0 %      3/5  nested/capitals.tsv   Capital
+"""
+
+BY_COUNT = """\
 joinability  matched  table                 column
      60.0 %      3/5  cities.csv            city
      60.0 %      3/5  nested/capitals.tsv   Capital
@@ -14,8 +21,8 @@ joinability  matched  table                 column
 """
 
 EXPLAINED = """\
-joinability  matched  table       column
-     60.0 %      3/5  cities.csv  city
+score  joinability  matched  table       column
+ 1.00       60.0 %      3/5  cities.csv  city
     100.0 % exact, 0.0 % spelling, 0.0 % meaning
     Oslo  =  Oslo  0.000  exact
     rome  ~  Rome  0.000  exact
@@ -23,7 +30,7 @@ joinability  matched  table       column
 """
 
 WHY = """\
-60.0 % of the rows match (3 of 5) within distance 0.06.
+60.0 % of the rows match (3 of 5) within distance 0.35.
 Of these rows: 100.0 % exact, 0.0 % spelling, 0.0 % meaning.
 Carried by: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
 
@@ -46,6 +53,17 @@ def test_a_table_for_people(run, small_index, places):
         "map",
         "block",
         "verify",
+        "rerank",
+    ]
+
+
+def test_by_the_rows_that_match_alone(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--no-rerank")
+    assert (result.exit_code, result.stdout) == (0, BY_COUNT)
+    assert "rerank" not in result.stderr
+    document = json.loads(run("search", small_index, f"{places}:place", "--no-rerank", "-n", 1, "--json").stdout)
+    assert document["results"] == [
+        {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5}
     ]
 
 
@@ -72,14 +90,18 @@ def test_json_is_the_promised_document(run, small_index, places):
         "empty": 1,
         "unknown": 0,
     }
-    assert document["options"]["max_distance"] == 0.06
+    assert document["options"]["max_distance"] == 0.35
     assert document["options"]["min_joinability"] is None
     assert document["options"]["k"] == 2
+    opinions = [(result.pop("score"), result.pop("reasons")) for result in document["results"]]
     assert document["results"] == [
         {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5},
         {"table": "nested/capitals.tsv", "column": "Capital", "joinability": 0.6, "matched": 3, "total": 5},
     ]
-    assert set(document["stats"]["seconds"]) == {"open", "embed", "map", "block", "verify"}
+    assert [score for score, _ in opinions] == sorted((score for score, _ in opinions), reverse=True)
+    assert all(0 < score < 1 and len(reasons) == 3 for score, reasons in opinions)
+    assert all(isinstance(name, str) and isinstance(added, float) for _, reasons in opinions for name, added in reasons)
+    assert set(document["stats"]["seconds"]) == {"open", "embed", "map", "block", "verify", "rerank"}
 
 
 def test_json_with_pairs_has_them_all(run, small_index, places):
@@ -95,8 +117,8 @@ def test_json_lines_are_one_result_a_line(run, small_index, places):
     lines = run("search", small_index, f"{places}:place", "--jsonl").stdout.splitlines()
     assert [json.loads(line)["table"] for line in lines] == [
         "cities.csv",
-        "nested/capitals.tsv",
         "nested/companies.csv",
+        "nested/capitals.tsv",
     ]
 
 
@@ -134,7 +156,7 @@ def test_rows_that_cannot_match_can_be_left_out(run, small_index, places):
 def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-n", 5, "--min-joinability", 0.61)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "No column matches at least 61.0 % of the 5 rows within distance 0.06." in result.stderr
+    assert "No column matches at least 61.0 % of the 5 rows within distance 0.35." in result.stderr
 
 
 def test_a_cosine_is_a_distance(run, small_index, places):
@@ -150,7 +172,7 @@ def test_counts_that_are_lower_bounds_say_so(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--counts", "decide", "--min-joinability", 0.2)
     rows = result.stdout.splitlines()[1:]
     assert rows
-    assert all(row.lstrip().startswith(">= ") for row in rows)
+    assert all(row.split()[1] == ">=" for row in rows), "behind the score"
 
 
 def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
@@ -204,7 +226,7 @@ def test_why_two_columns_do_not_match(run, small_index, places):
     assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 5)
     assert document["pairs"] == []
     assert [each["query"] for each in document["unmatched"]] == ["Oslo", "rome", " MADRID ", "Xyzzyx"]
-    assert all(each["reason"] == "too far" and each["distance"] > 0.06 for each in document["unmatched"])
+    assert all(each["reason"] == "too far" and each["distance"] > 0.35 for each in document["unmatched"])
 
 
 def test_an_explanation_as_csv(run, small_index, places):
