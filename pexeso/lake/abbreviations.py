@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.characters import LETTER, NUMBER, first_classes
-from pexeso.lake.folding import COMMA
+from pexeso.lake.folding import COMMA, only_where
 
-DICTIONARIES = ("dates", "addresses")
-"""The dictionaries that come with the package, in the order in which they are asked."""
+DICTIONARIES = ("date-words", "addresses", "ordinals", "companies")
+"""The rules that are dictionaries, in the order in which these are asked."""
 
 _ALWAYS = "always"
+_MAX_ROUNDS = 4
 
 
 @cache
@@ -47,10 +48,13 @@ def _rule(when: str, words: Mapping[str, str]) -> Rule:
     return Rule(when, pa.array(list(words), pa.string()), pa.array(list(words.values()), pa.string()))
 
 
-def expand(values: pa.StringArray, rules: Sequence[Rule]) -> pa.StringArray:
+def expand(
+    values: pa.StringArray, rules: Sequence[Rule], *, n_once: int = 0, drop_commas: bool = False
+) -> pa.StringArray:
     """Write out the abbreviations in texts of words separated by single spaces, commas being words.
 
-    The first rule that knows a word and whose condition holds decides. The conditions, for a word within its value:
+    The first rule that knows a word and whose condition holds decides. What is written out may be the neighbour that another word waits for ("mar first" is
+    "mar 1st" and then "march 1st"), so this is repeated, at most `_MAX_ROUNDS` times. The conditions, for a word within its value:
 
     ``always``
         No condition.
@@ -63,6 +67,10 @@ def expand(values: pa.StringArray, rules: Sequence[Rule]) -> pa.StringArray:
         A word that starts with a letter follows: "st petersburg" is a saint.
     ``before_word_not_after_number``
         The same, unless a number comes before: "ft worth" is a fort, "6 ft tall" is not.
+    ``not_after_number``
+        No number comes before: a "second" behind one is a time.
+    ``ends_value``
+        It is the last word of the value and not the only one.
     ``in_address``
         The value starts with a number and names a kind of street, and the word comes right after the number or ends its
         part: "120 n main st".
@@ -73,6 +81,10 @@ def expand(values: pa.StringArray, rules: Sequence[Rule]) -> pa.StringArray:
         Length n, no nulls.
     rules
         From `rules_of`.
+    n_once
+        So many of the first rules are applied in the first round alone: what the user's own words stand for is taken as it is.
+    drop_commas
+        Whether to remove commas once they have told where a part of an address ends.
 
     Returns
     -------
@@ -81,21 +93,42 @@ def expand(values: pa.StringArray, rules: Sequence[Rule]) -> pa.StringArray:
 
     Examples
     --------
-    >>> rules = rules_of(("dates", "addresses"), {})
+    >>> rules = rules_of(("date-words", "addresses"), {})
     >>> expand(pa.array(["st petersburg", "main st , st louis", "mar 1953"]), rules).to_pylist()
     ['saint petersburg', 'main street , saint louis', 'march 1953']
     """
-    if not rules or not len(values):
-        return values
+    if rules and len(values):
+        known = pc.unique(pa.concat_arrays([rule.words for rule in rules]))
+        rows = _rows_that_hold(values, known)
+        for number in range(_MAX_ROUNDS):
+            if not len(rows):
+                break
+            before = values.take(pa.array(rows))
+            after = _expand_all(pc.split_pattern(before, " "), rules if number == 0 else rules[n_once:])
+            after = without_commas(after) if drop_commas else after
+            mask = np.zeros(len(values), dtype=bool)
+            mask[rows] = True
+            values = pc.replace_with_mask(values, pa.array(mask), after)
+            changed = rows[pc.not_equal(before, after).to_numpy(zero_copy_only=False)]
+            rows = changed[_rows_that_hold(values.take(pa.array(changed)), known)]
+    return without_commas(values) if drop_commas else values
+
+
+def _rows_that_hold(values: pa.StringArray, known: pa.StringArray) -> np.ndarray:
     lists = pc.split_pattern(values, " ")
-    known = pc.unique(pa.concat_arrays([rule.words for rule in rules]))
     is_hit = pc.is_in(pc.utf8_lower(lists.flatten()), known).to_numpy(zero_copy_only=False)
-    rows = np.unique(pc.list_parent_indices(lists).to_numpy()[is_hit])
-    if not len(rows):
-        return values
-    mask = np.zeros(len(values), dtype=bool)
-    mask[rows] = True
-    return pc.replace_with_mask(values, pa.array(mask), _expand_all(lists.take(pa.array(rows)), rules))
+    return np.unique(pc.list_parent_indices(lists).to_numpy()[is_hit])
+
+
+def without_commas(words: pa.StringArray) -> pa.StringArray:
+    """Remove the words that stand for commas."""
+
+    def remove(some: pa.StringArray) -> pa.StringArray:
+        for pattern in (f"{COMMA} ", f" {COMMA}", COMMA):
+            some = pc.replace_substring(some, pattern, "")
+        return some
+
+    return only_where(words, pc.match_substring(words, COMMA), remove)
 
 
 def _expand_all(lists: pa.ListArray, rules: Sequence[Rule]) -> pa.StringArray:
@@ -161,6 +194,12 @@ class _Context:
 
     def _before_word_not_after_number(self) -> np.ndarray:
         return self._before_word() & ~self._previous(self.is_number)
+
+    def _not_after_number(self) -> np.ndarray:
+        return ~self._previous(self.is_number)
+
+    def _ends_value(self) -> np.ndarray:
+        return self.has_previous & ~self.has_next
 
     def _in_address(self) -> np.ndarray:
         n_rows = int(self.row[-1]) + 1
