@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.characters import Bytes
 from pexeso.lake.folding import only_where
 
-OPPONENT_WORDS = ("at ", "vs", "versus ")
-"""How values begin that may name an opponent, in lower case."""
-
+# Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for every table.
+_LETTER = r"[A-Za-z\x{80}-\x{10FFFF}]"
 _FOOTNOTE = r"(?i)\s*\[(?:\d{1,3}|[a-z]{1,2}|(?:note|nb|fn|n)\s?\d{1,3}|citation needed)\]"
-_OPPONENT = r"(?i)^(?:(?:@\s*|(?:at|vs\.?|versus)\s+))+((?:[#(]|\p{L}\p{L}).*)$"
+_OPPONENT = rf"(?i)^(?:(?:@\s*|(?:at|vs\.?|versus)\s+))+((?:[#(]|{_LETTER}{_LETTER}).*)$"
 # Words behind which "at" is no mark of a schedule but part of a phrase or title.
 _PHRASE = (
     r"(?i)^at\s+(?:and|the|an?|my|his|her|our|your|their|this|that|all|any|no|one|last|first|least|most|best|worst|large|home|work|school|sea|war|"
     r"rest|risk|once|will|issue|bat|play|night|noon|dawn|dusk|midnight|sunset|sunrise)\b"
 )
-_RANK = r"^(?:#\s?\d{1,3}|\(#?\d{1,3}\))\s+(\p{L}.*)$"
-_NUMBERING = r"(?i)^(?:\d{1,4}[.)]|no\.\s?\d{1,4})\s+(\p{L}.*)$"
-_COUNT = r"^(.*[\p{L}\p{N}.])\s*\(\d{1,3}\)$"
-_QUALIFIER = r"^(.*[\p{L}\p{N}.!?'\x{2019}\x22])\s*\([^()]*\)$"
+# Initials that would be one of those words without their dots are kept apart.
+_INITIALS = tuple(rf"(?i)^({one})\.\s?({other})\.\s*([^\s.]{{2}}.*)$" for one, other in ("at", "vs"))
+_RANK = rf"^(?:#\s?\d{{1,3}}|\(#?\d{{1,3}}\))\s+({_LETTER}[^#]*)$"
+_NUMBERING = rf"(?i)^(?:\d{{1,4}}[.)]|no\.\s?\d{{1,4}})\s+({_LETTER}.*)$"
+_COUNT = r"^(.*\S)\s*\(\d{1,3}\)$"
+_QUALIFIER = r"^(.*\S)\s*\([^()]*\)$"
 _NAME = r"(?:[^\s,\d]+\s+){0,2}[^\s,\d]+"
 _INVERTED = rf"^({_NAME}),\s*({_NAME})$"
 _SUFFIX = r"(?i),\s*(?:jr|sr|i{1,3}|iv|esq|phd|md|inc|ltd|llc|corp|co)\.?$"
@@ -48,11 +51,28 @@ def without_opponents(texts: pa.StringArray) -> pa.StringArray:
 
     Examples
     --------
-    >>> without_opponents(pa.array(["at Texas", "@ Detroit", "At the Movies"])).to_pylist()
-    ['Texas', 'Detroit', 'At the Movies']
+    >>> without_opponents(pa.array(["at Texas", "@ Detroit", "At the Movies", "A.T. Kearney"])).to_pylist()
+    ['Texas', 'Detroit', 'At the Movies', 'A T Kearney']
     """
-    may = starts_with_any(pc.ascii_lower(texts), "@", *OPPONENT_WORDS)
-    return _rewritten(texts, may, _OPPONENT, r"\1", unless=_PHRASE)
+    found = Bytes(texts)
+    first = found.at(0) | 0x20
+    may_be_initials = pa.array(((first == ord("a")) | (first == ord("v"))) & (found.at(1) == ord(".")))
+    for pattern in _INITIALS:
+        texts = _rewritten(texts, may_be_initials, pattern, r"\1 \2 \3")
+    return _rewritten(texts, may_name_opponents(texts), _OPPONENT, r"\1", unless=_PHRASE)
+
+
+def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
+    """Tell which texts begin with "@" or the word of an opponent, whatever follows."""
+    found = Bytes(texts)
+    first = found.at(0)
+    may = first == ord("@")
+    lower = first | 0x20
+    places = np.flatnonzero((lower == ord("a")) | (lower == ord("v")))
+    if len(places):
+        for word in (b"at ", b"vs ", b"vs.", b"versus "):
+            may[places[found.start_with(places, word)]] = True
+    return pa.array(may)
 
 
 def without_ranks(texts: pa.StringArray) -> pa.StringArray:
@@ -63,7 +83,8 @@ def without_ranks(texts: pa.StringArray) -> pa.StringArray:
     >>> without_ranks(pa.array(["#3 Duke", "(2) Duke", "3 Duke"])).to_pylist()
     ['Duke', 'Duke', '3 Duke']
     """
-    return _rewritten(texts, starts_with_any(texts, "#", "("), _RANK, r"\1")
+    first = Bytes(texts).at(0)
+    return _rewritten(texts, pa.array((first == ord("#")) | (first == ord("("))), _RANK, r"\1")
 
 
 def without_numbering(texts: pa.StringArray) -> pa.StringArray:
@@ -74,7 +95,9 @@ def without_numbering(texts: pa.StringArray) -> pa.StringArray:
     >>> without_numbering(pa.array(["1. Maryland", "No. 5 UConn", "5 Guys"])).to_pylist()
     ['Maryland', 'UConn', '5 Guys']
     """
-    return _rewritten(texts, starts_with_any(pc.ascii_lower(texts), "no", *"0123456789"), _NUMBERING, r"\1")
+    first = Bytes(texts).at(0)
+    may = ((first | 0x20) == ord("n")) | ((first >= ord("0")) & (first <= ord("9")))
+    return _rewritten(texts, pa.array(may), _NUMBERING, r"\1")
 
 
 def without_counts(texts: pa.StringArray) -> pa.StringArray:
@@ -120,14 +143,6 @@ MARK_RULES: dict[str, Callable[[pa.StringArray], pa.StringArray]] = {
     "inverted-names": with_names_in_order,
 }
 """The rules of this module by name, in the order in which they are applied."""
-
-
-def starts_with_any(texts: pa.StringArray, *starts: str) -> pa.BooleanArray:
-    """Tell which texts start with one of some texts, case counting."""
-    found = pc.starts_with(texts, starts[0])
-    for start in starts[1:]:
-        found = pc.or_(found, pc.starts_with(texts, start))
-    return found
 
 
 def _rewritten(

@@ -11,23 +11,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.abbreviations import DICTIONARIES, Rule, expand, packaged, rules_of
+from pexeso.lake.abbreviations import Vocabulary, expand, packaged, vocabulary_of
 from pexeso.lake.characters import has_symbol
+from pexeso.lake.date_words import month_data
 from pexeso.lake.dates import canonical_dates
 from pexeso.lake.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
-from pexeso.lake.marks import MARK_RULES, OPPONENT_WORDS, starts_with_any
+from pexeso.lake.marks import MARK_RULES, may_name_opponents
+from pexeso.lake.periods import with_periods, with_times
 from pexeso.lake.rules import DEFAULT_RULES, in_order
-from pexeso.lake.word_rules import WORD_RULES, with_initials_joined
+from pexeso.lake.states import with_states
+from pexeso.lake.word_rules import WORD_RULES
 
 VERSION = 2
 """Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""
 
+TEXT_RULES = {**MARK_RULES, "times": with_times, "periods": with_periods, "states": with_states}
+"""Rules that are functions of folded texts, in the order in which they are applied, before dates and words."""
+
 MAX_PASSES = 4
 """What the rules leave goes through them again until nothing changes, at most so often: "(march 5, 2020)" is a date without its parentheses."""
-
-
-# What a date is once its punctuation is gone, of few states, so that it is quick to prepare.
-_DATE_OF_WORDS = r"^(?:[a-z]+ )?(?:[a-z]+ [0-9]|[0-9][0-9]?[a-z]* [a-z]|[0-9][0-9]?\.[0-9])[0-9a-z. ]*[0-9][0-9]$"
 
 
 @dataclass(frozen=True, init=False)
@@ -106,12 +108,13 @@ class Normaliser:
         return Normaliser([name for name in (*self.rules, *on) if name not in off], self.extra)
 
     @cached_property
-    def _packaged(self) -> list[Rule]:
-        return rules_of([name for name in DICTIONARIES if name in self.rules], {})
+    def _vocabulary(self) -> Vocabulary:
+        return vocabulary_of(self.rules, self.extra)
 
     @cached_property
-    def _with_extra(self) -> list[Rule]:
-        return rules_of([], self.extra) + self._packaged
+    def _own_vocabulary(self) -> Vocabulary:
+        """The words of the rules alone, for later passes."""
+        return vocabulary_of(self.rules, {}) if self.extra else self._vocabulary
 
     @property
     def version(self) -> int:
@@ -121,7 +124,7 @@ class Normaliser:
     @property
     def fingerprint(self) -> str:
         """BLAKE2b-128, in hexadecimal, over the version, the rules that are on, `extra`, and all data that rules rest on."""
-        text = json.dumps([self._options(), packaged()], sort_keys=True, ensure_ascii=True)
+        text = json.dumps([self._options(), packaged(), month_data()], sort_keys=True, ensure_ascii=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def normalise(self, values: pa.StringArray) -> pa.StringArray:
@@ -162,13 +165,13 @@ class Normaliser:
 
     def _normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         """Apply the rules until nothing changes."""
-        result = self._once(values, columns, self._with_extra)
+        result = self._once(values, columns, self._vocabulary)
         at = self._unsettled(values, result)
         for _ in range(MAX_PASSES - 1):
             if not len(at):
                 break
             before = result.take(pa.array(at))
-            after = self._once(before, columns[at], self._packaged)
+            after = self._once(before, columns[at], self._own_vocabulary)
             mask = np.zeros(len(values), dtype=bool)
             mask[at] = True
             result = pc.replace_with_mask(result, pa.array(mask), after)
@@ -178,30 +181,33 @@ class Normaliser:
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
         """Return the positions of values that may change in another pass.
 
-        What the default rules leave can change in three ways, all cheap to see: without its punctuation it begins with the word of a schedule, or
-        is a date; or a mark, such as the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are not so well
-        known, and all that a pass changed goes through another.
+        What the default rules leave can change in two ways, both cheap to see: without its punctuation it begins with the word of a schedule; or a
+        mark, such as the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are not so well known, and all that
+        a pass changed goes through another.
         """
         if set(self.rules) != set(DEFAULT_RULES) or self.extra:
             return np.flatnonzero(_true(pc.not_equal(before, after)))
-        may = pc.or_(starts_with_any(after, *OPPONENT_WORDS), pc.match_substring_regex(after, _DATE_OF_WORDS))
-        if not pc.all(pc.string_is_ascii(after)).as_py():
-            is_changed = pc.not_equal(pc.utf8_lower(before), after)
-            may = pc.or_(may, pc.and_(is_changed, pc.invert(pc.string_is_ascii(after))))
-        return np.flatnonzero(_true(may))
+        may = _true(may_name_opponents(pc.fill_null(after, "")))
+        beyond = np.flatnonzero(_true(pc.invert(pc.string_is_ascii(after))))
+        if len(beyond):
+            was, found = before.take(pa.array(beyond)), after.take(pa.array(beyond))
+            is_changed = _true(pc.not_equal(pc.utf8_lower(was), found))
+            beyond, found = beyond[is_changed], found.filter(pa.array(is_changed))
+            may = may.copy()
+            may[beyond] |= _true(pc.not_equal(self._folded(found), found))
+        return np.flatnonzero(may)
 
-    def _once(self, values: pa.StringArray, columns: np.ndarray, dictionaries: list[Rule]) -> pa.StringArray:
+    def _once(self, values: pa.StringArray, columns: np.ndarray, vocabulary: Vocabulary) -> pa.StringArray:
         texts = self._folded(values)
-        for name, change in MARK_RULES.items():
+        for name, change in TEXT_RULES.items():
             if name in self.rules:
                 texts = change(texts)
         if "dates" in self.rules:
-            dates = canonical_dates(texts if "case" in self.rules else pc.utf8_lower(texts), columns)
-            result = pc.coalesce(
-                dates, only_where(texts, dates.is_null(), lambda some: self._words(some, dictionaries))
-            )
+            lower = texts if "case" in self.rules else pc.utf8_lower(texts)
+            dates = canonical_dates(lower, columns, names_have_times=True)
+            result = pc.coalesce(dates, only_where(texts, dates.is_null(), lambda some: self._words(some, vocabulary)))
         else:
-            result = self._words(texts, dictionaries)
+            result = self._words(texts, vocabulary)
         return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
 
     def _folded(self, values: pa.StringArray) -> pa.StringArray:
@@ -216,14 +222,11 @@ class Normaliser:
             texts = only_where(texts, pc.invert(pc.string_is_ascii(values)), pc.utf8_lower)
         return pc.utf8_trim_whitespace(texts)
 
-    def _words(self, texts: pa.StringArray, dictionaries: list[Rule]) -> pa.StringArray:
+    def _words(self, texts: pa.StringArray, vocabulary: Vocabulary) -> pa.StringArray:
         drop_punctuation = "punctuation" in self.rules
-        words = separate_words(texts) if drop_punctuation else single_spaces(texts)
-        if "initials" in self.rules:
-            words = with_initials_joined(words)
-        words = expand(
-            words, dictionaries, n_once=len(dictionaries) - len(self._packaged), drop_commas=drop_punctuation
-        )
+        join = "initials" in self.rules
+        words = separate_words(texts, join_initials=join) if drop_punctuation else single_spaces(texts)
+        words = expand(words, vocabulary, drop_commas=drop_punctuation)
         for name, change in WORD_RULES.items():
             if name in self.rules:
                 words = change(words)
@@ -272,7 +275,7 @@ def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
 
 
 def _true(flags: pa.BooleanArray) -> np.ndarray:
-    return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(zero_copy_only=False)
 
 
 def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArray:

@@ -60,7 +60,7 @@ RULES: tuple[NamedRule, ...] = (
         "opponents",
         True,
         "removes 'at', '@' and 'vs' at the start, which schedules put before an opponent.",
-        "Little is lost with such a word. Before an article and in phrases such as 'at home' it stays.",
+        "Little is lost with such a word. Before an article and in phrases such as 'at home' it stays; initials (A. T.) are kept apart from it.",
         (
             ("at Colorado", "colorado"),
             ("vs. Iowa", "iowa"),
@@ -113,13 +113,49 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "dates",
         True,
-        "writes dates as day, name of the month, and year, with a time of day as words behind.",
-        "The same day is written in many ways. Which number of 3/5/1953 is the month is decided over the whole column.",
+        "writes dates as day, English name of the month, and year, with a time of day as words behind; also months of a year, and days of a month. "
+        "Names of months are read in 34 languages.",
+        "The same day is written in many ways. Nothing that holds another word is a date. "
+        "Which number of 3/5/1953 is the month is decided over the whole column.",
         (
             ("2020-03-05", "5 march 2020"),
             ("Mar 5th, 1953", "5 march 1953"),
             ("05.03.53", "5 march 1953"),
             ("3-1-0", "3 1 0"),
+        ),
+    ),
+    NamedRule(
+        "times",
+        True,
+        "writes a time of day with a.m. or p.m. by the 24-hour clock.",
+        "They say the same. Without either it may be a length of time, and stays.",
+        (("2:30 p.m.", "14 30"), ("12:05 AM", "00 05"), ("2:30", "2 30")),
+    ),
+    NamedRule(
+        "periods",
+        True,
+        "writes quarters, fiscal years, decades, spans of years and years with 'c.' in one way.",
+        "Each is written in a few ways that mean nothing else. A number behind a year is the end of a span where it is larger, or 00.",
+        (
+            ("2020-Q1", "q1 2020"),
+            ("FY2019", "fiscal year 2019"),
+            ("1990's", "1990s"),
+            ("1990\u201395", "1990 1995"),
+            ("1999/00", "1999 2000"),
+            ("c. 1850", "circa 1850"),
+            ("2020-03", "2020 03"),
+        ),
+    ),
+    NamedRule(
+        "states",
+        True,
+        "writes out the codes of states of the USA behind the last comma, at the end or before a zip code.",
+        "Nothing different becomes the same: where the code means something else, the value still has a form of its own.",
+        (
+            ("Austin, TX", "austin texas"),
+            ("Austin, TX 78701", "austin texas 78701"),
+            ("Kessler, M.D.", "kessler md"),
+            ("701 Maryland Avenue, N.E.", "701 maryland avenue northeast"),
         ),
     ),
     NamedRule(
@@ -138,16 +174,21 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "initials",
         True,
-        "joins letters that stand alone side by side.",
-        "Tables differ in whether they put spaces and dots between initials.",
-        (("J. K. Rowling", "jk rowling"), ("J.K. Rowling", "jk rowling"), ("Washington, D. C.", "washington dc")),
+        "joins initials with dots, whether or not there are spaces between them. It is part of dropping punctuation.",
+        "Tables differ in the spaces. Letters without dots stay apart, since they may be a list.",
+        (
+            ("J. K. Rowling", "jk rowling"),
+            ("J.K. Rowling", "jk rowling"),
+            ("Washington, D. C.", "washington dc"),
+            ("J, H", "j h"),
+        ),
     ),
     NamedRule(
         "date-words",
         True,
         "writes out abbreviated months and weekdays beside a number.",
         "Beside a number they are hardly anything else.",
-        (("Mar 1953", "march 1953"), ("Mar del Plata", "mar del plata")),
+        (("early Mar 1953", "early march 1953"), ("Mar del Plata", "mar del plata")),
     ),
     NamedRule(
         "addresses",
@@ -167,6 +208,18 @@ RULES: tuple[NamedRule, ...] = (
         "writes the words first to twentieth with digits.",
         "Each word has one number, so nothing different becomes the same. Behind a number 'second' is a time and stays.",
         (("Fifth Avenue", "5th avenue"), ("30 second clip", "30 second clip")),
+    ),
+    NamedRule(
+        "units",
+        True,
+        "writes units of measurement behind a number by their symbol.",
+        "A word has one symbol; symbols stay as they are, since some have several meanings.",
+        (
+            ("5 kilometres", "5 km"),
+            ("5 kilometers", "5 km"),
+            ("6 feet tall", "6 ft tall"),
+            ("Miles Davis", "miles davis"),
+        ),
     ),
     NamedRule(
         "companies",

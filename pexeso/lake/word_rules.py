@@ -1,42 +1,13 @@
-"""Rules over texts that are words separated by single spaces: initials, forms of companies, articles."""
+"""Rules over texts that are words separated by single spaces, after abbreviations are written out: forms of companies, articles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.abbreviations import packaged
-from pexeso.lake.characters import LETTER, MARK, NUMBER, change_characters, class_table
-from pexeso.lake.folding import only_where
-
-_MAY_HOLD_INITIALS = r"(?:^| )[^ ] [^ ](?: |$)"
-
-
-def with_initials_joined(words: pa.StringArray) -> pa.StringArray:
-    """Join letters that stand alone side by side.
-
-    Examples
-    --------
-    >>> with_initials_joined(pa.array(["j r r tolkien", "plan b", "2 a b 3"])).to_pylist()
-    ['jrr tolkien', 'plan b', '2 ab 3']
-    """
-    may = pc.match_substring_regex(words, _MAY_HOLD_INITIALS)
-    return only_where(words, may, lambda some: change_characters(some, _initials))
-
-
-def _initials(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Drop the spaces between letters that stand alone, and the newline behind each row."""
-    classes = class_table()[points]
-    of_word = (classes == LETTER) | (classes == MARK) | (classes == NUMBER)
-    edge = (points == ord(" ")) | (points == ord("\n"))
-    before, after = np.append(True, edge[:-1]), np.append(edge[1:], True)
-    alone = of_word & (classes != NUMBER) & before & after
-    dropped = (points == ord(" ")) & np.append(False, alone[:-1]) & np.append(alone[1:], False)
-    kept = ~dropped & (points != ord("\n"))
-    return points[kept], rows[kept]
 
 
 def without_company_forms(words: pa.StringArray) -> pa.StringArray:
