@@ -28,7 +28,7 @@ def require_searchable(store: Store) -> None:
     """
     _require_layout(store)
     require_contents(store.manifest)
-    _require_normaliser(store)
+    normaliser_of(store)
 
 
 def choose_device(name: str) -> torch.device:
@@ -72,8 +72,14 @@ def _require_layout(store: Store) -> None:
         )
 
 
-def _require_normaliser(store: Store) -> None:
-    """Refuse an index whose values went through another version of the normaliser."""
+def normaliser_of(store: Store) -> Normaliser:
+    """Return the normaliser that an index was built with.
+
+    Raises
+    ------
+    IndexVersionError
+        Its rules are not those of this version.
+    """
     try:
         normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
         same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]
@@ -84,3 +90,4 @@ def _require_normaliser(store: Store) -> None:
             f"The index '{store.path}' was written by {store.manifest.written_by} with other rules for normalising values than this version's "
             f"(version {NORMALISER_VERSION}). Build it again with this version, or search it with the one that wrote it."
         )
+    return normaliser

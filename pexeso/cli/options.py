@@ -262,12 +262,28 @@ _COLUMN_OPTIONS = (
         help="Larger files are left out; a table is read whole by one task.  [default: 1GiB]",
     ),
 )
+_NORMALISER_OPTIONS = (
+    click.option(
+        "--rule",
+        "rules_on",
+        multiple=True,
+        metavar="NAME",
+        help="Switch a rule for normalising values on, such as articles; pexeso rules lists them. May be repeated.",
+    ),
+    click.option(
+        "--no-rule",
+        "rules_off",
+        multiple=True,
+        metavar="NAME",
+        help="Switch a rule for normalising values off, such as opponents. May be repeated.",
+    ),
+)
 _SEED = click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="Of samples and choices.")
 
 
 def build_settings(command: Command) -> Command:
     """Add all options of a build, as the parameter `options`, a `BuildOptions`."""
-    options = (*_MODEL_OPTIONS, *_GRID_OPTIONS, *_PARTITION_OPTIONS, *_COLUMN_OPTIONS, _SEED)
+    options = (*_MODEL_OPTIONS, *_GRID_OPTIONS, *_PARTITION_OPTIONS, *_COLUMN_OPTIONS, *_NORMALISER_OPTIONS, _SEED)
 
     @functools.wraps(command)
     def with_options(**given: Any) -> Any:
@@ -275,9 +291,10 @@ def build_settings(command: Command) -> Command:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
         rules = {each.name: given.pop(each.name) for each in fields(ColumnRules)}
         rules["kinds"] = tuple(kind.strip() for kind in rules["kinds"].split(","))
+        normaliser = _DEFAULTS.normaliser.switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
         chosen = {each.name: given.pop(each.name) for each in fields(BuildOptions) if each.name in given}
         for name in ("partition_bytes", "max_table_bytes"):
             chosen[name] = getattr(_DEFAULTS, name) if chosen[name] is None else parse_bytes(chosen[name])
-        return command(options=BuildOptions(**chosen, rules=ColumnRules(**rules)), **given)
+        return command(options=BuildOptions(**chosen, rules=ColumnRules(**rules), normaliser=normaliser), **given)
 
     return _with_options(options, with_options)

@@ -56,9 +56,65 @@ def change_characters(
 
 def first_classes(values: pa.StringArray) -> np.ndarray:
     """Return the class of each text's first character, uint8; `OTHER` for an empty text."""
+    first = Bytes(values).at(0)
+    if (first < 0x80).all():
+        return class_table()[first]
     points, rows = _points(pc.utf8_slice_codeunits(values, 0, 1))
     _, first = np.unique(rows, return_index=True)
     return class_table()[points[first]]
+
+
+class Bytes:
+    """The bytes of texts, for cheap tests that come before patterns.
+
+    Parameters
+    ----------
+    values
+        Texts without nulls, n of them.
+
+    Attributes
+    ----------
+    lengths : int32 (n,)
+        In bytes.
+
+    Examples
+    --------
+    >>> found = Bytes(pa.array(["at", ""]))
+    >>> found.at(0).tolist(), found.at(-1).tolist(), found.lengths.tolist()
+    ([97, 0], [116, 0], [2, 0])
+    """
+
+    def __init__(self, values: pa.StringArray) -> None:
+        _, offsets, data = values.buffers()
+        n = len(values)
+        self._offsets = (
+            np.frombuffer(offsets, np.int32)[values.offset : values.offset + n + 1] if n else np.zeros(1, np.int32)
+        )
+        self._data = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+        self.lengths = np.diff(self._offsets)
+
+    def at(self, place: int) -> np.ndarray:
+        """Return one byte of each text, uint8: counted from the start, or from the end with -1 for the last; 0 where the text is shorter."""
+        if place >= 0:
+            return self._data.take(self._offsets[:-1] + place, mode="clip") * (self.lengths > place)
+        return self._data.take(self._offsets[1:] + place, mode="clip") * (self.lengths >= -place)
+
+    def hold_digits(self) -> bool:
+        """Tell whether any text holds a digit of ASCII."""
+        data = self._data[self._offsets[0] : self._offsets[-1]]
+        return bool(((data >= ord("0")) & (data <= ord("9"))).any())
+
+    def start_with(self, places: np.ndarray, start: bytes) -> np.ndarray:
+        """Tell which of the texts at some places start with some bytes, capital letters of ASCII being small."""
+        found = self.lengths[places] >= len(start)
+        for step, byte in enumerate(start):
+            found &= _small()[self._data.take(self._offsets[places] + step, mode="clip")] == byte
+        return found
+
+
+@cache
+def _small() -> np.ndarray:
+    return np.frombuffer(bytes(range(256)).lower(), np.uint8)
 
 
 def has_symbol(values: pa.StringArray) -> pa.BooleanArray:

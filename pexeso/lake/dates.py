@@ -6,14 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-"""The month names of the canonical form."""
-
-FIRST_YEAR_OF_1900 = 30
-"""Two-digit years from here on are 19xx, smaller ones 20xx: the rule of the common spreadsheets."""
+from pexeso.lake.characters import Bytes
+from pexeso.lake.date_words import MONTHS, is_calendar_date, whole_years, written_dates
 
 _MAX_DATE_BYTES = 64
 _MONTH_SPELLINGS = [*MONTHS, *(name[:3] for name in MONTHS), "sept"]
@@ -34,15 +28,18 @@ _SHAPES = {
     "day_name": rf"{_WEEKDAY}(?P<day>\d\d?)(?:st|nd|rd|th)?[\s.\-/]*(?:of\s+)?(?P<month>{_NAME})[\s.,\-/]*"
     r"(?P<year>[12]\d{3}|\d\d)",
     "name_day": rf"{_WEEKDAY}(?P<month>{_NAME})[\s.\-/]*(?P<day>\d\d?)(?:st|nd|rd|th)?(?:\s*[,\-/.]\s*|\s+)(?P<year>[12]\d{{3}})",
+    "signs": r"(?P<year>[12]\d{3})[年년]\s?(?P<month>\d\d?)[月월]\s?(?P<day>\d\d?)[日일]",
     "dots": r"(?P<day>\d\d?)\.\s?(?P<month>\d\d?)\.\s?(?P<year>[12]\d{3})|(?P<day2>\d\d)\.(?P<month2>\d\d)\.(?P<year2>\d\d)",
     "two_orders": r"(?P<first>\d\d?)/(?P<second_part>\d\d?)/(?P<year>[12]\d{3}|\d\d)|"
     r"(?P<first2>\d\d?)-(?P<second_part2>\d\d?)-(?P<year2>[12]\d{3})",
 }
 
 
+_NAMED = ("day_name", "name_day")
 # What every value of the shapes holds somewhere: numbers between separators, or a month's name beside a number.
-_HINT = (
-    r"\d[./-]\s?\d{1,2}[./-]|\d[\sa-z.,/-]*(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|"
+_NUMBERS_HINT = r"[0-9][./-]\s?[0-9][0-9]?[./-]|[0-9][年년]"
+_NAMES_HINT = (
+    r"\d[\sa-z.,/-]*(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|"
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s./-]*\d"
 )
 
@@ -58,7 +55,9 @@ class _Parts:
     time: pa.StringArray
 
 
-def canonical_dates(values: pa.StringArray, groups: np.ndarray | None = None) -> pa.StringArray:
+def canonical_dates(
+    values: pa.StringArray, groups: np.ndarray | None = None, *, names_have_times: bool = False
+) -> pa.StringArray:
     """Write every date as day, month name and year; null where a value is no date.
 
     Recognised are ISO dates and others with the year first, dates with a month's English name or its abbreviation,
@@ -78,6 +77,8 @@ def canonical_dates(values: pa.StringArray, groups: np.ndarray | None = None) ->
         Lower-case texts without white space around them, any length n; best distinct ones of a column.
     groups
         int64, shape (n,), 0 or more: the column that each value comes from. All are of one column where it is None.
+    names_have_times
+        Whether to read, of dates with a named month, only those with a time of day: `date_words.read_named_dates` reads the others sooner.
 
     Returns
     -------
@@ -91,14 +92,17 @@ def canonical_dates(values: pa.StringArray, groups: np.ndarray | None = None) ->
     >>> canonical_dates(pa.array(["13/5/1953", "3/5/1953 14:30"])).to_pylist()
     ['13 may 1953', '3 may 1953 14 30']
     """
-    at = _likely(values)
+    numbers, names = _likely(values, names_have_times)
+    at = np.union1d(numbers, names)
     groups = np.zeros(len(values), dtype=np.int64) if groups is None else groups
     texts: list[pa.StringArray] = []
     found_at: list[np.ndarray] = []
     split = pc.extract_regex(values.take(pa.array(at)), _DATE_AND_TIME) if len(at) else None
-    for shape in _SHAPES.values():
+    for kind, shape in _SHAPES.items():
         if not len(at):
             break
+        if not len(names if kind in _NAMED else numbers):
+            continue
         parts = _extract(split, shape, groups[at])
         if parts is None:
             continue
@@ -110,11 +114,27 @@ def canonical_dates(values: pa.StringArray, groups: np.ndarray | None = None) ->
     return _scatter(len(values), found_at, texts)
 
 
-def _likely(values: pa.StringArray) -> np.ndarray:
-    """Return the positions of values that may be dates: nearly all of a lake's other values fail this cheap test."""
-    likely = pc.less_equal(pc.binary_length(values), _MAX_DATE_BYTES)
-    likely = pc.and_(likely, pc.match_substring_regex(values, _HINT))
-    return np.flatnonzero(pc.fill_null(likely, False).to_numpy(zero_copy_only=False))
+def _likely(values: pa.StringArray, names_have_times: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of values that may be dates in numbers and with names: nearly all of a lake's other values fail these cheap tests."""
+    has_digits = Bytes(values).hold_digits() if not values.null_count else True
+    has_numbers = (
+        _short(values, pc.match_substring_regex(values, _NUMBERS_HINT)) if has_digits else np.zeros(0, dtype=np.int64)
+    )
+    may_name = np.flatnonzero(_true(pc.match_substring(values, ":"))) if names_have_times else np.arange(len(values))
+    if not len(may_name):
+        return has_numbers, may_name
+    some = values.take(pa.array(may_name))
+    return has_numbers, may_name[_short(some, pc.match_substring_regex(some, _NAMES_HINT))]
+
+
+def _short(values: pa.StringArray, flags: pa.BooleanArray) -> np.ndarray:
+    """Return the positions of values that have the flag and are no longer than a date."""
+    at = np.flatnonzero(_true(flags))
+    return at[_true(pc.less_equal(pc.binary_length(values.take(pa.array(at))), _MAX_DATE_BYTES))]
+
+
+def _true(flags: pa.BooleanArray) -> np.ndarray:
+    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(zero_copy_only=False)
 
 
 def _scatter(n_values: int, positions: list[np.ndarray], texts: list[pa.StringArray]) -> pa.StringArray:
@@ -171,10 +191,7 @@ def _month(texts: pa.StringArray) -> np.ndarray:
 
 
 def _whole_years(texts: pa.StringArray) -> np.ndarray:
-    years = _number(texts)
-    is_short = pc.equal(pc.binary_length(texts), 2).to_numpy(zero_copy_only=False)
-    century = np.where(years < FIRST_YEAR_OF_1900, 2000, 1900)
-    return np.where(is_short, years + century, years)
+    return whole_years(_number(texts))
 
 
 def _in_order(first: np.ndarray, second: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,13 +207,8 @@ def _in_order(first: np.ndarray, second: np.ndarray, groups: np.ndarray) -> tupl
 def _written(parts: _Parts) -> tuple[np.ndarray, pa.StringArray]:
     """Return the rows that are true calendar dates (by index into `parts.positions`' values) and their text."""
     in_range = (parts.month >= 1) & (parts.month <= 12) & (parts.day >= 1)
-    months = ((parts.year - 1970) * 12 + np.where(in_range, parts.month, 1) - 1).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (parts.day - 1)
-    kept = np.flatnonzero(in_range & (days.astype("datetime64[M]") == months))
-    names = pa.array(MONTHS).take(pa.array(parts.month[kept] - 1))
-    day = pa.array(parts.day[kept]).cast(pa.string())
-    year = pa.array(parts.year[kept]).cast(pa.string())
-    text = pc.binary_join_element_wise(day, names, year, " ")
+    kept = np.flatnonzero(in_range & is_calendar_date(parts.day, np.where(in_range, parts.month, 1), parts.year))
+    text = written_dates(parts.day[kept], parts.month[kept], parts.year[kept])
     return parts.positions[kept], pc.binary_join_element_wise(text, parts.time.take(pa.array(kept)), "")
 
 

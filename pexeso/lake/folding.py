@@ -1,6 +1,7 @@
 """Folding of characters: Unicode forms, accents and punctuation, on arrays of texts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ def only_where(
     values: pa.StringArray, mask: pa.BooleanArray, change: Callable[[pa.StringArray], pa.StringArray]
 ) -> pa.StringArray:
     """Return `values` with `change` applied to those chosen by `mask` (no nulls in it), an array to an array."""
-    n_chosen = pc.sum(mask).as_py() or 0
+    n_chosen = mask.true_count
     if n_chosen == 0:
         return values
     if n_chosen == len(values):
@@ -31,7 +32,7 @@ def only_where(
     return pc.replace_with_mask(values, mask, change(values.filter(mask)))
 
 
-def fold_unicode(values: pa.StringArray, *, accents: bool, letters: Mapping[str, str]) -> pa.StringArray:
+def fold_unicode(values: pa.StringArray, *, accents: bool, letters: dict[str, str]) -> pa.StringArray:
     """Bring texts into Unicode's form NFKC, with the accents of Latin and Greek letters removed if `accents`.
 
     Marks of other scripts stay: there they tell letters apart (Cyrillic й, the vowels of Indian scripts).
@@ -49,9 +50,13 @@ def fold_unicode(values: pa.StringArray, *, accents: bool, letters: Mapping[str,
     def fold(texts: pa.StringArray) -> pa.StringArray:
         if accents:
             texts = change_characters(pc.utf8_normalize(texts, form="NFKD"), _without_accents)
-            for letter, plain in letters.items():
-                texts = pc.replace_substring(texts, letter, plain)
-                texts = pc.replace_substring(texts, letter.upper(), plain.upper())
+            if pc.all(pc.string_is_ascii(texts)).as_py():
+                return texts
+            data = texts.buffers()[2].to_pybytes()
+            spellings = letters | {letter.upper(): plain.upper() for letter, plain in letters.items()}
+            for letter, plain in spellings.items():
+                if letter.encode() in data:
+                    texts = pc.replace_substring(texts, letter, plain)
         return pc.utf8_normalize(texts, form="NFKC")
 
     return only_where(values, pc.invert(pc.string_is_ascii(values)), fold)
@@ -69,7 +74,7 @@ def _without_accents(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
     return points[kept], rows[kept]
 
 
-def separate_words(values: pa.StringArray) -> pa.StringArray:
+def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.StringArray:
     """Reduce texts to words separated by single spaces; commas and semicolons stay as words of their own.
 
     Letters, marks and digits of every script stay. So do a decimal point, the minus sign of a number that is the whole
@@ -80,6 +85,8 @@ def separate_words(values: pa.StringArray) -> pa.StringArray:
     ----------
     values
         Texts without nulls and without white space around them.
+    join_initials
+        Whether letters that stand alone with dots and a space between them become one word, as they do without the space ("J. K. Rowling").
 
     Examples
     --------
@@ -88,12 +95,14 @@ def separate_words(values: pa.StringArray) -> pa.StringArray:
     """
 
     def separate(texts: pa.StringArray) -> pa.StringArray:
-        return change_characters(pc.replace_substring(texts, "&", " and "), _words)
+        return change_characters(
+            pc.replace_substring(texts, "&", " and "), partial(_words, join_initials=join_initials)
+        )
 
     return only_where(values, pc.invert(pc.match_substring_regex(values, _PLAIN)), separate)
 
 
-def _words(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _words(points: np.ndarray, rows: np.ndarray, *, join_initials: bool) -> tuple[np.ndarray, np.ndarray]:
     """Keep the characters of words and commas, with one space before each word but the first of a row."""
     classes = class_table()[points]
     if (classes == INVISIBLE).any():
@@ -101,7 +110,7 @@ def _words(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
         points, rows, classes = points[visible], rows[visible], classes[visible]
     number = classes == NUMBER
     letter = (classes == LETTER) | (classes == MARK)
-    dropped = _is_dropped(points, letter, number)
+    dropped = _is_dropped(points, letter, number, join_initials)
     kept_sign = _is_kept_sign(points, rows, letter, number)
     points = np.where(kept_sign & _is_any(points, _MINUS_SIGNS), ord("-"), points)
     comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
@@ -118,11 +127,16 @@ def _words(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.where(is_space, ord(" "), points[source]), rows[source]
 
 
-def _is_dropped(points: np.ndarray, letter: np.ndarray, number: np.ndarray) -> np.ndarray:
+def _is_dropped(points: np.ndarray, letter: np.ndarray, number: np.ndarray, join_initials: bool) -> np.ndarray:
     """Tell which characters go without leaving a space."""
     dropped = _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
     lone = letter & ~_before(letter | number) & ~_after(letter | number)
-    dropped |= (points == ord(".")) & _before(lone) & _after(lone)
+    dot = points == ord(".")
+    dropped |= dot & _before(lone) & _after(lone)
+    if join_initials:
+        # The dot behind the second letter tells initials from the end of a sentence.
+        between = dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+        dropped |= between | _before(between)
     after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
     dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
     return dropped | _is_space_behind_minus(points, number)

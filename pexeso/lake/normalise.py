@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,42 +11,54 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.abbreviations import DICTIONARIES, Rule, expand, packaged, rules_of
+from pexeso.lake.abbreviations import Vocabulary, expand, packaged, vocabulary_of
 from pexeso.lake.characters import has_symbol
+from pexeso.lake.date_words import month_data
 from pexeso.lake.dates import canonical_dates
 from pexeso.lake.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
+from pexeso.lake.marks import MARK_RULES, may_name_opponents
+from pexeso.lake.periods import with_periods, with_times
+from pexeso.lake.rules import DEFAULT_RULES, in_order
+from pexeso.lake.states import with_states
 from pexeso.lake.territories import Territories, territories
 from pexeso.lake.territories import packaged as territory_names
+from pexeso.lake.word_rules import WORD_RULES
 
 VERSION = 2
 """Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""
 
+TEXT_RULES = {**MARK_RULES, "times": with_times, "periods": with_periods, "states": with_states}
+"""Rules that are functions of folded texts, in the order in which they are applied, before dates and words."""
 
-@dataclass(frozen=True)
+MAX_PASSES = 4
+"""What the rules leave goes through them again until nothing changes, at most so often: "(march 5, 2020)" is a date without its parentheses."""
+
+
+@dataclass(frozen=True, init=False)
 class Normaliser:
-    """Brings values into one form; the same options give the same form everywhere.
+    """Brings values into one form; the same rules give the same form everywhere, and what has that form keeps it.
+
+    Parameters
+    ----------
+    rules
+        Names of the rules that are on; see `pexeso.lake.rules.RULES` for what there is.
+    extra
+        A dictionary of the user's own: lower-case word to what it stands for. It goes before those of the rules.
+    fold_case, fold_accents, drop_punctuation, read_dates
+        False switches the rule ``case``, ``accents``, ``punctuation`` or ``dates`` off.
+    dictionaries
+        Which of ``dates`` (the rule ``date-words``) and ``addresses`` are on; None leaves them as `rules` has them.
 
     Attributes
     ----------
-    fold_case
-        Lower case throughout.
-    fold_accents
-        Latin and Greek letters without their accents, ``ø`` as ``o`` and the like. Unicode's NFKC is always applied.
-    drop_punctuation
-        Keep words only; see `folding.separate_words`. A value of nothing but symbols ("+", "★★") is kept as it is.
-    read_dates
-        Write dates in one form with a named month; see `dates.canonical_dates`.
-    read_territories
-        Write countries, territories and states under one name each; see `territories`.
-    dictionaries
-        Abbreviations to write out, of ``dates`` and ``addresses``; see `abbreviations.expand`.
-    extra
-        A dictionary of the user's own: lower-case word to what it stands for. It goes before the others.
+    rules : tuple of str
+        In the order in which they are applied.
+    extra : dict of str to str
 
     Raises
     ------
     InputError
-        A dictionary is unknown, or `extra` holds what is no single word.
+        A rule or dictionary is unknown, or `extra` holds what is no single word.
 
     Examples
     --------
@@ -54,36 +66,57 @@ class Normaliser:
     ['main street', 'saint louis', '5 march 2020', None, None]
     >>> Normaliser(extra={"nyc": "new york"}).normalise(pa.array(["NYC"])).to_pylist()
     ['new york']
+    >>> Normaliser().switched(on=["qualifiers"], off=["accents"]).normalise(pa.array(["Łódź (Poland)"])).to_pylist()
+    ['łódź']
     """
 
-    fold_case: bool = True
-    fold_accents: bool = True
-    drop_punctuation: bool = True
-    read_dates: bool = True
-    read_territories: bool = True
-    dictionaries: tuple[str, ...] = DICTIONARIES
+    rules: tuple[str, ...] = DEFAULT_RULES
     extra: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.dictionaries, str) or not set(self.dictionaries) <= set(DICTIONARIES):
-            raise InputError(f"dictionaries must be out of {', '.join(DICTIONARIES)}. Got {self.dictionaries!r}.")
-        object.__setattr__(self, "dictionaries", tuple(name for name in DICTIONARIES if name in self.dictionaries))
-        if not isinstance(self.extra, Mapping):
-            raise InputError(f"extra must be a dictionary of words. Got {type(self.extra).__name__}.")
-        for word, expansion in self.extra.items():
+    def __init__(
+        self,
+        rules: Iterable[str] = DEFAULT_RULES,
+        extra: Mapping[str, str] | None = None,
+        *,
+        fold_case: bool = True,
+        fold_accents: bool = True,
+        drop_punctuation: bool = True,
+        read_dates: bool = True,
+        dictionaries: Iterable[str] | None = None,
+    ) -> None:
+        switches = {"case": fold_case, "accents": fold_accents, "punctuation": drop_punctuation, "dates": read_dates}
+        off = {name for name, is_on in switches.items() if not is_on} | _dictionaries_left_out(dictionaries)
+        object.__setattr__(self, "rules", tuple(name for name in in_order(rules) if name not in off))
+        if extra is not None and not isinstance(extra, Mapping):
+            raise InputError(f"extra must be a dictionary of words. Got {type(extra).__name__}.")
+        for word, expansion in (extra or {}).items():
             _check_entry(word, expansion)
-        object.__setattr__(self, "extra", dict(sorted(self.extra.items())))
+        object.__setattr__(self, "extra", dict(sorted((extra or {}).items())))
 
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    @cached_property
-    def _rules(self) -> list[Rule]:
-        return rules_of(self.dictionaries, self.extra)
+    def switched(self, on: Iterable[str] = (), off: Iterable[str] = ()) -> "Normaliser":
+        """Return a normaliser with rules switched on and off.
+
+        Raises
+        ------
+        InputError
+            There is no such rule, or one is to be on and off.
+        """
+        on, off = in_order(on), in_order(off)
+        if both := [name for name in on if name in off]:
+            raise InputError(f"The rule {both[0]!r} cannot be switched on and off at once: name it in one place.")
+        return Normaliser([name for name in (*self.rules, *on) if name not in off], self.extra)
 
     @cached_property
-    def _territories(self) -> Territories:
-        return territories(replace(self, read_territories=False, extra={}).normalise)
+    def _vocabulary(self) -> Vocabulary:
+        return vocabulary_of(self.rules, self.extra)
+
+    @cached_property
+    def _own_vocabulary(self) -> Vocabulary:
+        """The words of the rules alone, for later passes."""
+        return vocabulary_of(self.rules, {}) if self.extra else self._vocabulary
 
     @property
     def version(self) -> int:
@@ -92,15 +125,10 @@ class Normaliser:
 
     @property
     def fingerprint(self) -> str:
-        """BLAKE2b-128, in hexadecimal, over the version, the options and every dictionary entry that is in use."""
-        built_in = {name: packaged()[name] for name in self.dictionaries}
-        if self.fold_accents:
-            built_in["letters"] = packaged()["letters"]
-        if self.dictionaries:
-            built_in |= {name: packaged()[name] for name in ("part_ends_before", "street_words")}
-        if self.read_territories:
-            built_in["territories"] = territory_names()
-        text = json.dumps([self._options(), built_in], sort_keys=True, ensure_ascii=True)
+        """BLAKE2b-128, in hexadecimal, over the version, the rules that are on, `extra`, and all data that rules rest on."""
+        text = json.dumps(
+            [self._options(), packaged(), month_data(), territory_names()], sort_keys=True, ensure_ascii=True
+        )
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def normalise(self, values: pa.StringArray) -> pa.StringArray:
@@ -140,29 +168,77 @@ class Normaliser:
         ]
 
     def _normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        texts = fold_unicode(values, accents=self.fold_accents, letters=packaged()["letters"])
-        texts = pc.utf8_trim_whitespace(pc.utf8_lower(texts) if self.fold_case else texts)
-        if self.read_dates:
-            dates = canonical_dates(pc.utf8_lower(texts), columns)
-            result = pc.coalesce(dates, only_where(texts, dates.is_null(), self._words))
+        """Apply the rules until nothing changes."""
+        result = self._once(values, columns, self._vocabulary)
+        at = self._unsettled(values, result)
+        for _ in range(MAX_PASSES - 1):
+            if not len(at):
+                break
+            before = result.take(pa.array(at))
+            after = self._once(before, columns[at], self._own_vocabulary)
+            mask = np.zeros(len(values), dtype=bool)
+            mask[at] = True
+            result = pc.replace_with_mask(result, pa.array(mask), after)
+            at = at[_true(pc.not_equal(before, after))]
+        return self._territories.write_out(result, columns) if "territories" in self.rules else result
+
+    @cached_property
+    def _territories(self) -> Territories:
+        return territories(Normaliser([name for name in self.rules if name != "territories"]).normalise)
+
+    def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
+        """Return the positions of values that may change in another pass.
+
+        What the default rules leave can change in two ways, both cheap to see: without its punctuation it begins with the word of a schedule; or a
+        mark, such as the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are not so well known, and all that
+        a pass changed goes through another.
+        """
+        if set(self.rules) != set(DEFAULT_RULES) or self.extra:
+            return np.flatnonzero(_true(pc.not_equal(before, after)))
+        may = _true(may_name_opponents(pc.fill_null(after, "")))
+        beyond = np.flatnonzero(_true(pc.invert(pc.string_is_ascii(after))))
+        if len(beyond):
+            was, found = before.take(pa.array(beyond)), after.take(pa.array(beyond))
+            is_changed = _true(pc.not_equal(pc.utf8_lower(was), found))
+            beyond, found = beyond[is_changed], found.filter(pa.array(is_changed))
+            may = may.copy()
+            may[beyond] |= _true(pc.not_equal(self._folded(found), found))
+        return np.flatnonzero(may)
+
+    def _once(self, values: pa.StringArray, columns: np.ndarray, vocabulary: Vocabulary) -> pa.StringArray:
+        texts = self._folded(values)
+        for name, change in TEXT_RULES.items():
+            if name in self.rules:
+                texts = change(texts)
+        if "dates" in self.rules:
+            lower = texts if "case" in self.rules else pc.utf8_lower(texts)
+            dates = canonical_dates(lower, columns, names_have_times=True)
+            result = pc.coalesce(dates, only_where(texts, dates.is_null(), lambda some: self._words(some, vocabulary)))
         else:
-            result = self._words(texts)
-        if self.read_territories:
-            result = self._territories.write_out(result, columns)
+            result = self._words(texts, vocabulary)
         return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
 
-    def _words(self, texts: pa.StringArray) -> pa.StringArray:
-        words = separate_words(texts) if self.drop_punctuation else single_spaces(texts)
-        words = expand(words, self._rules)
-        if not self.drop_punctuation:
-            return words
-        words = only_where(words, pc.match_substring(words, COMMA), _without_commas)
-        at = pc.indices_nonzero(pc.equal(words, ""))
-        if not len(at):
-            return words
-        lost = texts.take(at)
-        kept = pc.if_else(has_symbol(lost), single_spaces(lost), "")
-        return pc.replace_with_mask(words, pc.equal(words, ""), kept)
+    def _folded(self, values: pa.StringArray) -> pa.StringArray:
+        fold_case = "case" in self.rules
+        # Before and after: ẞ has a plain spelling as ß alone, and NFKC makes capitals of what had none.
+        texts = fold_unicode(
+            pc.utf8_lower(values) if fold_case else values,
+            accents="accents" in self.rules,
+            letters=packaged()["letters"],
+        )
+        if fold_case:
+            texts = only_where(texts, pc.invert(pc.string_is_ascii(values)), pc.utf8_lower)
+        return pc.utf8_trim_whitespace(texts)
+
+    def _words(self, texts: pa.StringArray, vocabulary: Vocabulary) -> pa.StringArray:
+        drop_punctuation = "punctuation" in self.rules
+        join = "initials" in self.rules
+        words = separate_words(texts, join_initials=join) if drop_punctuation else single_spaces(texts)
+        words = expand(words, vocabulary, drop_commas=drop_punctuation)
+        for name, change in WORD_RULES.items():
+            if name in self.rules:
+                words = change(words)
+        return _with_symbols(words, texts) if drop_punctuation else words
 
     def to_json(self) -> str:
         """Return the version and the options as JSON text; `from_json` makes an equal normaliser of it."""
@@ -181,35 +257,48 @@ class Normaliser:
             options = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"The description of the normaliser is not JSON: {error}.") from error
-        names = {found.name for found in fields(cls)}
-        if not isinstance(options, dict) or set(options) != names | {"version"}:
-            raise InputError(f"The description of a normaliser must have the keys version, {', '.join(sorted(names))}.")
-        version = options.pop("version")
-        if version != VERSION:
+        if not isinstance(options, dict) or "version" not in options:
+            raise InputError("The description of a normaliser must have the keys version, rules, extra.")
+        if options["version"] != VERSION:
             raise InputError(
-                f"The normaliser has version {version!r}, and this pexeso has version {VERSION}: "
+                f"The normaliser has version {options['version']!r}, and this pexeso has version {VERSION}: "
                 "build the index again, or use the pexeso that built it."
             )
-        dictionaries = options["dictionaries"]
-        if not isinstance(dictionaries, list) or not all(isinstance(name, str) for name in dictionaries):
-            raise InputError(f"dictionaries must be a list out of {', '.join(DICTIONARIES)}. Got {dictionaries!r}.")
-        return cls(**{**options, "dictionaries": tuple(dictionaries)})
+        if set(options) != {"version", "rules", "extra"}:
+            raise InputError("The description of a normaliser must have the keys version, rules, extra.")
+        return cls(options["rules"], options["extra"])
 
     def _options(self) -> dict[str, object]:
-        options = {found.name: getattr(self, found.name) for found in fields(self)}
-        return options | {"dictionaries": list(self.dictionaries), "version": VERSION}
+        return {"version": VERSION, "rules": list(self.rules), "extra": dict(self.extra)}
+
+
+def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
+    """Return the rules that the option `dictionaries` switches off."""
+    rule_of = {"dates": "date-words", "addresses": "addresses"}
+    if dictionaries is None:
+        return set()
+    if isinstance(dictionaries, str) or not set(dictionaries) <= set(rule_of):
+        raise InputError(f"dictionaries must be out of {', '.join(rule_of)}. Got {dictionaries!r}.")
+    return {rule for name, rule in rule_of.items() if name not in dictionaries}
+
+
+def _true(flags: pa.BooleanArray) -> np.ndarray:
+    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(zero_copy_only=False)
+
+
+def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArray:
+    """Keep the texts of which no word is left but that hold a symbol."""
+    at = pc.indices_nonzero(pc.equal(words, ""))
+    if not len(at):
+        return words
+    lost = texts.take(at)
+    return pc.replace_with_mask(words, pc.equal(words, ""), pc.if_else(has_symbol(lost), single_spaces(lost), ""))
 
 
 def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:
     if not isinstance(values, pa.Array):
         values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values, pa.string())
     return values if values.type == pa.string() else values.cast(pa.string())
-
-
-def _without_commas(words: pa.StringArray) -> pa.StringArray:
-    for pattern in (f"{COMMA} ", f" {COMMA}", COMMA):
-        words = pc.replace_substring(words, pattern, "")
-    return words
 
 
 def _check_entry(word: object, expansion: object) -> None:

@@ -8,6 +8,7 @@ import pexeso.index
 import pexeso.pipeline
 from pexeso.cli.build import summary
 from pexeso.errors import OutputError
+from pexeso.lake.rules import DEFAULT_RULES
 
 
 @pytest.fixture
@@ -63,6 +64,20 @@ def test_every_option_reaches_the_build(run, builds):
         "conf": {"spark.driver.memory": "3g", "a": "b=c"},
         "progress": None,
     }
+
+
+def test_rules_for_normalising_are_switched_by_name(run, builds):
+    result = run("index", "lake", "out", "--rule", "articles", "--rule", "counts", "--no-rule", "opponents")
+    assert result.exit_code == 0, result.output
+    rules = builds[0][2]["normaliser"].rules
+    assert set(rules) == {*DEFAULT_RULES, "articles", "counts"} - {"opponents"}
+
+
+def test_a_rule_that_is_not_there_is_told_before_any_work(run, builds):
+    result = run("index", "lake", "out", "--no-rule", "datse")
+    assert result.exit_code == 2
+    assert "There is no rule 'datse' (did you mean 'dates'?). The rules are accents, case, " in result.stderr
+    assert builds == []
 
 
 def test_the_defaults_are_those_of_the_library(run, builds):

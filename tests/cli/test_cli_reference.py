@@ -21,6 +21,7 @@ NAMES = [
     "explain",
     "estimate",
     "info",
+    "rules",
     "check",
     "doctor",
 ]

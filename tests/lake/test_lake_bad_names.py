@@ -19,10 +19,10 @@ def test_a_name_that_no_file_has_is_refused(name: str) -> None:
     assert "cannot be the name of a file" in line.error
 
 
-@pytest.mark.parametrize("dictionaries", [5, "dates", [["dates"]], None, {"dates": 1}, ["none"]])
-def test_dictionaries_that_are_none_are_refused(dictionaries: object) -> None:
-    description = {**json.loads(Normaliser().to_json()), "dictionaries": dictionaries}
-    with pytest.raises(InputError, match="dictionaries must be"):
+@pytest.mark.parametrize("rules", [5, "dates", [["dates"]], None, {"dates": 1}, ["none"]])
+def test_rules_that_are_none_are_refused(rules: object) -> None:
+    description = {**json.loads(Normaliser().to_json()), "rules": rules}
+    with pytest.raises(InputError, match=r"rules must be a list of names|There is no rule"):
         Normaliser.from_json(json.dumps(description))
 
 

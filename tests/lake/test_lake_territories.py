@@ -52,12 +52,12 @@ def test_a_column_of_codes_is_written_out_and_no_other() -> None:
         ["GER", "USA", "ENG", "SUI"],
         ["CA", "TX", "NY", "on"],
         ["in", "the", "can", "be", "was"],
-        ["GER", "first", "second"],
+        ["GER", "north", "south"],
     )
     assert sports == ["germany", "united states", "england", "switzerland"]
     assert states == ["california", "texas", "new york", "ontario"]
     assert words == ["in", "the", "can", "be", "was"]
-    assert mixed == ["ger", "first", "second"]
+    assert mixed == ["ger", "north", "south"]
 
 
 def test_what_is_written_out_stays_as_it_is() -> None:

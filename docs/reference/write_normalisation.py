@@ -1,0 +1,51 @@
+"""Write docs/reference/normalisation.md from the rules of the normaliser: ``python docs/reference/write_normalisation.py``.
+
+A test compares the page with what this program gives, so that the page cannot fall behind.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pexeso.lake.normalise import VERSION
+from pexeso.lake.rules import RULES, NamedRule
+
+PAGE = Path(__file__).with_name("normalisation.md")
+
+_HEAD = f"""\
+# How values are normalised
+
+Before a value is compared it goes through rules, in the lake and in your query alike. Each rule has a name and can be switched; an index keeps
+which ones it was built with, and every query goes through the same. This page is written from the rules by
+`docs/reference/write_normalisation.py`, and its examples are tested: each shows a value and its form with that rule among the default ones.
+
+The rules have version {VERSION}. An index that was built with another version is refused in one sentence: build it again. What has been normalised
+stays as it is when it is normalised again. Only dates look at the rest of their column.
+"""
+
+
+def page() -> str:
+    """Give the text of the page."""
+    default = [rule for rule in RULES if rule.is_default]
+    optional = [rule for rule in RULES if not rule.is_default]
+    sections = [_HEAD, _section("On by default", default), _section("Off by default", optional)]
+    return "\n".join(sections)
+
+
+def _section(title: str, rules: list[NamedRule]) -> str:
+    return "\n".join([f"## {title}", "", *(_entry(rule) for rule in rules)])
+
+
+def _entry(rule: NamedRule) -> str:
+    rows = [f"| {_code(value)} | {_code(form)} |" for value, form in rule.examples]
+    return "\n".join(
+        [f"### {rule.name}", "", f"The rule {rule.does} {rule.reason}", "", "| value | form |", "|---|---|", *rows, ""]
+    )
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,53 @@
+"""What the rules do to real values: how many they change, and that what they leave keeps its form."""
+
+import pyarrow as pa
+import pytest
+
+from pexeso.lake.normalise import Normaliser
+from pexeso.lake.reader import read_table
+
+pytestmark = pytest.mark.lakes
+EVERY = 12
+"""Of so many tables one is looked at."""
+
+
+@pytest.fixture(scope="module")
+def columns(lake_folder):
+    tables = sorted(lake_folder("wikitables").rglob("*.csv"))[::EVERY]
+    return [column.drop_null().unique() for table in tables for column in read_table(table).columns]
+
+
+def n_distinct(columns):
+    return len(pa.concat_arrays(columns).drop_null().unique())
+
+
+def test_what_is_normalised_keeps_its_form(columns):
+    once = Normaliser().normalise_columns(columns)
+    assert Normaliser().normalise_columns(once) == once
+
+
+@pytest.mark.parametrize(
+    ("rule", "least", "most"),
+    [
+        ("footnotes", 1, 40),
+        ("opponents", 10, 60),
+        ("ranks", 3, 40),
+        ("dates", 150, 700),
+        ("periods", 10, 100),
+        ("addresses", 20, 150),
+        ("ordinals", 10, 100),
+        ("states", 5, 80),
+    ],
+)
+def test_a_rule_changes_few_values_and_makes_few_of_them_equal(columns, rule, least, most):
+    """Bounds are a little wider than what was counted, and the changed values were read: a rule that runs wild leaves them."""
+    on, off = (Normaliser().switched(**{way: [rule]}).normalise_columns(columns) for way in ("on", "off"))
+    changed = {
+        (before, after)
+        for first, second in zip(off, on, strict=True)
+        if first != second
+        for before, after in zip(first.to_pylist(), second.to_pylist(), strict=True)
+        if before != after
+    }
+    assert least <= len(changed) <= most
+    assert n_distinct(off) - n_distinct(on) <= len(changed)
