@@ -217,7 +217,7 @@ def _take_over(model: Any, centre: bool, weighting: str, notes: dict[str, Any]) 
     middle = np.zeros(rows.shape[1], np.float32)
     if centre:
         middle = mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
-    weights = rarity(counts, int(counts.sum())) if weighting == "rarity" else None
+    weights = rarity(words, counts, int(counts.sum())) if weighting == "rarity" else None
     notes = {**notes, "centre": centre, "weighting": weighting}
     return SubwordEmbedder("fasttext", rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes)
 

@@ -1,40 +1,154 @@
-"""An embedder without training: each character n-gram has a random vector of its own, fixed by a seed.
+"""An embedder without training: each character n-gram and each word has a random vector of its own, fixed by a seed.
 
-Two words are as close as the share of n-grams they have in common; meaning plays no part. It is deterministic and needs no
-training. It tells misspellings from other words better than a model trained on a small lake does, but at larger distances: on
-the web tables of WikiTableQuestions 63 % of 3,000 misspelt values lie nearer to the original (within 0.60) than all but 45 of 4.5
-million pairs of different values, against 26 % (within 0.28) with the trained model. A threshold that suits the one
-is no threshold for the other.
+Two words are as close as the share of n-grams they have in common, less where they are not the same word: the vector of a word is that of
+its n-grams, as in the module `subword`, and in a fixed share the row of the bucket that the whole word falls into, so that words of much the same
+letters are not the same. The words of the lake are counted, and rare ones count more in a value (module `weights`).
+
+What two names of one thing share are rare words and spellings, and that is found here better than by vectors trained on a lake, which hold words to be
+close that stand in the same columns, such as two countries; docs/explanation/effectiveness.md tells how much better. Distances are larger
+than with trained vectors: a threshold that suits the one is no threshold for the other.
+
+The rows are signs, drawn at random: sums of such rows keep angles as well as those of normal ones do (Achlioptas, "Database-friendly random
+projections", Journal of Computer and System Sciences, 2003), and a table of 65,536 rows of 256 signs is a file of two megabytes.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from embed import stored
 from embed.corpus import frequent_words
-from embed.subword import SubwordEmbedder
+from embed.subword import SubwordEmbedder, normalise_rows, row_lengths
+from embed.vocabulary import hash_strings
 from embed.weights import rarity
-from pexeso.errors import InputError
+from pexeso.errors import EmbedderError, InputError
 
 MIN_N, MAX_N = 2, 4
-BUCKETS = 1 << 17
+BUCKETS = 1 << 16
+DIMENSIONS = 256
+WHOLE_WORD_SHARE = 0.25
 MAX_WORDS = 500_000
+
+_WORDS_AT_ONCE = 1 << 11
+
+
+class HashingEmbedder(SubwordEmbedder):
+    """An embedder over a table of random signs. Made by `create`.
+
+    Parameters
+    ----------
+    signs : numpy.ndarray of shape (buckets, ceil(dimensions / 8)), uint8
+        The table, eight signs a byte; 1 stands for +1 and 0 for -1.
+    dimensions : int
+        Length of the vectors.
+    words : pyarrow.LargeStringArray of length v
+        The words that have a weight of their own.
+    weights : numpy.ndarray of shape (v + 1,), float32, or None
+        As in `SubwordEmbedder`.
+    min_n, max_n : int
+        Shortest and longest n-gram, in characters.
+    whole_word_share : float
+        Share of the squared length of a word's vector that is its own, in [0, 1).
+    notes : dict
+        How the model was made. Part of the fingerprint.
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If the arrays do not fit together.
+    """
+
+    def __init__(
+        self,
+        signs: np.ndarray,
+        dimensions: int,
+        words: pa.LargeStringArray,
+        weights: np.ndarray | None,
+        *,
+        min_n: int,
+        max_n: int,
+        whole_word_share: float,
+        notes: dict[str, Any],
+        fingerprint: str | None = None,
+    ) -> None:
+        if signs.ndim != 2 or signs.dtype != np.uint8 or dimensions < 1 or signs.shape[1] != -(-dimensions // 8):
+            raise EmbedderError(
+                f"The table of a hashing model of {dimensions} dimensions must be bytes of shape (buckets, {-(-dimensions // 8)}); got {signs.dtype} of {signs.shape}."
+            )
+        if not 0 <= whole_word_share < 1:
+            raise EmbedderError(
+                f"The share of whole words in a hashing model must be at least 0 and less than 1; got {whole_word_share!r}."
+            )
+        rows = np.unpackbits(signs, axis=1, count=dimensions).astype(np.float32)
+        rows *= 2
+        rows -= 1
+        super().__init__(
+            "hashing",
+            rows,
+            words,
+            np.zeros(dimensions, np.float32),
+            min_n=min_n,
+            max_n=max_n,
+            weights=weights,
+            own_rows=False,
+            notes=notes,
+            fingerprint=fingerprint,
+        )
+        self._signs, self._whole_word_share = signs, whole_word_share
+
+    @property
+    def options(self) -> MappingProxyType[str, Any]:
+        """The n-gram lengths, the share of whole words and how the model was made, as saved in `embedder.json`."""
+        own = {"dimensions": self.dimensions, "whole_word_share": self._whole_word_share}
+        return MappingProxyType({**super().options, **own})
+
+    @classmethod
+    def from_stored(cls, model: stored.StoredModel) -> HashingEmbedder:
+        """Make the embedder from what `embed.stored.load` found in a folder."""
+        return cls(
+            model.array("signs", np.uint8, 2),
+            model.option("dimensions", int),
+            model.words("words"),
+            model.array("weights", np.float32, 1),
+            min_n=model.option("min_n", int),
+            max_n=model.option("max_n", int),
+            whole_word_share=model.option("whole_word_share", float),
+            notes=model.option("notes", dict),
+            fingerprint=model.fingerprint,
+        )
+
+    def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
+        return {"signs": self._signs, "weights": self._weights, "words": self._vocabulary.words}
+
+    def _means(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give the vectors of words: that of their n-grams, brought to a share of its length, and the row of the whole word for the rest."""
+        means, known = super()._means(words, found)
+        if self._whole_word_share:
+            buckets = (hash_strings(words) % np.uint64(len(self._rows))).astype(np.int64)
+            for start in range(0, len(words), _WORDS_AT_ONCE):
+                block = slice(start, start + _WORDS_AT_ONCE)
+                letters = _of_length(means[block], np.sqrt(1 - self._whole_word_share))
+                means[block] = letters + _of_length(self._rows[buckets[block]], np.sqrt(self._whole_word_share))
+        return means, known
 
 
 def create(
-    dimensions: int = 100,
+    dimensions: int = DIMENSIONS,
     *,
     seed: int = 0,
     min_n: int = MIN_N,
     max_n: int = MAX_N,
     buckets: int = BUCKETS,
+    whole_word_share: float = WHOLE_WORD_SHARE,
     corpus: str | Path | None = None,
     max_words: int = MAX_WORDS,
-) -> SubwordEmbedder:
-    """Make the untrained n-gram embedder.
+) -> HashingEmbedder:
+    """Make the untrained embedder.
 
     Parameters
     ----------
@@ -45,7 +159,9 @@ def create(
     min_n, max_n : int
         Shortest and longest n-gram in characters, the brackets around the word included; 1 <= min_n <= max_n.
     buckets : int
-        Rows of the table, at least 1. N-grams that fall into one bucket share a vector.
+        Rows of the table, at least 1. N-grams and words that fall into one bucket share a vector.
+    whole_word_share : float
+        Share of the squared length of a word's vector that is its own, whatever its letters; in [0, 1).
     corpus : path, optional
         Text whose rare words shall count more in a value (module `embed.weights`); without it all words count alike.
     max_words : int
@@ -53,8 +169,7 @@ def create(
 
     Returns
     -------
-    SubwordEmbedder
-        Of kind ``"hashing"``.
+    HashingEmbedder
 
     Raises
     ------
@@ -81,21 +196,32 @@ def create(
             )
     if not 1 <= min_n <= max_n:
         raise InputError(f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {min_n} and {max_n}.")
-    # Philox is defined by its paper bit for bit, and uniform float32 numbers take no library function of the machine.
-    generator = np.random.Generator(np.random.Philox(seed))
-    rows = generator.random((buckets, dimensions), np.float32) * np.float32(2) - np.float32(1)
+    if not 0 <= whole_word_share < 1:
+        raise InputError(f"The share of whole words must be at least 0 and less than 1; got {whole_word_share!r}.")
     words, weights = pa.array([], pa.large_string()), None
     if corpus is not None:
         words, counts, n_tokens = frequent_words(corpus, max_words)
-        weights = rarity(counts, n_tokens)
-    return SubwordEmbedder(
-        "hashing",
-        rows,
+        weights = rarity(words, counts, n_tokens)
+    return HashingEmbedder(
+        _random_signs(buckets, dimensions, seed),
+        dimensions,
         words,
-        np.zeros(dimensions, np.float32),
+        weights,
         min_n=min_n,
         max_n=max_n,
-        weights=weights,
-        own_rows=False,
-        notes={"seed": seed, "buckets": buckets},
+        whole_word_share=float(whole_word_share),
+        notes={"seed": seed},
     )
+
+
+def _random_signs(buckets: int, dimensions: int, seed: int) -> np.ndarray:
+    """Draw the table. Philox is defined by its paper bit for bit, and its raw numbers take no library function of the machine."""
+    width = -(-dimensions // 8)
+    raw = np.random.Philox(seed).random_raw(-(-buckets * width // 8)).astype("<u8")
+    return raw.view(np.uint8)[: buckets * width].reshape(buckets, width)
+
+
+def _of_length(vectors: np.ndarray, length: float) -> np.ndarray:
+    """Give vectors brought to a length, in float64; zeros stay zeros."""
+    vectors = vectors.astype(np.float64)
+    return normalise_rows(vectors, row_lengths(vectors)) * length

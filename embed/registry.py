@@ -10,7 +10,7 @@ from embed.protocol import Embedder
 from pexeso.errors import EmbedderError, InputError
 
 MODEL_FORMS = (
-    '"fasttext" (trained on the lake), "hashing" (no training), a path to a fastText .bin file, a path to word vectors '
+    '"hashing" (no training), "fasttext" (trained on the lake), a path to a fastText .bin file, a path to word vectors '
     '(.txt or .vec, also .gz), "sentence:NAME_OR_PATH", or a folder saved by an embedder'
 )
 _SENTENCE = "sentence:"
@@ -58,7 +58,7 @@ def create_embedder(
     corpus : path, optional
         Text to train on, needed for ``"fasttext"``; ``"hashing"`` weighs words by it when it is given.
     dimensions : int, optional
-        Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 if not given. For a model that is read it must be
+        Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 and 256 if not given. For a model that is read it must be
         the model's own or None.
     seed : int
         Seed of ``"hashing"``.
@@ -123,10 +123,14 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
 
 
 def _classes(kind: str) -> Any:
-    if kind in ("fasttext", "hashing", "glove"):
+    if kind in ("fasttext", "glove"):
         from embed.subword import SubwordEmbedder
 
         return SubwordEmbedder
+    if kind == "hashing":
+        from embed.hashing import HashingEmbedder
+
+        return HashingEmbedder
     if kind == "sentence":
         from embed.sentence import SentenceEmbedder
 

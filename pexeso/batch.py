@@ -200,9 +200,7 @@ def _append(stream: IO[bytes], answers: Sequence[dict[str, Any]]) -> None:
 
 def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options that an answer of this run carries, but for the table left out, which differs by query."""
-    from pexeso.options import search_options
-
-    chosen = search_options({name: value for name, value in options.items() if name != "exclude_self"}).to_dict()
+    chosen = index.search_options({name: value for name, value in options.items() if name != "exclude_self"}).to_dict()
     return {"options": {name: value for name, value in chosen.items() if name != "exclude_table"}, "explain": explain}
 
 

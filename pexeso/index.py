@@ -31,7 +31,14 @@ from pexeso.joining.tables import Joined
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
 from pexeso.opening import choose_device, require_searchable
-from pexeso.options import BuildOptions, SearchOptions, parse_bytes, search_options
+from pexeso.options import (
+    DEFAULT_MAX_DISTANCE,
+    USUAL_MAX_DISTANCES,
+    BuildOptions,
+    SearchOptions,
+    parse_bytes,
+    search_options,
+)
 from pexeso.places import Place, locate
 from pexeso.prepared import PreparedQuery, prepare
 from pexeso.queries import QueryColumn, query_from_values
@@ -117,7 +124,7 @@ class Index:
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         **options
-            See `pexeso.options.SearchOptions`: `max_distance` (0.06), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
+            See `pexeso.options.SearchOptions`: `max_distance` (0.35 for the model hashing, 0.06 for others), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
 
         Returns
         -------
@@ -146,7 +153,7 @@ class Index:
         list of SearchResult
             In the order of the queries.
         """
-        common = search_options(options)
+        common = self.search_options(options)
         columns = [query_from_values(query) for query in queries]
         prepared, embed_seconds = [], []
         for column in columns:
@@ -190,7 +197,7 @@ class Index:
         InputError
             When the lake has no such column, or it was left out of the index.
         """
-        chosen = replace(search_options(options), min_joinability=None, k=None)
+        chosen = replace(self.search_options(options), min_joinability=None, k=None)
         hit = locate_column(self.store, table, column)
         query = prepare(query_from_values(values), self.normaliser, self.embedder)
         stats = SearchStats()
@@ -198,6 +205,11 @@ class Index:
         hit = replace(hit, matched=count_matched(query, pairs))
         match = self._result(query, chosen, [hit], stats)[0]
         return Explanation(query.describe(), chosen, match, find_unmatched(self._scan, query, hit, pairs))
+
+    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
+        """Make search options, with the defaults that suit this index."""
+        usual = USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
+        return search_options({"max_distance": usual, **given})
 
     def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
         if not exclude_self:

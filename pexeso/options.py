@@ -23,6 +23,9 @@ DEVICES = ("auto", "cpu", "cuda")
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
+USUAL_MAX_DISTANCES = {"hashing": 0.35}
+"""Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others: trained vectors lie closer together."""
+
 DEFAULT_MIN_JOINABILITY = 0.6
 MAX_CODE_BITS = 62
 
@@ -36,10 +39,10 @@ class BuildOptions:
     Attributes
     ----------
     model : str
-        ``"fasttext"`` (trained on the lake), ``"hashing"`` (no training, repeatable), the path of a fastText ``.bin`` or of a GloVe text file, or
-        ``"sentence:NAME"`` for a sentence-transformers model.
+        ``"hashing"`` (spelling, with the words of the lake weighted by rarity; no training, repeatable), ``"fasttext"`` (trained on the lake), the path of a
+        fastText ``.bin`` or of a GloVe text file, or ``"sentence:NAME"`` for a sentence-transformers model.
     dimensions : int or None
-        Of the vectors, 2 to 4,096; None: what the model has, 100 for those made here.
+        Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     map : {"auto", "projection", "pivots"}
         The contractive map that filters rest on: the leading principal axes and the rest (for the Euclidean and angular metrics), or the paper's
@@ -66,7 +69,7 @@ class BuildOptions:
         Of every sample and random choice.
     """
 
-    model: str = "fasttext"
+    model: str = "hashing"
     dimensions: int | None = None
     metric: str = "euclidean"
     map: str = "auto"
@@ -154,7 +157,7 @@ class SearchOptions:
     >>> SearchOptions(max_distance=2.0)
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a fraction of the largest distance: 0.06 is a usual value.
+    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other models.
     """
 
     max_distance: float = DEFAULT_MAX_DISTANCE
@@ -170,7 +173,7 @@ class SearchOptions:
         if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
             raise InputError(
                 f"max_distance must be a number in [0, 1]. Got {self.max_distance!r} instead. It is a fraction of the largest distance: "
-                f"{DEFAULT_MAX_DISTANCE} is a usual value."
+                f"usual are {USUAL_MAX_DISTANCES['hashing']} for hashing and {DEFAULT_MAX_DISTANCE} for other models."
             )
         if self.min_joinability is not None and not (
             _is_number(self.min_joinability) and 0 < self.min_joinability <= 1

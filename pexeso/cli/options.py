@@ -16,6 +16,7 @@ from pexeso.options import (
     CLUSTERINGS,
     COUNTS,
     DEFAULT_MAX_DISTANCE,
+    USUAL_MAX_DISTANCES,
     DEFAULT_MIN_JOINABILITY,
     KERNELS,
     MAPS,
@@ -94,7 +95,7 @@ _DISTANCE_OPTIONS = (
         "--max-distance",
         type=float,
         metavar="0..1",
-        help=f"Largest distance of two values that match, as a fraction of the largest there is.  [default: {DEFAULT_MAX_DISTANCE}]",
+        help=f"Largest distance of two values that match, as a fraction of the largest there is.  [default: {USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models]",
     ),
     click.option(
         "--min-cosine",
@@ -189,12 +190,12 @@ _MODEL_OPTIONS = (
         default=_DEFAULTS.model,
         show_default=True,
         metavar="MODEL",
-        help="fasttext (trained on the lake), hashing (no training), a fastText .bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
+        help="hashing (spelling and rare words; no training), fasttext (trained on the lake), a fastText .bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
     ),
     click.option(
         "--dimensions",
         type=int,
-        help="Of the vectors.  [default: the model's own, 100 for fasttext and hashing]",
+        help="Of the vectors.  [default: the model's own, 256 for hashing, 100 for fasttext]",
     ),
     click.option("--metric", type=click.Choice(METRICS), default=_DEFAULTS.metric, show_default=True, help="Distance."),
 )

@@ -15,10 +15,19 @@ from pexeso.errors import EmbedderError, InputError
 
 
 def test_hand_computed_weights() -> None:
-    # log(1 + 4/3) and log(1 + 4/1); the average word weighs (3 * 0.8473 + 1.6094) / 4.
-    np.testing.assert_allclose(rarity(np.array([3, 1]), 4), [0.847298, 1.609438, 1.037833], rtol=1e-5)
-    np.testing.assert_array_equal(rarity(np.zeros(0, np.int64), 0), [1])
-    assert rarity(np.array([5]), 5)[0] > 0, "a word that is the whole corpus must not vanish"
+    # log(1 + 4/3) ** 2 and log(1 + 4/1) ** 2; the average word weighs (3 * 0.7179 + 2.5903) / 4.
+    np.testing.assert_allclose(rarity(_words("a", "b"), np.array([3, 1]), 4), [0.717914, 2.590290, 1.186008], rtol=1e-5)
+    np.testing.assert_array_equal(rarity(_words(), np.zeros(0, np.int64), 0), [1])
+    assert rarity(_words("a"), np.array([5]), 5)[0] > 0, "a word that is the whole corpus must not vanish"
+
+
+def test_words_with_a_digit_count_as_rare_however_often_they_stand() -> None:
+    weights = rarity(_words("county", "1992", "u21", "seldom"), np.array([500, 500, 500, 10]), 2000)
+    assert weights[0] < weights[1] == weights[2] == weights[3]
+
+
+def _words(*words: str) -> pa.LargeStringArray:
+    return pa.array(words, pa.large_string())
 
 
 def test_weights_turn_a_value_towards_its_rare_word() -> None:
@@ -57,9 +66,9 @@ def test_hashing_weighs_by_a_corpus_and_keeps_the_vectors_of_words(tmp_path: Pat
 
 
 def test_fasttext_weighs_by_its_own_counts(corpus: Path, binary: Path, upstream) -> None:
-    _, counts = upstream.get_words(include_freq=True)
+    words, counts = upstream.get_words(include_freq=True)
     embedder = fasttext.load_binary(binary)
-    np.testing.assert_array_equal(embedder._weights, rarity(counts, counts.sum()))
+    np.testing.assert_array_equal(embedder._weights, rarity(pa.array(words, pa.large_string()), counts, counts.sum()))
     assert set(fasttext.load_binary(binary, weighting="equal")._weights) == {1.0}
     with pytest.raises(InputError, match="must be 'rarity' or 'equal'; got 'idf'"):
         TrainingOptions(weighting="idf")
