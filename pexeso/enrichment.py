@@ -54,8 +54,8 @@ class Enrichment:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        n_rows, n_added, n_tables = len(self.table), len(self.columns), len(self.tables)
-        return f"Enrichment({n_rows:,} rows, {n_added:,} columns added, {n_tables:,} tables found)"
+        counts = _many(len(self.table), "row"), _many(len(self.columns), "column"), _many(len(self.tables), "table")
+        return f"Enrichment({counts[0]}, {counts[1]} added, {counts[2]} found)"
 
     @property
     def report(self) -> str:

@@ -69,11 +69,10 @@ def read_features(
     features, names, left_out = [], [], {}
     for name, values in columns.items():
         column = column_of_values(values, min_number_fraction).take(pa.array(rows))
-        distinct = column.distinct - (column.cells.null_count > 0)
-        if distinct < 2:
+        if column.distinct < 2:
             left_out[name] = "the same in all rows"
-        elif column.kind != NUMBER and distinct > max_texts:
-            left_out[name] = f"{distinct:,} different texts, more than {max_texts:,}"
+        elif column.kind != NUMBER and column.distinct > max_texts:
+            left_out[name] = f"{column.distinct:,} different texts, more than {max_texts:,}"
         else:
             features.append(_feature(column))
             names.append(name)
@@ -146,12 +145,14 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
 
 
 def _check_classes(classes: np.ndarray, folds: int) -> None:
-    names, counts = np.unique(classes.astype(str), return_counts=True)
+    found, counts = np.unique(classes.astype(str), return_counts=True)
+    names = found.tolist()
     if len(names) < 2:
         raise InputError(f"The target has one class alone, {names[0]!r}: there is nothing to tell apart.")
-    few = counts.argmin()
-    if counts[few] < 2 * folds:
+    fewest = int(counts.argmin())
+    n_rows = int(counts[fewest])
+    if n_rows < 2 * folds:
         raise InputError(
-            f"The class {names[few]!r} of the target has {counts[few]:,} row{'s' * (counts[few] != 1)}; {folds} folds need at least {2 * folds} of each class. "
+            f"The class {names[fewest]!r} of the target has {n_rows:,} row{'s' * (n_rows != 1)}; {folds} folds need at least {2 * folds} of each class. "
             "Put rare classes together, or ask for fewer folds."
         )

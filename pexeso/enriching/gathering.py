@@ -190,11 +190,13 @@ def gather(
 
 def _read_mine(columns: dict[str, Any], key: str, target: str | None, rules: EnrichmentRules) -> _Mine:
     encoded = query_from_values(columns[key]).values.dictionary_encode()
+    # Rows of one key that differ in case alone are joined alike, here and by the lake.
+    by_case = pc.utf8_lower(trimmed(encoded.dictionary)).dictionary_encode().indices.take(encoded.indices)
     others: dict[str, list[Compared]] = {}
     for name, values in columns.items():
         if name != key:
             column = column_of_values(values, rules.min_number_fraction)
-            others[name] = [Compared.of(column), Compared.of(column_by_key(column, encoded.indices))]
+            others[name] = [Compared.of(column), Compared.of(column_by_key(column, by_case))]
     own_key = Compared.of(Column("text", trimmed(encoded.dictionary).take(encoded.indices)))
     return _Mine(encoded.dictionary, encoded.indices, others, own_key, others[target] if target is not None else [])
 
