@@ -39,7 +39,7 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Splits and forests: so many, by seed."
 )
-@click.option("--trees", type=click.IntRange(min=1), default=50, show_default=True, help="Of each forest.")
+@click.option("--trees", type=click.IntRange(min=1), default=30, show_default=True, help="Of each forest.")
 @click.option("--quick", is_flag=True, help="One seed and ten trees: to see that it runs.")
 @click.option(
     "--work",

@@ -172,6 +172,14 @@ def fuzzy(threshold: float) -> Callable[[pa.StringArray, pa.StringArray], sp.csr
     return similar
 
 
+def at_least(alike: sp.csr_matrix, similarity: float) -> sp.csr_matrix:
+    """Leave out what is less similar."""
+    kept = alike.copy()
+    kept.data[kept.data < similarity - 1e-9] = 0
+    kept.eliminate_zeros()
+    return kept
+
+
 def first_of_each_table(matches: Iterable[Any], left_out: Sequence[str]) -> list[Any]:
     """Give the best column of each table, at most `MAX_TABLES` of them, without those left out."""
     best: dict[str, Any] = {}

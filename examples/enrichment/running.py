@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +17,14 @@ from enrichment.methods import (
     MIN_JOINABILITY,
     WORDS,
     LakeTexts,
+    at_least,
     equal,
     first_of_each_table,
     fuzzy,
     read_columns,
 )
 from enrichment.tasks import Task
-from pexeso.enriching.features import read_features, read_target
+from pexeso.enriching.features import Target, read_features, read_target
 from pexeso.enriching.frames import columns_of
 from pexeso.enriching.models import ModelOptions, predict_unseen, scores_of
 
@@ -37,6 +38,8 @@ class Workshop:
     """A lake that tasks are asked of: its index, and its texts, read when they are first needed."""
 
     index: pexeso.Index
+    _alike: dict[str, Any] = field(default_factory=dict)
+    _scores: dict[tuple[Any, ...], dict[str, list[float]]] = field(default_factory=dict)
 
     @cached_property
     def _columns(self) -> tuple[Any, ...]:
@@ -52,6 +55,30 @@ class Workshop:
         """Return the lake for joins by similar text."""
         return LakeTexts(*self._columns, WORDS)
 
+    def fuzzy_matches(self, task: Task, threshold: int) -> list[Any]:
+        """Find columns by similar text; what is compared for one threshold serves the higher ones."""
+
+        def similar(ours: Any, theirs: Any) -> Any:
+            if task.name not in self._alike:
+                self._alike = {task.name: fuzzy(min(FUZZY_THRESHOLDS))(ours, theirs)}
+            return at_least(self._alike[task.name], threshold / 100)
+
+        return self.similar_texts.matches(task.table[task.on], similar)
+
+    def scores(
+        self, task: Task, matrix: np.ndarray, target: Target, seeds: Sequence[int], trees: int
+    ) -> dict[str, list[float]]:
+        """Score the model of each seed; methods that add the same columns share the work."""
+        place = (task.name, matrix.shape, hash(matrix.tobytes()), *seeds)
+        if place not in self._scores:
+            found = []
+            for seed in seeds:
+                options = ModelOptions(trees=trees, seed=seed)
+                predicted = predict_unseen(matrix, target.values, target.task, options)
+                found.append(scores_of(target.values, predicted, target.task))
+            self._scores[place] = {name: [score[name] for score in found] for name in found[0]}
+        return self._scores[place]
+
 
 def variants_of(method: str) -> tuple[int | None, ...]:
     """Give the thresholds that a method is tried with."""
@@ -66,7 +93,7 @@ def find(shop: Workshop, task: Task, method: str, threshold: int | None) -> list
     if method == "equi":
         matches: Sequence[Any] = shop.equal_texts.matches(key, equal)
     elif method == "fuzzy":
-        matches = shop.similar_texts.matches(key, fuzzy(threshold or FUZZY_THRESHOLDS[0]))
+        matches = shop.fuzzy_matches(task, threshold or min(FUZZY_THRESHOLDS))
     else:
         matches = shop.index.search(key, min_joinability=MIN_JOINABILITY)
     return first_of_each_table(matches, task.left_out)
@@ -83,10 +110,6 @@ def run_task(
     target = read_target(columns.pop(task.target), "auto", folds=4, min_number_fraction=share)
     del columns[task.on]
     features = read_features(columns, target.rows, max_texts=MAX_TEXTS, min_number_fraction=share)
-    scores = []
-    for seed in seeds:
-        predicted = predict_unseen(features.matrix, target.values, target.task, ModelOptions(trees=trees, seed=seed))
-        scores.append(scores_of(target.values, predicted, target.task))
     return {
         "task": task.name,
         "about": task.about,
@@ -108,7 +131,7 @@ def run_task(
         "features": features.matrix.shape[1],
         "gave_target_away": [f"{each.table}:{each.column}" for each in enriched.left_out if each.rule == "target"],
         "joined": None if task.entity_of is None else judge_pairs(found, task.entity_of),
-        "scores": {name: [score[name] for score in scores] for name in scores[0]},
+        "scores": shop.scores(task, features.matrix, target, seeds, trees),
     }
 
 
