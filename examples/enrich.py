@@ -37,9 +37,9 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
 )
 @click.option("--methods", default=",".join(METHODS), show_default=True, help="Some of these, with commas.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Splits and forests: so many, by seed."
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Splits and forests: so many, by seed."
 )
-@click.option("--trees", type=click.IntRange(min=1), default=30, show_default=True, help="Of each forest.")
+@click.option("--trees", type=click.IntRange(min=1), default=20, show_default=True, help="Of each forest.")
 @click.option("--quick", is_flag=True, help="One seed and ten trees: to see that it runs.")
 @click.option(
     "--work",

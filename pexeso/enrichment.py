@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.enriching.frames import columns_of, with_columns
 from pexeso.enriching.gathering import AddedColumn, FoundTable, JoinedTable, LeftOutColumn, gather
-from pexeso.enriching.rules import JOIN_COLUMN, SAID, EnrichmentRules, split_rules
+from pexeso.enriching.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
 from pexeso.errors import InputError
 from pexeso.joining.tables import position_of
 
@@ -141,7 +141,7 @@ def enrich(
         Leave out a table that holds a copy of every column of `table`, the key apart: `table` itself, or a version of it.
     **options
         Of the search (`max_distance`, `min_joinability`, ...; see `pexeso.options.SearchOptions`) and the rules for columns
-        (`max_missing_fraction`, ...; see `pexeso.enriching.rules.EnrichmentRules`).
+        (`min_coverage`, ...; see `pexeso.enriching.rules.EnrichmentRules`).
 
     Returns
     -------
@@ -272,10 +272,11 @@ def _shown(column: AddedColumn) -> str:
 
 
 def _left_out_lines(left_out: Sequence[LeftOutColumn]) -> list[str]:
+    # Which column another says the same as is worth telling; of the other rules their name is enough.
+    said = {each: each.detail.removesuffix(".") if each.rule == COPY else SAID[each.rule] for each in left_out}
     lines = []
-    for rule, said in SAID.items():
-        names = [each.column for each in left_out if each.rule == rule]
-        if names:
-            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-            lines.append(f"    - {', '.join(names[:_SHOWN])}{more}: {said}")
+    for reason in sorted(set(said.values())):
+        names = [each.column for each in left_out if said[each] == reason]
+        more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        lines.append(f"    - {', '.join(names[:_SHOWN])}{more}: {reason}")
     return lines

@@ -118,7 +118,7 @@ def test_each_rule_leaves_out_what_it_names():
     assert [each.column for each in result.columns] == ["people"]
     details = {each.column: each.detail for each in result.left_out}
     assert details["people_too"] == "it says what another column says: t.csv:people."
-    assert details["rare"].endswith("80%, more than 50%.")
+    assert details["rare"].endswith("covers 20%, less than 50%.")
     assert set(rules_of(result).values()) <= set(SAID)
 
 
@@ -240,7 +240,7 @@ def test_nothing_found_leaves_the_table_as_it_was():
         ({"target": "rooms"}, ColumnNotFoundError, "no column 'rooms'"),
         ({"target": "city"}, InputError, "cannot be the key 'city'"),
         ({"max_distance": 0.3}, InputError, "Rules are min_number_fraction, .*Got max_distance"),
-        ({"max_missing_fraction": True}, InputError, r"max_missing_fraction must be a number in \[0, 1\]. Got True"),
+        ({"min_coverage": True}, InputError, r"min_coverage must be a number in \[0, 1\]. Got True"),
     ],
 )
 def test_wrong_arguments_are_told(options, error, said):

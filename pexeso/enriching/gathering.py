@@ -260,10 +260,10 @@ def _why_not(
     n_rows = len(column.cells)
     if not column.filled:
         return EMPTY, f"{SAID[EMPTY]}."
-    if n_rows - column.filled > rules.max_missing_fraction * n_rows:
+    if column.filled < rules.min_coverage * n_rows:
         return (
             MISSING,
-            f"{SAID[MISSING]}: {1 - column.filled / n_rows:.0%}, more than {rules.max_missing_fraction:.0%}.",
+            f"{SAID[MISSING]}: it covers {column.filled / n_rows:.0%}, less than {rules.min_coverage:.0%}.",
         )
     if column.distinct < 2:
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."

@@ -28,7 +28,7 @@ class ModelOptions:
 
     folds: int = 4
     trees: int = 50
-    step: float = 0.2
+    step: float = 0.25
     seed: int = 0
 
 

@@ -36,8 +36,8 @@ class EnrichmentRules:
     ----------
     min_number_fraction : float
         A column holds numbers where at least this share of its cells that are not empty can be read as numbers; the other cells are then missing.
-    max_missing_fraction : float
-        A column with a larger share of rows without a cell is left out: ``missing``.
+    min_coverage : float
+        A column that has a cell for a smaller share of the rows is left out: ``missing``.
     min_copy_fraction : float
         Two columns say the same where at least this share of the rows that have a cell in either have the same in both: ``copy``.
     min_target_fraction, min_target_correlation, min_target_agreement : float
@@ -48,14 +48,14 @@ class EnrichmentRules:
 
     Examples
     --------
-    >>> EnrichmentRules(max_missing_fraction=2)
+    >>> EnrichmentRules(min_coverage=2)
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: max_missing_fraction must be a number in [0, 1]. Got 2 instead.
+    pexeso.errors.InputError: min_coverage must be a number in [0, 1]. Got 2 instead.
     """
 
     min_number_fraction: float = 0.9
-    max_missing_fraction: float = 0.5
+    min_coverage: float = 0.5
     min_copy_fraction: float = 0.95
     min_target_fraction: float = 0.5
     min_target_correlation: float = 0.99
@@ -72,8 +72,8 @@ def split_rules(options: Mapping[str, Any]) -> tuple[EnrichmentRules, dict[str, 
 
     Examples
     --------
-    >>> rules, others = split_rules({"max_missing_fraction": 0.2, "max_distance": 0.3})
-    >>> rules.max_missing_fraction, others
+    >>> rules, others = split_rules({"min_coverage": 0.2, "max_distance": 0.3})
+    >>> rules.min_coverage, others
     (0.2, {'max_distance': 0.3})
     """
     names = EnrichmentRules.__dataclass_fields__
