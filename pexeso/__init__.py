@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pexeso.enrichment import Enrichment, enrich, enrich_from
     from pexeso.errors import (
         ColumnNotFoundError,
         DeviceError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         StoredIndexError,
         TableReadError,
     )
+    from pexeso.feature_choice import FeatureChoice, select_features
     from pexeso.index import Index, build_index, open_index
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise import Normaliser
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "pexeso.enrichment": ("Enrichment", "enrich", "enrich_from"),
     "pexeso.errors": (
         "ColumnNotFoundError",
         "DeviceError",
@@ -58,6 +61,7 @@ _HOMES = {
         "StoredIndexError",
         "TableReadError",
     ),
+    "pexeso.feature_choice": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise": ("Normaliser",),
@@ -70,6 +74,8 @@ __all__ = [
     "ColumnRules",
     "DeviceError",
     "EmbedderError",
+    "Enrichment",
+    "FeatureChoice",
     "Index",
     "IndexCorruptError",
     "IndexNotFoundError",
@@ -89,7 +95,10 @@ __all__ = [
     "TableReadError",
     "__version__",
     "build_index",
+    "enrich",
+    "enrich_from",
     "open_index",
+    "select_features",
 ]
 
 

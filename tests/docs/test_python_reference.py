@@ -9,11 +9,20 @@ from doc_pages import ROOT, headings
 
 import pexeso
 from pexeso import errors, options
+from pexeso.enriching.rules import EnrichmentRules
 from pexeso.results import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 CLASSES = (pexeso.Index, pexeso.SearchResult, pexeso.Match)
-SHOWN_FIELDS = (pexeso.ColumnRules, pexeso.Normaliser, options.BuildOptions, options.SearchOptions, pexeso.Match, Pair)
+SHOWN_FIELDS = (
+    pexeso.ColumnRules,
+    pexeso.Normaliser,
+    EnrichmentRules,
+    options.BuildOptions,
+    options.SearchOptions,
+    pexeso.Match,
+    Pair,
+)
 
 
 def signature(name: str, function: object) -> str:
@@ -32,7 +41,10 @@ def methods(one: type) -> dict[str, object]:
 
 FUNCTIONS = [
     signature("pexeso.build_index", pexeso.build_index),
-    signature("pexeso.open_index", pexeso.open_index),
+    *(
+        signature(f"pexeso.{name}", getattr(pexeso, name))
+        for name in ("open_index", "enrich", "enrich_from", "select_features")
+    ),
     *(signature(f"{one.__name__}.{name}", method) for one in CLASSES for name, method in methods(one).items()),
 ]
 

@@ -1,0 +1,1 @@
+"""The experiment of `examples/enrich.py`: tasks, ways to find tables, models and their scores, and the tables that show them."""

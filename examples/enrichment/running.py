@@ -1,0 +1,161 @@
+"""One task by one method: tables found, joined, and a model judged; and how many of the pairs joined are wrong, where that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import pexeso
+from enrichment.methods import (
+    EQUAL,
+    FUZZY_THRESHOLDS,
+    MIN_JOINABILITY,
+    WORDS,
+    LakeTexts,
+    at_least,
+    equal,
+    first_of_each_table,
+    fuzzy,
+    read_columns,
+)
+from enrichment.tasks import Task
+from pexeso.enriching.features import Target, read_features, read_target
+from pexeso.enriching.frames import columns_of
+from pexeso.enriching.models import ModelOptions, predict_unseen, scores_of
+
+METHODS = ("none", "equi", "fuzzy", "pexeso")
+MAX_TEXTS = 20
+_EXAMPLES = 5
+
+
+@dataclass
+class Workshop:
+    """A lake that tasks are asked of: its index, and its texts, read when they are first needed."""
+
+    index: pexeso.Index
+    _alike: dict[str, Any] = field(default_factory=dict)
+    _scores: dict[tuple[Any, ...], dict[str, list[float]]] = field(default_factory=dict)
+
+    @cached_property
+    def _columns(self) -> tuple[Any, ...]:
+        return read_columns(self.index)
+
+    @cached_property
+    def equal_texts(self) -> LakeTexts:
+        """Return the lake for joins by equal text."""
+        return LakeTexts(*self._columns, EQUAL)
+
+    @cached_property
+    def similar_texts(self) -> LakeTexts:
+        """Return the lake for joins by similar text."""
+        return LakeTexts(*self._columns, WORDS)
+
+    def fuzzy_matches(self, task: Task, threshold: int) -> list[Any]:
+        """Find columns by similar text; what is compared for one threshold serves the higher ones."""
+
+        def similar(ours: Any, theirs: Any) -> Any:
+            if task.name not in self._alike:
+                self._alike = {task.name: fuzzy(min(FUZZY_THRESHOLDS))(ours, theirs)}
+            return at_least(self._alike[task.name], threshold / 100)
+
+        return self.similar_texts.matches(task.table[task.on], similar)
+
+    def scores(
+        self, task: Task, matrix: np.ndarray, target: Target, seeds: Sequence[int], trees: int
+    ) -> dict[str, list[float]]:
+        """Score the model of each seed; methods that add the same columns share the work."""
+        place = (task.name, matrix.shape, hash(matrix.tobytes()), *seeds)
+        if place not in self._scores:
+            found = []
+            for seed in seeds:
+                options = ModelOptions(trees=trees, seed=seed)
+                predicted = predict_unseen(matrix, target.values, target.task, options)
+                found.append(scores_of(target.values, predicted, target.task))
+            self._scores[place] = {name: [score[name] for score in found] for name in found[0]}
+        return self._scores[place]
+
+
+def variants_of(method: str) -> tuple[int | None, ...]:
+    """Give the thresholds that a method is tried with."""
+    return FUZZY_THRESHOLDS if method == "fuzzy" else (None,)
+
+
+def find(shop: Workshop, task: Task, method: str, threshold: int | None) -> list[Any]:
+    """Find tables to join with: the best column of each, at most `MAX_TABLES`, for at least `MIN_JOINABILITY` of the rows."""
+    key = task.table[task.on]
+    if method == "none":
+        return []
+    if method == "equi":
+        matches: Sequence[Any] = shop.equal_texts.matches(key, equal)
+    elif method == "fuzzy":
+        matches = shop.fuzzy_matches(task, threshold or min(FUZZY_THRESHOLDS))
+    else:
+        matches = shop.index.search(key, min_joinability=MIN_JOINABILITY)
+    return first_of_each_table(matches, task.left_out)
+
+
+def run_task(
+    shop: Workshop, task: Task, method: str, threshold: int | None, seeds: Sequence[int], trees: int
+) -> dict[str, Any]:
+    """Run one task by one method; give what was found and the scores of each seed, as plain JSON."""
+    found = find(shop, task, method, threshold)
+    enriched = pexeso.enrich_from(found, task.table, task.on, target=task.target)
+    columns = columns_of(enriched.table)
+    share = enriched.rules.min_number_fraction
+    target = read_target(columns.pop(task.target), "auto", folds=4, min_number_fraction=share)
+    del columns[task.on]
+    features = read_features(columns, target.rows, max_texts=MAX_TEXTS, min_number_fraction=share)
+    return {
+        "task": task.name,
+        "about": task.about,
+        "kind": target.task,
+        "rows": len(target.rows),
+        "method": method,
+        "threshold": threshold,
+        "tables": [
+            {
+                "table": each.table,
+                "key": each.key,
+                "joinability": round(each.joinability, 3),
+                "added": each.added,
+                "reason": each.reason,
+            }
+            for each in enriched.tables
+        ],
+        "columns": len(enriched.columns),
+        "features": features.matrix.shape[1],
+        "gave_target_away": [f"{each.table}:{each.column}" for each in enriched.left_out if each.rule == "target"],
+        "joined": None if task.entity_of is None else judge_pairs(found, task.entity_of),
+        "scores": shop.scores(task, features.matrix, target, seeds, trees),
+    }
+
+
+def judge_pairs(found: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
+    """Count the joined pairs (each value with its nearest) whose two names stand for known and different things."""
+    right, wrong = 0, []
+    known = entity_of.to_dict()
+    for match in found:
+        nearest: dict[str, Any] = {}
+        for pair in match.pairs():
+            held = nearest.get(pair.query)
+            if held is None or pair.distance < held.distance:
+                nearest[pair.query] = pair
+        for pair in nearest.values():
+            mine, theirs = (known.get(name.lower().strip()) for name in (pair.query, pair.value))
+            if mine is None or theirs is None:
+                continue
+            right += mine == theirs
+            if mine != theirs:
+                wrong.append((round(pair.distance, 3), pair.query, pair.value))
+    examples = list(dict.fromkeys(sorted(wrong)))[:_EXAMPLES]
+    return {"right": right, "wrong": len(wrong), "examples": [list(each) for each in examples]}
+
+
+def summarise(scores: Sequence[float]) -> tuple[float, float]:
+    """Give mean and standard deviation over seeds."""
+    return float(np.mean(scores)), float(np.std(scores))
