@@ -1,4 +1,4 @@
-"""`pexeso demo`: the story it tells, with the index made elsewhere, since training a model takes a while."""
+"""`pexeso demo`: the story it tells, with the index made elsewhere, since building one takes a while."""
 
 import shlex
 

@@ -13,7 +13,7 @@ ANY_LINES = "..."
 """On a line of its own: any number of lines, none included."""
 
 DISTANCE_TOLERANCE = 0.1
-"""The training of a model is not repeatable to the bit, and differs between machines: distances other than 0 move a little."""
+"""The training of a model on a lake (fasttext) is not repeatable to the bit: distances other than 0 move a little. So do sizes."""
 
 _FENCE = re.compile(r"^(```+)\s*([^`]*)$")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
@@ -24,6 +24,7 @@ _HEADING = re.compile(r"^(#+)\s+(.*?)\s*$")
 _ANY = (
     (re.compile(r"in [\d.,]+ ms \([^)]*\)"), "in # ms (#)"),
     (re.compile(r"\bin [\d.,]+ s\b"), "in # s"),
+    (re.compile(r", [\d.,]+ s\.$"), ", # s."),
     (re.compile(r'"seconds": \{[^}]*\}'), '"seconds": {#}'),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"), "#time#"),
 )
