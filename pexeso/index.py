@@ -16,6 +16,8 @@ import torch
 
 from embed.protocol import Embedder
 from embed.registry import load_embedder
+from pexeso.advising.advised import Advised
+from pexeso.advising.advisor import for_query
 from pexeso.checking import check_index
 from pexeso.contents import stored_grid_options
 from pexeso.elsewhere import open_store_anywhere
@@ -32,18 +34,15 @@ from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
 from pexeso.opening import choose_device, require_searchable
 from pexeso.options import (
-    DEFAULT_MAX_DISTANCE,
-    USUAL_MAX_DISTANCES,
     BuildOptions,
     SearchOptions,
     parse_bytes,
-    search_options,
 )
 from pexeso.places import Place, locate
 from pexeso.prepared import PreparedQuery, prepare
 from pexeso.queries import QueryColumn, query_from_values
-from pexeso.results import Match, Pair, SearchResult
-from pexeso.searching import Hit, PartitionScan, find_pairs, search_store
+from pexeso.results import Match, SearchResult
+from pexeso.searching import Hit, LazyPairs, PartitionScan, find_pairs, search_store
 from pexeso.store.integrity import Problem
 from pexeso.store.reader import Store
 from pexeso.store.writer import tidy
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Index:
+class Index(Advised):
     """An open index. Make one with `open_index` or `build_index`.
 
     Attributes
@@ -114,6 +113,10 @@ class Index:
         """The folder, or the place on another storage, that the index was built from."""
         return locate(self.store.manifest.facts["lake"])
 
+    def prepared(self, values: Any) -> PreparedQuery:
+        """Normalise and embed a query column, given as in `search`, just as the lake was."""
+        return prepare(query_from_values(values), self.normaliser, self.embedder)
+
     def search(self, values: Any, *, exclude_self: bool = False, **options: Any) -> SearchResult:
         """Find the columns that a query column can be joined with.
 
@@ -125,6 +128,7 @@ class Index:
             Do not find the table that the query column was read from, where that lies in the lake.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (0.35 for the model hashing, 0.06 for others), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
+            With ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise` gives.
 
         Returns
         -------
@@ -197,21 +201,20 @@ class Index:
         InputError
             When the lake has no such column, or it was left out of the index.
         """
-        chosen = replace(self.search_options(options), min_joinability=None, k=None)
+        self.require_search_options(options)
         hit = locate_column(self.store, table, column)
-        query = prepare(query_from_values(values), self.normaliser, self.embedder)
+        query = self.prepared(values)
+        chosen = replace(
+            self.search_options(self.advisor.pair_options(options, query, hit)), min_joinability=None, k=None
+        )
         stats = SearchStats()
         pairs = find_pairs(self._scan, query, [hit], chosen, stats)[0]
         hit = replace(hit, matched=count_matched(query, pairs))
         match = self._result(query, chosen, [hit], stats)[0]
         return Explanation(query.describe(), chosen, match, find_unmatched(self._scan, query, hit, pairs))
 
-    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Make search options, with the defaults that suit this index."""
-        usual = USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
-        return search_options({"max_distance": usual, **given})
-
     def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
+        options = for_query(options, column)
         if not exclude_self:
             return options
         table = self.table_of(column.file) if column.file is not None else None
@@ -233,7 +236,7 @@ class Index:
         self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats
     ) -> SearchResult:
         total = query.total(options.ignore_missing)
-        pairs = _LazyPairs(self._scan, query, hits, options, stats)
+        pairs = LazyPairs(self._scan, query, hits, options, stats)
         matches = tuple(
             Match(
                 table=hit.table,
@@ -347,22 +350,6 @@ class Index:
             Empty, or of notes only, where all is well. See `pexeso.checking.check_index`.
         """
         return check_index(self.path, progress)
-
-
-class _LazyPairs:
-    """The value pairs of one search: found together for all its columns when the first is asked for."""
-
-    def __init__(
-        self, scan: PartitionScan, query: PreparedQuery, hits: list[Hit], options: SearchOptions, stats: SearchStats
-    ) -> None:
-        self._find = partial(find_pairs, scan, query, hits, options, stats)
-        self._lists: list[list[Pair]] | None = None
-
-    def of(self, place: int) -> list[Pair]:
-        """Give the pairs of the column at that place in the result."""
-        if self._lists is None:
-            self._lists = self._find()
-        return self._lists[place]
 
 
 def open_index(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -27,7 +28,7 @@ from pexeso.results import Pair
 from pexeso.scanning import PartitionScan
 from pexeso.store.texts import take_texts
 
-__all__ = ["Hit", "PartitionScan", "find_pairs", "posting_texts", "search_store"]
+__all__ = ["Hit", "LazyPairs", "PartitionScan", "find_pairs", "posting_texts", "search_store"]
 
 
 @damage_made_plain("the index")
@@ -149,6 +150,22 @@ def find_pairs(
             lists[here[which]] = [pair for _, pair in sorted(pairs, key=lambda item: item[0])]
     stats.add_seconds("explain", time.perf_counter() - started)
     return lists
+
+
+class LazyPairs:
+    """The value pairs of one search: found together for all its columns when the first is asked for."""
+
+    def __init__(
+        self, scan: PartitionScan, query: PreparedQuery, hits: list[Hit], options: SearchOptions, stats: SearchStats
+    ) -> None:
+        self._find = partial(find_pairs, scan, query, hits, options, stats)
+        self._lists: list[list[Pair]] | None = None
+
+    def of(self, place: int) -> list[Pair]:
+        """Give the pairs of the column at that place in the result."""
+        if self._lists is None:
+            self._lists = self._find()
+        return self._lists[place]
 
 
 def posting_texts(scan: PartitionScan, number: int, postings: torch.Tensor) -> tuple[list[str], list[str]]:

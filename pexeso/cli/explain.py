@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pexeso.cli.advice import tell_advice
 from pexeso.cli.options import Asked, distance_settings
 from pexeso.cli.output import count, output_options, table_lines, write_csv, write_json
 from pexeso.cli.report import ALL_PAIRS, pair_lines, percent
@@ -39,6 +40,7 @@ def explain(index: str, query: str, lake_column: str, asked: Asked, form: str | 
     table, column = split_lake_column(lake_column)
     (values,) = read_queries(query, every_column=False)
     found = asked.open(index).explain(values, table, column, **asked.to_search())
+    tell_advice([found.options])
     if form == "json":
         write_json(found.to_dict())
     elif form == "csv":

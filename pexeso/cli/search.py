@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pexeso.cli.advice import tell_advice
 from pexeso.cli.options import Asked, search_settings
 from pexeso.cli.output import output_options, talk, write_json, write_json_line
 from pexeso.cli.report import (
@@ -53,6 +54,7 @@ def search(
     Example:
       pexeso search lake.pexeso people.csv:company
       pexeso search lake.pexeso people.csv:company -n 3 --explain
+      pexeso search lake.pexeso people.csv:company --auto
       pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
 
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the column; #3 is the one at
@@ -62,6 +64,7 @@ def search(
     """  # noqa: D301  click reads \b
     queries = read_queries(query, every_column)
     results = asked.open(index).search_batch(queries, **asked.to_search())
+    tell_advice(result.options for result in results)
     for result in results:
         for line in unmatchable(result):
             talk(line)
