@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pexeso.advising.advice import Advice, percent
-from pexeso.advising.advisor import ASKED, Advisor, effective_values
+import numpy as np
+import pyarrow.compute as pc
+import torch
+
+from pexeso.advising.advice import Advice, percent, require_min_precision
+from pexeso.advising.advisor import ASKED, Advisor, column_vectors, effective_values
 from pexeso.advising.columns import joinability_beyond_chance
+from pexeso.advising.labels import ColumnLabel, ValueLabel, read_labels, require_labels
+from pexeso.advising.sample import nearest_distances
+from pexeso.advising.tuning import joinability_curve, tune_columns, tune_values
+from pexeso.engine.metrics import Metric
 from pexeso.errors import InputError
 from pexeso.explanation import locate_column
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES, SearchOptions, search_options
@@ -112,3 +121,65 @@ class Advised:
             return advice
         why = f"{advice.why} Of only {n_values:,} values, {percent(least)} must match, since fewer may match some column by chance."
         return replace(advice, min_joinability=least, why=why)
+
+    def tune(
+        self,
+        labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+        *,
+        min_precision: float | None = None,
+    ) -> Advice:
+        """Choose thresholds from labelled pairs, and from `advise` where these are too few to tell.
+
+        Parameters
+        ----------
+        labels : path, or iterable of ValueLabel or of ColumnLabel
+            A table as `pexeso.advising.labels.read_labels` reads it, or its rows. Both answers must be among them.
+        min_precision : float, optional
+            In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can be.
+
+        Returns
+        -------
+        Advice
+            Pairs of values choose `max_distance` alone; `min_joinability` is then that of `advise`.
+
+        Raises
+        ------
+        InputError
+            The labels cannot be used, or name a column that is not there.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.tune("labels.csv").max_distance  # doctest: +SKIP
+        0.34
+        """
+        if min_precision is not None:
+            require_min_precision(min_precision)
+        read = read_labels(labels) if isinstance(labels, str | os.PathLike) else labels
+        every = require_labels(read)
+        prior = self.advisor.columns(min_precision)
+        if isinstance(every[0], ValueLabel):
+            return tune_values(every, self._label_distances(every), prior, min_precision)
+        return tune_columns(every, np.stack([self._label_curve(label) for label in every]), prior, min_precision)
+
+    def _label_distances(self, labels: Sequence[ValueLabel]) -> np.ndarray:
+        """Give the distances of labelled values, float64; infinite where one of them has no vector."""
+        texts = [label.query for label in labels] + [label.value for label in labels]
+        query = self.prepared(texts)
+        places = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
+        known = np.append((query.vectors != 0).any(1).numpy(), False)[places]
+        left, right = np.split(np.arange(len(texts)), 2)
+        metric = Metric(self.store.manifest.options["grid"]["metric"])
+        sides = (query.vectors[torch.from_numpy(np.maximum(places[side], 0))] for side in (left, right))
+        apart = metric.fraction(metric.distances(*sides), query.vectors.shape[1]).numpy()
+        return np.where(known[left] & known[right], apart, np.inf)
+
+    def _label_curve(self, label: ColumnLabel) -> np.ndarray:
+        """Give the joinability of labelled columns at each of the distances that are tried."""
+        hit = locate_column(self.store, label.table, label.column)
+        query = self.prepared(label.query)
+        known = (query.vectors != 0).any(1)
+        metric = self._scan.mapped(hit.partition).metric
+        nearest = nearest_distances(metric, query.vectors[known], column_vectors(self._scan, hit))
+        return joinability_curve(nearest, query.weights[known], query.n_rows)

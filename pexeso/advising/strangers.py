@@ -34,7 +34,7 @@ def stranger_distances(metric: Metric, vectors: torch.Tensor, rows: np.ndarray |
     Examples
     --------
     >>> column = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> stranger_distances(Metric("euclidean"), column).round(3).tolist()
+    >>> stranger_distances(Metric("euclidean"), column).astype(float).round(3).tolist()
     [0.707, 0.707, 0.707]
     """
     asked = vectors if rows is None else vectors[torch.from_numpy(rows)]
@@ -80,7 +80,7 @@ def tried_distances(largest: float) -> np.ndarray:
     Examples
     --------
     >>> tried_distances(0.5)[[0, 1, 2, -1]].tolist()
-    [0.0, 0.008, 0.016, 0.5]
+    [0.0, 0.007, 0.015, 0.5]
     """
     return np.floor(np.linspace(0.0, largest, STEPS + 1) * 1000 + 1e-6) / 1000
 

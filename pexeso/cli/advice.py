@@ -18,7 +18,11 @@ def tell_advice(options: Iterable[SearchOptions]) -> None:
     for each in options:
         chosen = (each.max_distance, each.min_joinability)
         if each.advice is not None and chosen not in said:
-            talk(advice_line(each.advice, each.min_joinability) if not said else _thresholds(*chosen))
+            talk(
+                advice_line(each.advice, each.min_joinability)
+                if not said
+                else f"Chosen for a column of few values: {thresholds(*chosen)}"
+            )
             said.add(chosen)
 
 
@@ -31,9 +35,16 @@ def advice_line(advice: Advice, min_joinability: float | None) -> str:
     >>> advice_line(Advice(0.31, 0.5, "strangers are rare."), 0.5)
     'Chosen: --max-distance 0.31 --min-joinability 0.5: strangers are rare.'
     """
-    return f"{_thresholds(advice.max_distance, min_joinability)}: {advice.why}"
+    return f"Chosen: {thresholds(advice.max_distance, min_joinability)}: {advice.why}"
 
 
-def _thresholds(max_distance: float, min_joinability: float | None) -> str:
+def thresholds(max_distance: float, min_joinability: float | None) -> str:
+    """Write thresholds as the options that give them.
+
+    Examples
+    --------
+    >>> thresholds(0.31, None)
+    '--max-distance 0.31'
+    """
     share = "" if min_joinability is None else f" --min-joinability {min_joinability:.4g}"
-    return f"Chosen: --max-distance {max_distance:g}{share}"
+    return f"--max-distance {max_distance:g}{share}"

@@ -18,6 +18,7 @@ from pexeso.cli.explain import explain
 from pexeso.cli.inspect import check, doctor, info
 from pexeso.cli.join import join
 from pexeso.cli.search import search
+from pexeso.cli.tune import tune
 from pexeso.cli.update import append, compact, delete
 
 
@@ -39,7 +40,7 @@ class _Group(click.Group):
 
 @click.group(
     cls=_Group,
-    commands=[demo, index, append, delete, compact, search, batch, join, explain, estimate, info, check, doctor],
+    commands=[demo, index, append, delete, compact, search, batch, join, explain, tune, estimate, info, check, doctor],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
