@@ -85,7 +85,7 @@ def _chosen(
     evidence = {
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[place]), 4),
-        "estimated_f1": round(float(f1[place]), 4),
+        "estimated_f1": round(min(1.0, float(f1[place])), 4),
         "within_columns": round(float(stranger[place]), 4),
         "between_columns": round(float(matched[place]), 4),
         "without_partner": round(alone, 4),

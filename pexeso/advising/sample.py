@@ -164,8 +164,7 @@ def _rows_of(scan: PartitionScan, number: int, place: int) -> np.ndarray:
 def _put_together(
     scan: PartitionScan, parts: list[torch.Tensor], sizes: list[int], ids: list[int], n_cut: int, n_usable: int
 ) -> SampledColumns:
-    dimensions = scan.store.manifest.facts["dimensions"]
-    vectors = torch.cat(parts) if parts else torch.zeros((0, dimensions))
-    metric = Metric(scan.store.manifest.options["grid"]["metric"])
+    vectors = torch.cat(parts) if parts else torch.zeros((0, 1))
+    metric = scan.mapped(0).metric if scan.store.n_partitions else Metric()
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return SampledColumns(vectors, offsets, np.array(ids, np.int64), metric, n_cut, max(n_usable, len(ids)))
