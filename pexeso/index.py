@@ -201,7 +201,7 @@ class Index(Advised):
         InputError
             When the lake has no such column, or it was left out of the index.
         """
-        self.require_search_options(options)
+        self._require_search_options(options)
         hit = locate_column(self.store, table, column)
         query = self.prepared(values)
         chosen = replace(

@@ -54,7 +54,7 @@ class Advised:
         """Make search options, with the defaults that suit this index, or with the thresholds advised where ``auto`` or ``min_precision`` asks for them."""
         return search_options({"max_distance": self.usual_max_distance, **self.advisor.column_options(given)})
 
-    def require_search_options(self, given: Mapping[str, Any]) -> None:
+    def _require_search_options(self, given: Mapping[str, Any]) -> None:
         """Refuse what no search options are, before anything is looked for.
 
         Raises

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @output_options("json")
 def tune(index: str, labels: str, min_precision: float | None, form: str | None) -> None:
-    """Choose the thresholds of a search from pairs that you have labelled.
+    """Choose thresholds from pairs that you have labelled.
 
     \b
     Example:
