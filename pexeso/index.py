@@ -16,6 +16,8 @@ import torch
 
 from embed.protocol import Embedder
 from embed.registry import load_embedder
+from pexeso.advising.advised import Advised
+from pexeso.advising.advisor import for_query
 from pexeso.checking import check_index
 from pexeso.contents import stored_grid_options
 from pexeso.elsewhere import open_store_anywhere
@@ -33,12 +35,9 @@ from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
 from pexeso.opening import choose_device, require_searchable
 from pexeso.options import (
-    DEFAULT_MAX_DISTANCE,
-    USUAL_MAX_DISTANCES,
     BuildOptions,
     SearchOptions,
     parse_bytes,
-    search_options,
 )
 from pexeso.places import Place, locate, name_within
 from pexeso.prepared import PreparedQuery, prepare
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Index:
+class Index(Advised):
     """An open index. Make one with `open_index` or `build_index`.
 
     Attributes
@@ -116,6 +115,10 @@ class Index:
         """The folder, or the place on another storage, that the index was built from."""
         return locate(self.store.manifest.facts["lake"])
 
+    def prepared(self, values: Any) -> PreparedQuery:
+        """Normalise and embed a query column, given as in `search`, just as the lake was."""
+        return prepare(query_from_values(values), self.normaliser, self.embedder)
+
     def search(self, values: Any, *, exclude_self: bool = False, rerank: bool = False, **options: Any) -> SearchResult:
         """Find the columns that a query column can be joined with.
 
@@ -129,6 +132,7 @@ class Index:
             Order what is found by how likely it can be joined: see `pexeso.reranking`.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
+            With ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise` gives.
 
         Returns
         -------
@@ -206,25 +210,20 @@ class Index:
         InputError
             When the lake has no such column, or it was left out of the index.
         """
-        chosen = replace(self.search_options(options), min_joinability=None, k=None)
+        self._require_search_options(options)
         hit = locate_column(self.store, table, column)
-        query = prepare(query_from_values(values), self.normaliser, self.embedder)
+        query = self.prepared(values)
+        chosen = replace(
+            self.search_options(self.advisor.pair_options(options, query, hit)), min_joinability=None, k=None
+        )
         stats = SearchStats()
         evidence = self._evidence(query, chosen, [hit], stats)
         hit = replace(hit, matched=evidence.matched(0))
         match = self._matches(query, chosen, [hit], evidence)[0]
         return Explanation(query.describe(), chosen, match, match.unmatched())
 
-    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Make search options, with the defaults that suit this index."""
-        return search_options({"max_distance": self.usual_max_distance, **given})
-
-    @property
-    def usual_max_distance(self) -> float:
-        """Default of `max_distance`: 0.35 for the model hashing, 0.06 for others."""
-        return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
-
     def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
+        options = for_query(options, column)
         if not exclude_self:
             return options
         table = self.table_of(column.file) if column.file is not None else None

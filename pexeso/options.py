@@ -6,11 +6,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise import Normaliser
+
+if TYPE_CHECKING:
+    from pexeso.advising.advice import Advice
 
 METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
 MAPS = ("projection", "pivots")
@@ -151,6 +154,8 @@ class SearchOptions:
         A table of the lake that must not be found.
     lemmas : tuple of str
         The filters in use, among L1 to L7 and QB; for measurements. The answer does not depend on them.
+    advice : Advice or None
+        What chose `max_distance`, where a search was asked for it with ``auto=True`` or ``min_precision``.
 
     Examples
     --------
@@ -169,6 +174,7 @@ are 0.35 for hashing and 0.06 for other models.
     ignore_missing: bool = False
     exclude_table: str | None = None
     lemmas: tuple[str, ...] = LEMMAS
+    advice: Advice | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
@@ -191,7 +197,7 @@ are 0.35 for hashing and 0.06 for other models.
 
     def to_dict(self) -> dict[str, Any]:
         """Give the options that shape the answer, as plain JSON."""
-        return {
+        chosen = {
             "max_distance": self.max_distance,
             "min_joinability": self.min_joinability,
             "k": self.k,
@@ -200,6 +206,7 @@ are 0.35 for hashing and 0.06 for other models.
             "ignore_missing": self.ignore_missing,
             "exclude_table": self.exclude_table,
         }
+        return chosen if self.advice is None else {**chosen, "advice": self.advice.to_dict()}
 
 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
@@ -212,8 +219,9 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     """
     unknown = sorted(set(given) - set(SearchOptions.__dataclass_fields__))
     if unknown:
+        names = [name for name in SearchOptions.__dataclass_fields__ if name != "advice"]
         raise InputError(
-            f"Search options are {', '.join(SearchOptions.__dataclass_fields__)}. Got {', '.join(unknown)}."
+            f"Search options are {', '.join((*names, 'auto', 'min_precision'))}. Got {', '.join(unknown)}."
         )
     options = SearchOptions(**given)
     if options.k is not None and "min_joinability" not in given:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pexeso.cli.advice import tell_advice
 from pexeso.cli.errors import Failure, Interrupted, command_again
 from pexeso.cli.logs import log_json_option, logs_json
 from pexeso.cli.options import Asked, search_settings
@@ -78,6 +79,7 @@ def batch(
 
     try:
         with _opened(index, asked, master, conf) as (opened, passes):
+            tell_advice([opened.search_options(asked.to_options())])
             if output == STANDARD:
                 chunks = answer_lines(opened, lines, explain=explain, passes=passes, **asked.to_search())
                 run = _to_stdout(chunks)

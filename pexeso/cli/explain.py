@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pexeso.cli.advice import tell_advice
 from pexeso.cli.options import Asked, distance_settings
 from pexeso.cli.output import count, output_options, plain, table_lines, write_csv, write_json
 from pexeso.cli.pages import page_options, require_page, write_page
@@ -50,6 +51,7 @@ def explain(
     table, column = split_lake_column(lake_column)
     (values,) = read_queries(query, every_column=False)
     found = asked.open(index).explain(values, table, column, **asked.to_search())
+    tell_advice([found.options])
     if form == "json":
         write_json(found.to_dict())
     elif form == "csv":

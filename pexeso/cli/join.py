@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pexeso.cli.advice import tell_advice
 from pexeso.cli.explain import split_lake_column
 from pexeso.cli.options import Asked, distance_settings
 from pexeso.cli.output import MAX_NAME, count, plain, talk
@@ -111,9 +112,12 @@ def join(
     wanted = None if lake_column is None else split_lake_column(lake_column)
     (column,) = read_queries(query, every_column=False)
     opened = asked.open(index)
-    match = (
-        _best(opened, column, asked) if wanted is None else opened.explain(column, *wanted, **asked.to_search()).match
-    )
+    match = _best(opened, column, asked) if wanted is None else None
+    if match is None or asked.is_auto:
+        # The best distance to find a column with is not the best to join it with, so that it is chosen anew.
+        found = opened.explain(column, *(wanted or (match.table, match.column)), **asked.to_search())
+        match = found.match
+        tell_advice([found.options])
     table, position = _table(column)
     joined = match.join_with_report(table, position, **chosen)
     write_table(joined.table, output, overwrite=overwrite)

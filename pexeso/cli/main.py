@@ -19,6 +19,7 @@ from pexeso.cli.inspect import check, doctor, info
 from pexeso.cli.join import join
 from pexeso.cli.rules import rules
 from pexeso.cli.search import search
+from pexeso.cli.tune import tune
 from pexeso.cli.update import append, compact, delete
 
 
@@ -40,7 +41,10 @@ class _Group(click.Group):
 
 @click.group(
     cls=_Group,
-    commands=[demo, index, append, delete, compact, search, batch, join, explain, estimate, info, rules, check, doctor],
+    commands=[
+        *(demo, index, append, delete, compact, search, batch, join, explain, tune),
+        *(estimate, info, rules, check, doctor),
+    ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pexeso.advising.advice import require_min_precision
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.options import (
@@ -41,6 +42,10 @@ class Asked:
     ----------
     max_distance, min_joinability, k, counts, exact, ignore_missing
         See `pexeso.options.SearchOptions`.
+    auto : bool
+        Let the index choose the thresholds; see `pexeso.index.Index.advise`.
+    min_precision : float or None
+        The same, so that this share of what is found is right.
     min_cosine : float or None
         Instead of `max_distance`.
     exclude_self : bool
@@ -49,6 +54,8 @@ class Asked:
     """
 
     max_distance: float | None = None
+    auto: bool = False
+    min_precision: float | None = None
     min_cosine: float | None = None
     min_joinability: float | None = None
     k: int | None = None
@@ -63,19 +70,41 @@ class Asked:
     def __post_init__(self) -> None:
         if self.max_distance is not None and self.min_cosine is not None:
             raise click.UsageError("Give --max-distance or --min-cosine, not both.")
+        self._require_one_choice()
         # Looked at here, so that a mistake is told at once and not after an index has been opened.
-        search_options({name: value for name, value in self.to_search().items() if name != "exclude_self"})
+        advised = ("auto", "min_precision")
+        search_options({name: value for name, value in self.to_options().items() if name not in advised})
         if self.memory_budget is not None:
             parse_bytes(self.memory_budget)
+
+    def _require_one_choice(self) -> None:
+        if not self.is_auto:
+            return
+        if self.max_distance is not None or self.min_cosine is not None:
+            way = "--auto" if self.min_precision is None else "--min-precision"
+            given = "--min-cosine" if self.max_distance is None else "--max-distance"
+            raise click.UsageError(f"{way} chooses the distance, and {given} gives one: leave one of them out.")
+        if self.min_precision is not None:
+            require_min_precision(self.min_precision)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the index is to choose the thresholds."""
+        return self.auto or self.min_precision is not None
 
     def to_search(self) -> dict[str, Any]:
         """Give the arguments of `Index.search`: only what was asked for, since some defaults hang on others."""
         names = ("max_distance", "min_joinability", "k", "counts", "exact", "ignore_missing", "exclude_self")
+        names += ("auto", "min_precision")
         asked = {name: getattr(self, name) for name in names}
         given = {name: value for name, value in asked.items() if value is not None and value is not False}
         if self.min_cosine is not None:
             given["max_distance"] = max_distance_of_cosine(self.min_cosine)
         return given
+
+    def to_options(self) -> dict[str, Any]:
+        """Give the arguments of `Index.search_options`."""
+        return {name: value for name, value in self.to_search().items() if name != "exclude_self"}
 
     def open(self, path: str) -> Index:
         """Open the index where the search is to run."""
@@ -103,6 +132,13 @@ _DISTANCE_OPTIONS = (
         type=float,
         metavar="-1..1",
         help="The same as a smallest cosine similarity; 0.9928 is a distance of 0.06.",
+    ),
+    click.option("--auto", is_flag=True, help="Choose the thresholds for this lake, and say why these."),
+    click.option(
+        "--min-precision",
+        type=float,
+        metavar="0..1",
+        help="Choose them so that this share of what is found is right, as estimated; brings --auto.  [default: 0.9]",
     ),
 )
 _CHOICE_OPTIONS = (

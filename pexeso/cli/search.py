@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pexeso.cli.advice import tell_advice
 from pexeso.cli.options import Asked, search_settings
 from pexeso.cli.output import output_options, talk, write_json, write_json_line
 from pexeso.cli.pages import page_options, require_page, write_page
@@ -66,6 +67,7 @@ def search(
     Example:
       pexeso search lake.pexeso people.csv:company
       pexeso search lake.pexeso people.csv:company -n 3 --explain
+      pexeso search lake.pexeso people.csv:company --auto
       pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
       pexeso search lake.pexeso people.csv:company --html found.html
 
@@ -77,6 +79,7 @@ def search(
     require_page(html, overwrite=overwrite)
     queries = read_queries(query, every_column)
     results = asked.open(index).search_batch(queries, rerank=rerank, **asked.to_search())
+    tell_advice(result.options for result in results)
     for result in results:
         for line in unmatchable(result):
             talk(line)

@@ -19,6 +19,7 @@ NAMES = [
     "batch",
     "join",
     "explain",
+    "tune",
     "estimate",
     "info",
     "rules",

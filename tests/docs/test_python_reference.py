@@ -36,7 +36,10 @@ def signature(name: str, function: object) -> str:
 
 
 def methods(one: type) -> dict[str, object]:
-    return {name: value for name, value in vars(one).items() if not name.startswith("_") and inspect.isfunction(value)}
+    """Public methods, those of a base class of ours included; a sequence brings its own, which are known."""
+    ours = [vars(each) for each in reversed(one.__mro__) if each.__module__.startswith("pexeso.")]
+    members = {name: value for each in ours for name, value in each.items()}
+    return {name: value for name, value in members.items() if not name.startswith("_") and inspect.isfunction(value)}
 
 
 FUNCTIONS = [

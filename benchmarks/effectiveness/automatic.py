@@ -1,0 +1,96 @@
+"""Thresholds that the index chooses itself, without labels, against those tuned on labels: ``python -m benchmarks.effectiveness.automatic``.
+
+The method is called ``pexeso-auto`` in results. Its columns are found by a search of the index at `Index.advise()`; where each value of a column is
+joined with the nearest of another, the distance is that of the two columns, as `pexeso join --auto` has it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.effectiveness.found import Found
+from benchmarks.effectiveness.judged import Judged, read_judged
+from benchmarks.effectiveness.methods import DISTANCES
+from benchmarks.effectiveness.scoring import best_f1, cross_validated, f1, intervals, rates, truth_of
+from benchmarks.effectiveness.searched import searched
+from pexeso.advising.pair import advise_pair
+from pexeso.engine.metrics import Metric
+from pexeso.errors import PexesoError
+from pexeso.index import Index, open_index
+
+NAME = "pexeso-auto"
+
+
+def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, Any]]:
+    """Search with every judged column at the thresholds that the index chooses.
+
+    Returns
+    -------
+    found : Found
+    scores : dict
+        ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``intervals``, and ``advice`` as plain JSON.
+    """
+    advice = index.advise()
+    (everything,) = searched(judged, index, [advice.max_distance])
+    found = everything.from_joinability(advice.min_joinability or 0.0)
+    return found, {**_scores(judged, found), "advice": advice.to_dict()}
+
+
+def tuned_columns(judged: Judged, index: Index, distances: Sequence[float] = DISTANCES) -> dict[str, Any]:
+    """Search at many distances, and score each fold of the columns at the thresholds with the highest F1 on the others."""
+    found, chosen = cross_validated(judged, list(searched(judged, index, distances)), best_f1)
+    return {**_scores(judged, found), "thresholds": chosen}
+
+
+def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa.StringArray]]) -> list[float]:
+    """Give the largest distance at which the values of each asked column are joined with the nearest of another.
+
+    Parameters
+    ----------
+    index : Index
+        Its normaliser and model are used; the columns need not be in it.
+    columns : sequence of (pyarrow.StringArray, pyarrow.StringArray)
+        Cells that are asked, and those they are joined with.
+    """
+    metric = Metric(index.store.manifest.options["grid"]["metric"])
+    found = []
+    for sides in columns:
+        asked, others = (index.prepared(side).vectors for side in sides)
+        asked, others = (side[(side != 0).any(1)] for side in (asked, others))
+        advice = advise_pair(metric, asked, others, index.advisor.learnt)
+        found.append(index.usual_max_distance if advice is None else advice.max_distance)
+    return found
+
+
+def _scores(judged: Judged, found: Found) -> dict[str, Any]:
+    precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
+    scores = {"precision": precision, "recall": recall, "f1": f1(precision, recall), "semantic_only_recall": by_meaning}
+    return {name: round(value, 4) for name, value in scores.items()} | {"intervals": intervals(judged, found)}
+
+
+@click.command()
+@click.option("--lake", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--truth", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--index", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--distances", help="Those that tuning tries, with commas; 0 to 0.42 by default.")
+def main(lake: Path, truth: Path, index: Path, distances: str | None) -> None:
+    """Compare automatic thresholds with tuned ones on a lake with a table of joinable pairs, by searches of its index."""
+    tried = DISTANCES if distances is None else [float(each) for each in distances.split(",")]
+    try:
+        judged, opened = read_judged(lake, truth), open_index(index)
+        result = {NAME: automatic_columns(judged, opened)[1], "pexeso": tuned_columns(judged, opened, tried)}
+    except PexesoError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""`--auto`, `--min-precision` and `pexeso tune`: what they say, and what they refuse."""
+
+import json
+
+import pytest
+
+LABELS = "query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n"
+
+
+@pytest.fixture
+def labels(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(LABELS, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("asked", [("--auto",), ("--min-precision", "0.95")])
+def test_a_search_says_what_it_chose_and_why(run, small_index, places, asked):
+    result = run("search", small_index, f"{places}:place", *asked)
+    assert result.exit_code == 0
+    said = result.stderr.splitlines()[0]
+    assert said.startswith("Chosen: --max-distance 0")
+    assert "of the values have another one so near, a stranger" in said
+    assert "cities.csv" in result.stdout
+    assert "Chosen" not in result.stdout
+
+
+def test_json_carries_it(run, small_index, places):
+    document = json.loads(run("search", small_index, f"{places}:place", "--auto", "--json").stdout)
+    assert document["options"]["advice"]["max_distance"] == document["options"]["max_distance"]
+    assert document["options"]["advice"]["why"]
+
+
+def test_explain_and_join_choose_for_the_two_columns(run, small_index, places, tmp_path):
+    explained = run("explain", small_index, f"{places}:place", "cities.csv:city", "--auto")
+    joined = run("join", small_index, f"{places}:place", "cities.csv:city", "--auto", "-o", tmp_path / "joined.csv")
+    best = run("join", small_index, f"{places}:place", "--auto", "-o", tmp_path / "best.csv")
+    chosen = [result.stderr.splitlines()[0] for result in (explained, joined, best)]
+    assert all(line.startswith("Chosen: --max-distance ") and "--min-joinability" not in line for line in chosen)
+    assert chosen[0] == chosen[1]
+    assert (tmp_path / "best.csv").read_text() == (tmp_path / "joined.csv").read_text()
+
+
+def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_index, tmp_path):
+    queries, answers = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
+    queries.write_text(
+        '{"id": 1, "values": ["Oslo", "Rome"]}\n{"id": 2, "values": ["Bern", "Rome", "Oslo", "Vienna", "Madrid"]}\n'
+    )
+    result = run("batch", small_index, queries, "-o", answers, "--auto")
+    assert result.exit_code == 0
+    assert result.stderr.count("Chosen: ") == 1
+    whole = answers.read_bytes()
+    answers.write_bytes(whole[: whole.index(b"\n") + 1])
+    assert run("batch", small_index, queries, "-o", answers, "--auto", "--resume").exit_code == 0
+    first, second = (json.loads(line)["options"] for line in answers.read_bytes().splitlines())
+    assert first["advice"] == second["advice"]
+    assert "other options" in fail(1, "batch", small_index, queries, "-o", answers, "--resume")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("--auto", "--max-distance", "0.1"), "--auto chooses the distance, and --max-distance gives one"),
+        (
+            ("--min-precision", "0.9", "--min-cosine", "0.9"),
+            "--min-precision chooses the distance, and --min-cosine gives one",
+        ),
+        (("--min-precision", "90"), "min_precision must be a number in (0, 1]. Got 90.0 instead."),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(fail, small_index, places, asked, message):
+    assert message in fail(2, "search", small_index, f"{places}:place", *asked)
+
+
+def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels):
+    result = run("tune", small_index, labels)
+    assert result.exit_code == 0
+    options, why = result.stdout.splitlines()
+    assert options.startswith("--max-distance 0")
+    assert options.endswith("--min-joinability 0.5")
+    assert why.startswith("On 3 labelled pairs (2 yes) precision is 100 %, recall 100 %, F1 1.00 (90 % interval 0.")
+    document = json.loads(run("tune", small_index, labels, "--json").stdout)
+    assert document["evidence"]["labels"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "must have the header query_value,lake_value,same or query_column,lake_column,same. Got a,b."),
+        (LABELS.replace("no", "maybe"), "row 3: same must be yes or no. Got 'maybe'."),
+        (LABELS.replace("no", "yes"), "Labels must be of both kinds"),
+        (
+            "query_column,lake_column,same\nlabels.csv:same,x.csv:c,yes\nlabels.csv:same,x.csv:c,no\n",
+            "The lake has no table 'x.csv'.",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused(fail, small_index, labels, monkeypatch, text, message):
+    labels.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(labels.parent)
+    assert message in fail(2, "tune", small_index, labels)
+
+
+def test_a_missing_table_of_labels_is_one_sentence(fail, small_index, tmp_path):
+    assert "cannot be read" in fail(1, "tune", small_index, tmp_path / "none.csv")
