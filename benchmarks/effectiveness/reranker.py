@@ -26,7 +26,7 @@ from pexeso.index import Index, open_index
 from pexeso.reranking import EQUAL, FEATURES, RATIOS, Counts, reranker
 
 LEARNED_ON = "wikitables"
-TREES, LEAVES, LEARNING_RATE = 100, 12, 0.1
+TREES, LEAVES, LEARNING_RATE = 200, 16, 0.1
 TARGET = Path(__file__).resolve().parent.parent.parent / "pexeso" / "reranker.json"
 
 
