@@ -338,7 +338,7 @@ def test_an_array_of_numpy_strings_is_a_query(index):
 
 def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     match = index.explain(
-        ["Oslo", "oslo", "Helsinkii", "Xyzzyx", "--", None], "cities.csv", "city", max_distance=0.3
+        ["Oslo", "oslo", "Helsinkii", "Xyzzyx", "--", None], "cities.csv", "city", max_distance=0.5
     ).match
     assert match.kinds().rows == {"exact": 2, "spelling": 1, "meaning": 0}
     assert match.kinds().pairs["exact"] == 2

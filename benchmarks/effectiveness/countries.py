@@ -3,7 +3,8 @@
 Asked are the columns of English names; candidates are all columns of text with at least four distinct cells. A pair of columns is
 *positive* when at least four, and at least half, of the query column's distinct names have a name of the same code in the other, or an
 equal folded text; it is *not judged* at a share of 0.3 and three matches or more. Names in another language are not judged either: that
-they match is true, but the claim is about English. The other columns (regions, capitals, codes, ...) are negative. Pairs within a table are
+they match is true, but the claim is about English; nor are columns of codes of countries ("FRA"), which stand for the same countries. The other
+columns (regions, capitals, ...) are negative. Pairs within a table are
 judged here, since one table has five of the eight spellings; a column and itself is not.
 """
 
@@ -109,7 +110,16 @@ def _judged(keys: list[tuple[str, int]], texts: list[pa.StringArray], number: di
     for label in (BY_TEXT, BY_MEANING):
         labels[label] = np.setdiff1d(labels[label], foreign)
     labels[NOT_JUDGED] = np.union1d(labels[NOT_JUDGED], foreign)
+    codes = np.flatnonzero([_is_of_codes(column) for column in texts])
+    to_codes = (np.arange(len(keys))[:, None] * len(keys) + codes).ravel()
+    known = np.concatenate([labels[BY_TEXT], labels[BY_MEANING]])
+    labels[NOT_JUDGED] = np.union1d(labels[NOT_JUDGED], np.setdiff1d(to_codes, known))
     return Judged(keys, texts, labels, asked, within_tables=True)
+
+
+def _is_of_codes(column: pa.StringArray) -> bool:
+    """Tell whether at least half of the cells are two or three letters."""
+    return 2 * (pc.sum(pc.match_substring_regex(column, r"^\.?[A-Za-z]{2,3}$")).as_py() or 0) >= len(column)
 
 
 def _tasks(path: Path) -> list[Task]:

@@ -21,7 +21,7 @@ from pexeso.advising.sample import SEED
 RESAMPLES = 200
 AS_GOOD = 0.25
 """An option is as good as the best where its F1 falls behind by this share of the spread of the difference, and no more. On 6 to 200 labels of fuzzy joins
-a quarter lost least where the advice without labels was good, and hardly anything where it was poor; a whole spread clung to poor advice."""
+a quarter lost nothing where the advice without labels was good, and little where it was poor; a whole spread clung to poor advice."""
 
 FEW_LABELS = 10
 """With fewer of either answer the labels are said to be few."""
