@@ -35,7 +35,7 @@ class Found:
         encoded = NORMALISER.normalise(texts).dictionary_encode()
         theirs = NORMALISER.normalise(pa.array([row[self.column] for row in self.rows], pa.string())).to_pylist()
         pairs = [
-            Pair(text, key, 0.0, key)
+            Pair(text, key, 0.0, key, "exact")
             for text, value in zip(texts.to_pylist(), encoded.indices.to_pylist(), strict=True)
             for key in dict.fromkeys(theirs)
             if key is not None and key == encoded.dictionary[value].as_py()
