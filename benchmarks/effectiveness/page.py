@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.effectiveness.methods import SENTENCE
 from benchmarks.effectiveness.plots import plot_result
-from benchmarks.effectiveness.report import Cells, as_table, tables_of
+from benchmarks.effectiveness.report import Cells, as_table, tables_of, with_values
 from benchmarks.effectiveness.sets import DATA, ROOT
 from benchmarks.effectiveness.stored import RESULTS, stored_result
 from pexeso.errors import InputError
@@ -95,7 +95,7 @@ def _f1s(results: Results) -> list[tuple[str, dict[str, float]]]:
         if "map" in methods["pexeso"]:
             found.append((f"{name}, columns", {method: scores["f1"] for method, scores in methods.items()}))
         if "values" in methods["pexeso"]:
-            found.append((f"{name}, values", {method: scores["values"]["f1"] for method, scores in methods.items()}))
+            found.append((f"{name}, values", {method: scores["values"]["f1"] for method, scores in with_values(methods).items()}))
     return found
 
 
@@ -118,7 +118,7 @@ def _first(scores: Mapping[str, Any] | None) -> str | None:
 
 def _read(scores: Mapping[str, Any] | None, *path: str) -> Any:
     for name in path:
-        scores = scores and scores[name]
+        scores = scores and scores.get(name)
     return scores
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.effectiveness.report import CURVE_PRECISIONS
+from benchmarks.effectiveness.report import CURVE_PRECISIONS, with_values
 from benchmarks.plots import COLOURS, MARKERS, STYLES
 from pexeso.errors import MissingPackageError
 
@@ -83,6 +83,7 @@ def _columns(methods: Mapping[str, Any]) -> Figure:
 
 
 def _values(methods: Mapping[str, Any]) -> Figure:
+    methods = with_values(methods)
     tasks = list(next(iter(methods.values()))["values"]["tasks"])
     shows_tasks = MANY_TASKS <= len(tasks) <= MAX_SHOWN_TASKS
     figure = _figure(12 if shows_tasks else 6, 5.4 if shows_tasks else 4.2)

@@ -106,11 +106,16 @@ def tables_of(result: Mapping[str, Any]) -> str:
         parts.append(("Joinable columns", as_table(methods, OF_COLUMNS)))
     if "values" in first:
         cells = {**OF_VALUES, **(OF_PARTNERS if "partners" in first else {})}
-        parts.append(("Values joined with their nearest one", as_table(methods, cells)))
+        parts.append(("Values joined with their nearest one", as_table(with_values(methods), cells)))
     if "watched" in first:
         parts.append(("Pairs that are found at the tuned threshold", watched_table(methods, "tuned")))
     skipped = [f"Not measured: {name}. {why}" for name, why in result["skipped"].items()]
     return "\n\n".join([*(f"{title}:\n\n{table}" for title, table in parts), *skipped])
+
+
+def with_values(methods: Mapping[str, Scores]) -> dict[str, Scores]:
+    """Leave out the methods that rank columns and compare no values."""
+    return {name: scores for name, scores in methods.items() if "values" in scores}
 
 
 def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
