@@ -46,20 +46,29 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for lake and index, kept; else they are made anew.",
 )
+@click.option(
+    "--index",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="An index of the demo lake that is there.",
+)
 @click.option("--write", is_flag=True, help="Renew the stored result and the page.")
-def main(asked: str, methods: str, seeds: int, trees: int, quick: bool, work: Path | None, write: bool) -> None:
+def main(
+    asked: str, methods: str, seeds: int, trees: int, quick: bool, work: Path | None, index: Path | None, write: bool
+) -> None:
     """Compare ways to find tables that make a model better."""
     chosen, ways = _chosen(asked, (*tasks.REAL, "demo"), "--tasks"), _chosen(methods, METHODS, "--methods")
     if "demo" in chosen and len(chosen) > 1:
         raise click.UsageError("The task demo is of another lake: ask for it alone.")
     if write and (quick or ways != list(METHODS) or chosen != list(tasks.REAL)):
         raise click.UsageError("--write is for a whole run: all tasks, all methods, not --quick.")
+    if index is not None and chosen != ["demo"]:
+        raise click.UsageError("--index is for --tasks demo; the other tasks have their index in --work.")
     seeds, trees = (1, 10) if quick else (seeds, trees)
     try:
         with tempfile.TemporaryDirectory(prefix="pexeso-enrich-") as temporary:
             folder = work or Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            result = _run(chosen, ways, seeds, trees, folder)
+            result = _run(chosen, ways, seeds, trees, folder, index)
     except pexeso.PexesoError as error:
         raise click.ClickException(str(error)) from error
     click.echo(report.as_text(result))
@@ -69,10 +78,12 @@ def main(asked: str, methods: str, seeds: int, trees: int, quick: bool, work: Pa
         PAGE.write_text(report.renew(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
 
 
-def _run(names: list[str], methods: list[str], seeds: int, trees: int, folder: Path) -> dict[str, Any]:
+def _run(
+    names: list[str], methods: list[str], seeds: int, trees: int, folder: Path, path: Path | None
+) -> dict[str, Any]:
     is_demo = names == ["demo"]
     lake = lakes.DEMO if is_demo else lakes.unpack_lake(folder)
-    index = lakes.open_or_build(lake, folder / ("demo.pexeso" if is_demo else "lake.pexeso"))
+    index = lakes.open_or_build(lake, path or folder / ("demo.pexeso" if is_demo else "lake.pexeso"))
     shop = Workshop(index)
     runs = []
     for name in names:

@@ -54,8 +54,7 @@ class FeatureChoice:
             f"{self.task} of '{self.target}', {self.rows:,} rows: {len(self.kept)} of {len(self.kept) + len(self.eliminated)} features kept"
         ]
         lines += [f"    {self.importances[name]:.3f}  {name}" for name in self.kept]
-        if self.left_out:
-            lines.append(f"No features: {'; '.join(f'{name} ({reason})' for name, reason in self.left_out.items())}")
+        lines += [f"    no feature: {name} ({reason})" for name, reason in self.left_out.items()]
         for name, without in self.scores_without.items():
             lines.append(f"{name}: {without:.4g} without the added columns, {self.scores_with[name]:.4g} with them")
         return "\n".join(lines)
