@@ -166,6 +166,18 @@ def test_columns_that_give_a_class_away_are_left_out():
     assert [each.column for each in result.columns] == ["mostly", "own"]
 
 
+@pytest.mark.parametrize("target", ["sales", "region"])
+def test_few_keys_in_many_rows_give_nothing_away(target):
+    # Each column hangs on the key alone, and so may the target: by rows each would tell it, by keys there are too few to say so.
+    keys = [f"city {n % 8}" for n in range(80)]
+    mine = pd.DataFrame(
+        {"key": keys, "sales": [n % 8 + n / 100 for n in range(80)], "region": [f"r{n % 8 // 4}" for n in range(80)]}
+    )
+    found = Found("t.csv", table_of(name=keys[:8], mayor=list("abcdefgh"), height=[str(n * n) for n in range(8)]))
+    result = enriched(found, table=mine, on="key", target=target)
+    assert [each.column for each in result.columns] == ["mayor", "height"]
+
+
 def test_a_frequent_class_alone_gives_nothing_away():
     mine = WIDE.assign(outcome=["rare"] + ["usual"] * 39).drop(columns="sales")
     result = enriched(wide(side=["left", "right"] * 20), table=mine, on="key", target="outcome")

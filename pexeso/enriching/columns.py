@@ -148,6 +148,11 @@ def column_by_key(column: Column, key: pa.Int32Array) -> Column:
     return Column(column.kind, values.take(pa.array(rows, mask=rows < 0)))
 
 
+def compared_rows(n_rows: int) -> np.ndarray:
+    """Give the rows, at most `COMPARED_ROWS`, by which the columns of a table are compared; int64."""
+    return np.linspace(0, n_rows - 1, min(n_rows, COMPARED_ROWS)).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Compared:
     """Some rows of a column, in a form that is quickly compared: numbers, or hashes of text in lower case; NaN and 0 where there is no cell."""
@@ -158,9 +163,7 @@ class Compared:
     @classmethod
     def of(cls, column: Column) -> Compared:
         """Take at most `COMPARED_ROWS` rows, the same for all columns of a table."""
-        n_rows = len(column.cells)
-        rows = np.linspace(0, n_rows - 1, min(n_rows, COMPARED_ROWS)).astype(np.int64)
-        cells = column.cells.take(pa.array(rows))
+        cells = column.cells.take(pa.array(compared_rows(len(column.cells))))
         if column.kind == NUMBER:
             return cls(NUMBER, cells.to_numpy(zero_copy_only=False).astype(np.float64))
         from pandas.util import hash_array

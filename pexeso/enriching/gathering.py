@@ -10,10 +10,19 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.enriching.columns import Column, Compared, column_by_key, column_of_lists, column_of_values, trimmed
+from pexeso.enriching.columns import (
+    Column,
+    Compared,
+    column_by_key,
+    column_of_lists,
+    column_of_values,
+    compared_rows,
+    trimmed,
+)
 from pexeso.enriching.rules import CONSTANT, COPY, EMPTY, JOIN_COLUMN, MISSING, SAID, TARGET, EnrichmentRules
 from pexeso.enriching.target import tells_target
 from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
@@ -120,7 +129,8 @@ class _Mine:
     key: pa.Int32Array
     others: dict[str, list[Compared]]
     key_column: Compared
-    target: list[Compared]
+    target: Compared | None
+    of_key: np.ndarray
 
 
 @dataclass
@@ -198,7 +208,10 @@ def _read_mine(columns: dict[str, Any], key: str, target: str | None, rules: Enr
             column = column_of_values(values, rules.min_number_fraction)
             others[name] = [Compared.of(column), Compared.of(column_by_key(column, by_case))]
     own_key = Compared.of(Column("text", trimmed(encoded.dictionary).take(encoded.indices)))
-    return _Mine(encoded.dictionary, encoded.indices, others, own_key, others[target] if target is not None else [])
+    asked = None if target is None else others[target][1]
+    keys = by_case.take(pa.array(compared_rows(len(by_case))))
+    _, of_key = np.unique(pc.fill_null(keys, -1).to_numpy(zero_copy_only=False), return_index=True)
+    return _Mine(encoded.dictionary, encoded.indices, others, own_key, asked, of_key)
 
 
 def _columns_of(lists: pa.Table, key: pa.Int32Array, rules: EnrichmentRules) -> Iterator[tuple[str, Column]]:
@@ -267,7 +280,7 @@ def _why_not(
         )
     if column.distinct < 2:
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
-    if tells_target(compared, mine.target, rules):
+    if mine.target is not None and tells_target(compared, mine.target, mine.of_key, rules):
         return TARGET, f"{SAID[TARGET]}: with it a model would be told what it is to predict."
     for name, others in {
         **{"the key": [mine.key_column]},

@@ -18,10 +18,10 @@ TARGET = "target"
 SAID = {
     JOIN_COLUMN: "it is the column joined on",
     EMPTY: "it has no cell for any of your rows",
-    CONSTANT: "it has the same cell in all of your rows that it has one for",
     MISSING: "it has no cell for too many of your rows",
-    COPY: "it says what another column says",
+    CONSTANT: "it has the same cell in all of your rows that it has one for",
     TARGET: "it says what the target says",
+    COPY: "it says what another column says",
 }
 """The rules by name, in the order in which they are tried, and what each of them tells of a column."""
 
@@ -41,10 +41,10 @@ class EnrichmentRules:
     min_copy_fraction : float
         Two columns say the same where at least this share of the rows that have a cell in either have the same in both: ``copy``.
     min_target_fraction, min_target_correlation, min_target_agreement : float
-        A column says what the target says (``target``) where, in the rows in which both have a cell, ten at least: (1) for a target of more than ten
+        A column says what the target says (``target``) where, for the keys that have a cell in both, ten at least: (1) for a target of more than ten
         different numbers, this share of the cells is the target's own number; less than `min_copy_fraction`, since some rows may be joined wrongly; or
         (2) for such a target, the ranks of both are correlated as much as this, in either direction (Spearman); or (3) for another target, a column with
-        five rows or more a value has values that tell the class: this share of the rows of each class, on average, has a value that goes with no other.
+        five keys or more a value has values that tell the class: this share of the keys of each class, on average, has a value that goes with no other.
 
     Examples
     --------

@@ -7,18 +7,22 @@ import numpy as np
 from pexeso.enriching.columns import FEW_NUMBERS, NUMBER, Compared
 from pexeso.enriching.rules import EnrichmentRules
 
-LEAST_ROWS = 10
-ROWS_A_VALUE = 5
+LEAST_KEYS = 10
+KEYS_A_VALUE = 5
 
 
-def tells_target(column: Compared, targets: list[Compared], rules: EnrichmentRules) -> bool:
+def tells_target(column: Compared, target: Compared, of_key: np.ndarray, rules: EnrichmentRules) -> bool:
     """Tell whether a column gives the target away, as `EnrichmentRules` says.
+
+    Each key counts once: all rows of one have the same cell, and among few keys any column would seem to tell a target that hangs on the key.
 
     Parameters
     ----------
     column : Compared
-    targets : list of Compared
-        The target as it stands in each row, and as a join by the key would bring it back; empty where there is no target.
+    target : Compared
+        The target, in each row the key's: what a join with the table itself would bring back.
+    of_key : int64 (k,)
+        A row of each key, among those compared.
     rules : EnrichmentRules
 
     Examples
@@ -27,19 +31,15 @@ def tells_target(column: Compared, targets: list[Compared], rules: EnrichmentRul
     >>> from pexeso.enriching.columns import Column
     >>> target = Compared.of(Column("number", pa.array(np.arange(20.0))))
     >>> thousands = Compared.of(Column("number", pa.array(np.arange(20.0) * 1000)))
-    >>> tells_target(thousands, [target], EnrichmentRules())
+    >>> tells_target(thousands, target, np.arange(20), EnrichmentRules())
     True
     """
-    return any(_tells(column, target, rules) for target in targets)
-
-
-def _tells(column: Compared, target: Compared, rules: EnrichmentRules) -> bool:
-    both = column.filled & target.filled
-    if np.count_nonzero(both) < LEAST_ROWS:
+    rows = of_key[(column.filled & target.filled)[of_key]]
+    if len(rows) < LEAST_KEYS:
         return False
-    mine, theirs = target.values[both], column.values[both]
+    mine, theirs = target.values[rows], column.values[rows]
     if target.kind == NUMBER and len(np.unique(mine)) > FEW_NUMBERS:
-        same = np.count_nonzero(column.same_in(target)[both])
+        same = np.count_nonzero(column.same_in(target)[rows])
         return column.kind == NUMBER and (
             same >= rules.min_target_fraction * len(mine)
             or abs(_rank_correlation(mine, theirs)) >= rules.min_target_correlation
@@ -60,7 +60,7 @@ def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
 def _tells_class(values: np.ndarray, classes: np.ndarray, min_agreement: float) -> bool:
     value_names, value = np.unique(values, return_inverse=True)
     class_names, of_class = np.unique(classes, return_inverse=True)
-    if len(class_names) < 2 or len(values) < ROWS_A_VALUE * len(value_names):
+    if len(class_names) < 2 or len(values) < KEYS_A_VALUE * len(value_names):
         return False
     counts = np.zeros((len(value_names), len(class_names)))
     np.add.at(counts, (value, of_class), 1)
