@@ -40,7 +40,7 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
     "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Splits and forests: so many, by seed."
 )
 @click.option("--trees", type=click.IntRange(min=1), default=20, show_default=True, help="Of each forest.")
-@click.option("--quick", is_flag=True, help="One seed and ten trees: to see that it runs.")
+@click.option("--quick", is_flag=True, help="One seed and five trees: to see that it runs.")
 @click.option(
     "--work",
     type=click.Path(file_okay=False, path_type=Path),
@@ -63,7 +63,7 @@ def main(
         raise click.UsageError("--write is for a whole run: all tasks, all methods, not --quick.")
     if index is not None and chosen != ["demo"]:
         raise click.UsageError("--index is for --tasks demo; the other tasks have their index in --work.")
-    seeds, trees = (1, 10) if quick else (seeds, trees)
+    seeds, trees = (1, 5) if quick else (seeds, trees)
     try:
         with tempfile.TemporaryDirectory(prefix="pexeso-enrich-") as temporary:
             folder = work or Path(temporary)

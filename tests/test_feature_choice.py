@@ -35,7 +35,7 @@ def enrichment(target="sales", values=SALES):
 
 
 def test_added_columns_that_help_are_kept_and_lower_the_error():
-    choice = pexeso.select_features(enrichment(), trees=6)
+    choice = pexeso.select_features(enrichment(), trees=4)
     assert choice.task == "regression"
     assert choice.kept[:2] == ("t:helpful", "t:kind")
     assert sum(choice.importances.values()) == pytest.approx(1)
@@ -49,7 +49,7 @@ def test_added_columns_that_help_are_kept_and_lower_the_error():
 
 def test_classes_are_told_apart():
     outcome = np.where(np.median(SALES) < SALES, "won", "lost")
-    choice = pexeso.select_features(enrichment("outcome", outcome), trees=6)
+    choice = pexeso.select_features(enrichment("outcome", outcome), trees=4)
     assert choice.task == "classification"
     assert choice.scores_with["accuracy"] > 0.8 > 0.65 > choice.scores_without["accuracy"]
 

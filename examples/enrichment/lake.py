@@ -44,5 +44,5 @@ def open_or_build(lake: Path, path: Path) -> pexeso.Index:
     """Open the index at `path`; where there is none, build it with the default options."""
     if not path.exists():
         pexeso.build_index(lake, path)
-    # The loops are compiled from the start: each task asks one large question, for which that pays.
-    return pexeso.open_index(path, kernel="compiled")
+    # Compiled loops from the start pay where a task asks one large question of a large lake.
+    return pexeso.open_index(path, kernel="auto" if lake == DEMO else "compiled")
