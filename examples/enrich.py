@@ -4,9 +4,9 @@ For each task: a table with a key and a target; the tables of a lake that can be
 their columns joined to it; features chosen by recursive elimination, a random forest, four folds; the same for all ways and seeds.
 
     python examples/enrich.py --tasks demo              # the demo lake alone: two minutes, most of it the index
-    python examples/enrich.py                           # seven tasks in one lake of 2,500 real tables (../shared/data): an hour
+    python examples/enrich.py                           # eight tasks in one lake of 2,500 real tables (../shared/data): an hour
     python examples/enrich.py --work FOLDER             # keeps the lake and its index there for the next time
-    python examples/enrich.py --write                   # also renews the stored result and the page about it
+    python examples/enrich.py --write                   # also renews the stored result and the page about it; of some tasks with --tasks
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def main(
     chosen, ways = _chosen(asked, (*tasks.REAL, "demo"), "--tasks"), _chosen(methods, METHODS, "--methods")
     if "demo" in chosen and len(chosen) > 1:
         raise click.UsageError("The task demo is of another lake: ask for it alone.")
-    if write and (quick or ways != list(METHODS) or chosen != list(tasks.REAL)):
-        raise click.UsageError("--write is for a whole run: all tasks, all methods, not --quick.")
+    if write and (quick or ways != list(METHODS) or chosen == ["demo"]):
+        raise click.UsageError("--write is for real tasks, all methods, not --quick.")
     if index is not None and chosen != ["demo"]:
         raise click.UsageError("--index is for --tasks demo; the other tasks have their index in --work.")
     seeds, trees = (1, 5) if quick else (seeds, trees)
@@ -74,6 +74,7 @@ def main(
     click.echo(report.as_text(result))
     if write:
         RESULT.parent.mkdir(parents=True, exist_ok=True)
+        result = _with_stored(result)
         RESULT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         PAGE.write_text(report.renew(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
 
@@ -100,6 +101,19 @@ def _run(
         "trees": trees,
         "runs": runs,
     }
+
+
+def _with_stored(result: dict[str, Any]) -> dict[str, Any]:
+    """Add the stored runs of the tasks that were not asked for; a result is of one lake, one index, and the same seeds and trees."""
+    asked = {run["task"] for run in result["runs"]}
+    order = [name.replace("-", " ") for name in tasks.REAL]
+    stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"runs": []}
+    kept = [run for run in stored["runs"] if run["task"] not in asked]
+    if kept and any(stored[name] != result[name] for name in result if name != "runs"):
+        raise click.ClickException(
+            f"The result in {RESULT} is of another lake, index, or other seeds and trees: run all tasks."
+        )
+    return {**result, "runs": sorted([*kept, *result["runs"]], key=lambda run: order.index(run["task"]))}
 
 
 def _chosen(text: str, known: tuple[str, ...], option: str) -> list[str]:

@@ -94,13 +94,24 @@ def hate_crimes(lake: Path) -> Task:
 
 def films(lake: Path) -> Task:
     """Worldwide takings of films by title, as two newsrooms write it."""
+    return _films(lake, "films", 0)
+
+
+def recent_films(lake: Path) -> Task:
+    """Take only films of the years since which the lake has a table of films."""
+    return _films(lake, "recent films", 2006)
+
+
+def _films(lake: Path, name: str, first_year: int) -> Task:
     origin = NEWS + "bechdel__movies.csv"
     table = _read(lake, origin)[["title", "year", "binary", "intgross_2013$"]]
     gross = pd.to_numeric(table["intgross_2013$"], errors="coerce")
     table = table.drop(columns="intgross_2013$").assign(log_gross=np.log10(gross.where(gross > 0)))
+    table = table[table["year"] >= first_year]
     table = table.dropna(subset=["log_gross"]).sample(FILMS, random_state=_SEED).reset_index(drop=True)
-    about = f"logarithm of the worldwide takings of {FILMS} films; own columns: year, Bechdel test"
-    return Task("films", about, table, "title", "log_gross", (origin,))
+    since = f" since {first_year}" if first_year else ""
+    about = f"logarithm of the worldwide takings of {FILMS} films{since}; own columns: year, Bechdel test"
+    return Task(name, about, table, "title", "log_gross", (origin,))
 
 
 def tattoos(lake: Path) -> Task:
@@ -138,6 +149,7 @@ REAL: dict[str, Callable[[Path], Task]] = {
     "gdp": gdp,
     "hate-crimes": hate_crimes,
     "films": films,
+    "recent-films": recent_films,
     "tattoos": tattoos,
     "police": police,
 }

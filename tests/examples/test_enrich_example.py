@@ -141,7 +141,7 @@ def real_tables(lake_folder, tmp_path_factory):
     [
         (["--tasks", "wien"], "--tasks takes wine, football"),
         (["--tasks", "wine,demo"], "of another lake: ask for it alone"),
-        (["--write", "--quick"], "--write is for a whole run"),
+        (["--write", "--quick"], "--write is for real tasks"),
         (["--index", "."], "--index is for --tasks demo"),
     ],
 )
