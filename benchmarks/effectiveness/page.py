@@ -95,7 +95,9 @@ def _f1s(results: Results) -> list[tuple[str, dict[str, float]]]:
         if "map" in methods["pexeso"]:
             found.append((f"{name}, columns", {method: scores["f1"] for method, scores in methods.items()}))
         if "values" in methods["pexeso"]:
-            found.append((f"{name}, values", {method: scores["values"]["f1"] for method, scores in with_values(methods).items()}))
+            found.append(
+                (f"{name}, values", {method: scores["values"]["f1"] for method, scores in with_values(methods).items()})
+            )
     return found
 
 

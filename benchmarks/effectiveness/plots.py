@@ -37,7 +37,7 @@ def plot_result(result: Mapping[str, Any], folder: Path) -> list[Path]:
     name, methods = Path(result["data"]).name, result["methods"]
     drawn = []
     for has, draw, ending in (("curve", _columns, ""), ("values", _values, "-values")):
-        if all(has in scores for scores in methods.values()) and methods:
+        if any(has in scores for scores in methods.values()):
             path = folder / f"{name}{ending}.png"
             draw(methods).savefig(path, dpi=110, metadata={SOURCE: fingerprint(result), "Software": None})
             drawn.append(path)

@@ -140,7 +140,7 @@ class LakeTexts:
         for text, value in zip(query.texts.to_pylist(), query.value_of_text.tolist(), strict=True):
             texts.setdefault(value, []).append(text)
         pairs = [
-            Pair(text, key, 1.0 - score, key)
+            Pair(text, key, 1.0 - score, key, "exact" if score == 1.0 else "spelling")
             for value, key, score in zip(block.row.tolist(), keys, block.data.tolist(), strict=True)
             for text in texts[value]
         ]

@@ -32,6 +32,7 @@ from benchmarks.effectiveness.methods import METHODS, RERANKED, Workshop, make_m
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import CURVE_PRECISIONS, curve_of, tables_of
 from benchmarks.effectiveness.scoring import (
+    JOINABILITIES,
     best_f1,
     by_meaning_at,
     choose,
