@@ -79,10 +79,10 @@ def test_wrong_pairs_are_counted_by_the_nearest():
     class Match:
         def pairs(self):
             return [
-                Pair("a", "B", 0.2, "b"),
-                Pair("a", "A", 0.1, "a"),
-                Pair("c", "D", 0.3, "d"),
-                Pair("x", "A", 0.3, "a"),
+                Pair("a", "B", 0.2, "b", "spelling"),
+                Pair("a", "A", 0.1, "a", "spelling"),
+                Pair("c", "D", 0.3, "d", "spelling"),
+                Pair("x", "A", 0.3, "a", "spelling"),
             ]
 
     judged = judge_pairs([Match()], pd.Series({"a": 1, "b": 2, "c": 3, "d": 4}))
