@@ -3,7 +3,8 @@
 ::
 
     embedder.json    format version, kind, options, fingerprint; size and digest of each other file
-    rows.npy         float32 (v + buckets, dimensions)
+    rows.npy         float32 (v + buckets, dimensions), of trained models
+    signs.npy        uint8 (buckets, ceil(dimensions / 8)), of untrained ones
     centre.npy       float32 (dimensions,)
     weights.npy      float32 (v + 1,)
     words.arrow      one column `word` of v strings
@@ -24,12 +25,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib import format as npy
 
 from embed.words import string_buffers
 from pexeso.errors import EmbedderError, OutputError
 
 DESCRIPTION = "embedder.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever the files, or the vectors that the same files give, change."""
 
 _DIGEST_BYTES = 32
@@ -243,7 +245,11 @@ def _check_file(folder: Path, name: str, entry: Any, verify: bool) -> None:
 
 def _write_part(folder: Path, name: str, part: Part) -> None:
     if isinstance(part, np.ndarray):
-        np.save(folder / f"{name}.npy", part, allow_pickle=False)
+        with (folder / f"{name}.npy").open("wb") as file:
+            # As np.save does, which tells of a full disk without its error number.
+            array = np.asarray(part, order="C")
+            npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
+            file.write(array.reshape(-1).view(np.uint8).data)
         return
     table = pa.table({"word": part})
     with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema) as writer:

@@ -40,7 +40,7 @@ def test_a_saved_model_is_plain_files(folder: Path) -> None:
         "words.arrow",
     ]
     description = json.loads((folder / "embedder.json").read_text())
-    assert description["format"] == 1
+    assert description["format"] == stored.FORMAT_VERSION
     assert description["kind"] == "fasttext"
     assert description["options"] == {"min_n": 3, "max_n": 4, "own_rows": True, "notes": {"seed": 1}}
 
@@ -134,7 +134,7 @@ def _describe_again(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "has format 2 and this version reads format 1"),
+        ({"format": 1}, "has format 1 and this version reads format 2"),
         ({"kind": "other"}, "kind 'other' is not known"),
         ({"options": {}}, "has no option 'min_n' of type int"),
         ({"fingerprint": 5}, "is not complete"),

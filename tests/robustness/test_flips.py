@@ -43,8 +43,8 @@ def test_an_error_that_is_not_ours_is_a_failure(flip_test: FlipTest, monkeypatch
         raise KeyError("broken")
 
     monkeypatch.setitem(flip_run._ASKED, "search", explode)
-    embedder = next(path for path in flip_test.paths if path.name == "rows.npy")
-    assert "search raised KeyError" in flip_test(embedder, 1 << 20, 1).failures[0]
+    embedder = next(path for path in flip_test.paths if path.name == "signs.npy")
+    assert "search raised KeyError" in flip_test(embedder, 1 << 18, 1).failures[0]
 
 
 def test_an_index_that_is_damaged_to_begin_with_is_refused(small_index: Path, tmp_path: Path) -> None:
