@@ -72,7 +72,9 @@ def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_l
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     error, old, new, left = done.stdout.splitlines()
     assert error.startswith("OutputError ")
-    assert any(said in error for said in ("The disk is full", "No space left", "No space is left", "Not enough free space"))
+    assert any(
+        said in error for said in ("The disk is full", "No space left", "No space is left", "Not enough free space")
+    )
     assert old == "True []"
     assert new == "True 2 []"
     assert left == "['catalog.2', 'embedder.2', 'manifest.json', 'partitions']"
