@@ -27,8 +27,8 @@ def test_scores_and_contributions_by_hand() -> None:
 
 def test_they_are_what_scikit_learn_has_learned(tmp_path: Path) -> None:
     from benchmarks.effectiveness.judged import BY_TEXT, NEGATIVE
-    from benchmarks.effectiveness.reranker import learn
-    from pexeso.reranking import FEATURES
+    from benchmarks.effectiveness.reranker import LEARNING_RATE, LEAVES, TREES, learn
+    from pexeso.column_features import FEATURES
 
     generator = np.random.default_rng(0)
     rows = generator.random((400, len(FEATURES)))
@@ -37,7 +37,7 @@ def test_they_are_what_scikit_learn_has_learned(tmp_path: Path) -> None:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
-        max_iter=200, max_leaf_nodes=16, learning_rate=0.1, l2_regularization=1.0, random_state=0
+        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, l2_regularization=1.0, random_state=0
     ).fit(rows, labels == BY_TEXT)
     np.testing.assert_allclose(trees.scores(rows), model.predict_proba(rows)[:, 1], atol=1e-9)
     (tmp_path / "trees.json").write_text(json.dumps(trees.to_dict()))

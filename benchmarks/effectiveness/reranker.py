@@ -22,11 +22,12 @@ from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, MIN_MATCHES, NO
 from benchmarks.effectiveness.scoring import folds_of
 from benchmarks.effectiveness.sets import shared_set
 from pexeso.boosted_trees import BoostedTrees, trees_of
+from pexeso.column_features import EQUAL, FEATURES, RARITY_AT, RATIOS, Counts, rarities
 from pexeso.index import Index, open_index
-from pexeso.reranking import EQUAL, FEATURES, RATIOS, Counts, reranker
+from pexeso.reranking import reranker
 
 LEARNED_ON = "wikitables"
-TREES, LEAVES, LEARNING_RATE = 200, 16, 0.1
+TREES, LEAVES, LEARNING_RATE = 300, 24, 0.1
 TARGET = Path(__file__).resolve().parent.parent.parent / "pexeso" / "reranker.json"
 
 
@@ -80,7 +81,7 @@ def learn(features: np.ndarray, labels: np.ndarray) -> BoostedTrees:
 
 
 def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, Counts]:
-    """Count what matches between judged columns, as `pexeso.reranking.count` does for one query column and what it found.
+    """Count what matches between judged columns, as `pexeso.column_features.count` does for one query column and what it found.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
     cosines = [1 - 2 * bound * bound for bound in bounds]
     alike = similar.whole(similar.products(vectors, vectors, min(cosines) - 1e-6), len(values))
     sizes = np.asarray(held.sum(1)).ravel()
-    matched = [_matched(held, alike, cosine - 1e-6) for cosine in cosines]
+    matched = [_reached(held, _within(alike, cosine - 1e-6), held) for cosine in cosines]
     widest = matched[-1].tocoo()
     kept = (
         (widest.data >= MIN_MATCHES)
@@ -104,27 +105,54 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
     )
     query, candidate = widest.row[kept].astype(np.int64), widest.col[kept].astype(np.int64)
     names = _names(judged, index)
-    holders = np.asarray(held.sum(0)).ravel()
-    rare = sp.diags(np.log(judged.n_columns / holders) / np.log(judged.n_columns))
-    common, weighed = (held @ held.T).tocsr(), (held @ rare @ held.T).tocsr()
+    rare = rarities(np.asarray(held.sum(0)).ravel(), judged.n_columns)
+    asked = _rarities_of_asked(held, rare, query, candidate)
+    sizes, total, total_asked = (np.asarray(each.sum(1)).ravel() for each in (held, held.multiply(rare), asked))
+    at = [RATIOS.index(ratio) for ratio in RARITY_AT]
+    alike_at = [_within(alike, cosines[place] - 1e-6) for place in at]
+
+    def pairs(found: sp.csr_matrix, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.asarray(found[one, other]).ravel()
+
+    common = pairs((held @ held.T).tocsr(), query, candidate)
+    common_rarity = pairs((held.multiply(rare).tocsr() @ held.T).tocsr(), query, candidate)
+    weighed = [pairs(_reached(asked, each, held), query, candidate) for each in alike_at]
+    weighed_back = [pairs(_reached(held.multiply(rare).tocsr(), each, held), candidate, query) for each in alike_at]
     counts = Counts(
-        np.stack([np.asarray(each[query, candidate]).ravel() for each in matched], 1),
-        np.stack([np.asarray(each[candidate, query]).ravel() for each in matched], 1),
-        sizes[query],
-        sizes[candidate],
-        np.asarray(weighed[query, candidate]).ravel() / np.maximum(np.asarray(common[query, candidate]).ravel(), 1),
-        [(names[one], names[other]) for one, other in zip(query.tolist(), candidate.tolist(), strict=True)],
+        matched=np.stack([pairs(each, query, candidate) for each in matched], 1),
+        matched_back=np.stack([pairs(each, candidate, query) for each in matched], 1),
+        query_values=sizes[query],
+        lake_values=sizes[candidate],
+        rarity=common_rarity / np.maximum(common, 1),
+        rarity_matched=np.stack(weighed, 1) / np.maximum(total_asked[query], EQUAL)[:, None],
+        rarity_matched_back=np.stack(weighed_back, 1) / np.maximum(total[candidate], EQUAL)[:, None],
+        query_rarity=total_asked[query] / sizes[query],
+        lake_rarity=total[candidate] / sizes[candidate],
+        names=[(names[one], names[other]) for one, other in zip(query.tolist(), candidate.tolist(), strict=True)],
     )
     return query, candidate, counts
 
 
-def _matched(held: sp.csr_matrix, alike: sp.csr_matrix, cosine: float) -> sp.csr_matrix:
-    """Count, for each pair of columns, the values of the one that have a like one in the other."""
+def _rarities_of_asked(
+    held: sp.csr_matrix, rare: np.ndarray, query: np.ndarray, candidate: np.ndarray
+) -> sp.csr_matrix:
+    """Give the rarity of each value of each column that is asked, as a search sees it: what no column found has is rare."""
+    found = sp.csr_matrix((np.ones(len(query)), (query, candidate)), shape=(held.shape[0],) * 2)
+    seen = held.multiply((found @ held) > 0).tocsr()
+    return (held - seen + seen.multiply(rare)).tocsr()
+
+
+def _within(alike: sp.csr_matrix, cosine: float) -> sp.csr_matrix:
     enough = alike.multiply(alike >= cosine).tocsr()
     enough.eliminate_zeros()
-    reached = enough @ held.T.tocsr()
+    return enough
+
+
+def _reached(weights: sp.csr_matrix, alike: sp.csr_matrix, held: sp.csr_matrix) -> sp.csr_matrix:
+    """Add up, for each pair of columns, the weights of the values of the one that have a like one in the other."""
+    reached = alike @ held.T.tocsr()
     reached.data[:] = 1
-    return (held @ reached).tocsr()
+    return (weights @ reached).tocsr()
 
 
 def _names(judged: Judged, index: Index) -> list[str]:
