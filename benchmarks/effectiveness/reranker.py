@@ -103,6 +103,8 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
         & (widest.data >= LEAST_JOINABILITY * sizes[widest.row])
         & (widest.row != widest.col)
     )
+    if judged.asked is not None:
+        kept &= np.isin(widest.row, judged.asked)
     query, candidate = widest.row[kept].astype(np.int64), widest.col[kept].astype(np.int64)
     names = _names(judged, index)
     rare = rarities(np.asarray(held.sum(0)).ravel(), judged.n_columns)

@@ -31,6 +31,7 @@ from benchmarks.effectiveness.measuring import founds_of, measure
 from benchmarks.effectiveness.methods import METHODS, RERANKED, Workshop, make_method
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import CURVE_PRECISIONS, curve_of, tables_of
+from benchmarks.effectiveness.reranker import count_pairs
 from benchmarks.effectiveness.scoring import (
     JOINABILITIES,
     best_f1,
@@ -43,9 +44,12 @@ from benchmarks.effectiveness.scoring import (
     rates,
     truth_of,
 )
-from benchmarks.effectiveness.searched import searched
+from benchmarks.effectiveness.searched import _numbers, searched
 from benchmarks.effectiveness.sets import lake_with_truth
+from pexeso.column_features import count
+from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
+from pexeso.queries import QueryColumn
 
 TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
 TABLES = {
@@ -320,6 +324,26 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged,
     [drawn] = plot_result(result, tmp_path / "plots")
     assert drawn.name == "lake.png"
     assert drawn.stat().st_size > 10_000
+
+
+@pytest.mark.spark
+def test_trees_are_learned_from_what_a_search_counts(shop, judged):
+    """Columns of which a search knows the names are counted by it as they are all at once, and only for columns that are asked."""
+    index = shop.index()
+    number_of = _numbers(judged, index)
+    every, only = count_pairs(judged, index), count_pairs(replace(judged, asked=np.array([1, 2])), index)
+    assert set(only[0].tolist()) == {1, 2} < set(every[0].tolist())
+    for query in np.unique(every[0]).tolist():
+        own = every[0] == query
+        column = QueryColumn(judged.texts[query], column=[*TABLES.values()][query][0])
+        prepared = index.prepared(column)
+        options = index.search_options({"max_distance": 1.4 * index.usual_max_distance, "min_joinability": 0.3})
+        hits = [hit for hit in index._search([prepared], [options])[0][0] if number_of[hit.column_id] in every[1][own]]
+        counted = count(index._scan, prepared, hits, index.usual_max_distance, SearchStats())
+        places = np.argsort([number_of[hit.column_id] for hit in hits])
+        np.testing.assert_allclose(
+            counted.features()[places], every[2].features()[own][np.argsort(every[1][own])], atol=1e-12
+        )
 
 
 def test_a_curve_has_the_highest_recall_at_each_precision():
