@@ -18,15 +18,13 @@ import pyarrow as pa
 
 from benchmarks.effectiveness.found import Found
 from benchmarks.effectiveness.judged import Judged, read_judged
-from benchmarks.effectiveness.methods import DISTANCES
-from benchmarks.effectiveness.scoring import best_f1, cross_validated, f1, intervals, rates, truth_of
+from benchmarks.effectiveness.methods import AUTOMATIC, DISTANCES
+from benchmarks.effectiveness.scoring import TOP, best_f1, cross_validated, f1, intervals, ranked, rates, truth_of
 from benchmarks.effectiveness.searched import searched
 from pexeso.advising.pair import advise_pair
 from pexeso.engine.metrics import Metric
 from pexeso.errors import PexesoError
 from pexeso.index import Index, open_index
-
-NAME = "pexeso-auto"
 
 
 def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, Any]]:
@@ -36,7 +34,7 @@ def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, An
     -------
     found : Found
     scores : dict
-        ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``intervals``, and ``advice`` as plain JSON.
+        ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``map``, ``recall_at_10``, ``intervals``, and ``advice`` as plain JSON.
     """
     advice = index.advise()
     (everything,) = searched(judged, index, [advice.max_distance])
@@ -72,7 +70,15 @@ def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa
 
 def _scores(judged: Judged, found: Found) -> dict[str, Any]:
     precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
-    scores = {"precision": precision, "recall": recall, "f1": f1(precision, recall), "semantic_only_recall": by_meaning}
+    average, at_top = ranked(judged, found)
+    scores = {
+        "precision": precision,
+        "recall": recall,
+        "f1": f1(precision, recall),
+        "semantic_only_recall": by_meaning,
+        "map": average,
+        f"recall_at_{TOP}": at_top,
+    }
     return {name: round(value, 4) for name, value in scores.items()} | {"intervals": intervals(judged, found)}
 
 
@@ -86,7 +92,7 @@ def main(lake: Path, truth: Path, index: Path, distances: str | None) -> None:
     tried = DISTANCES if distances is None else [float(each) for each in distances.split(",")]
     try:
         judged, opened = read_judged(lake, truth), open_index(index)
-        result = {NAME: automatic_columns(judged, opened)[1], "pexeso": tuned_columns(judged, opened, tried)}
+        result = {AUTOMATIC: automatic_columns(judged, opened)[1], "pexeso": tuned_columns(judged, opened, tried)}
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
     click.echo(json.dumps(result, indent=1))

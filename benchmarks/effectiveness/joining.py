@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.effectiveness.nearest import Joined
+from benchmarks.effectiveness.nearest import TIE, Joined
 from benchmarks.effectiveness.scoring import FOLDS, RESAMPLES, drawn_folds, f1
 
 COLUMNS = ("precision", "recall", "f1", "recall_of_other_spellings")
@@ -27,22 +27,52 @@ def scores_of_values(joined: Sequence[Joined], thresholds: Sequence[float], seed
         The means over tasks of `COLUMNS`; ``tasks``, each with its own and its thresholds; ``intervals``, 95 % of the means when groups of
         tasks (or, with few, asked cells) are drawn again and again; and ``curve``, the mean precision and recall at each threshold, for plots.
     """
-    groups = np.unique([each.group for each in joined], return_inverse=True)[1]
-    few = len(np.unique(groups)) < FOLDS
+    groups, few = _groups(joined)
     taken, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
+    curve = [[_rates(*_counts(each, each.at(place)))[:2] for each in joined] for place in range(len(thresholds))]
+    return {
+        **_scores(joined, taken, [sorted({thresholds[place] for place in places}) for places in chosen], seed),
+        "chosen_on": "other values of the task" if few else "other tasks",
+        "curve": np.mean(curve, axis=1).round(4).tolist(),
+    }
+
+
+def scores_at(
+    joined: Sequence[Joined], similarities: Sequence[float], thresholds: Sequence[float], seed: int = 0
+) -> dict[str, Any]:
+    """Score tasks that are each joined from one similarity on, which nobody tuned; as `scores_of_values`, without a curve.
+
+    Parameters
+    ----------
+    joined : sequence of Joined
+    similarities, thresholds : sequence of float
+        For each task what must be reached, and the same as it is reported.
+    seed : int
+    """
+    taken = [each.similarity >= least - TIE for each, least in zip(joined, similarities, strict=True)]
+    return {**_scores(joined, taken, [[each] for each in thresholds], seed), "chosen_on": "the values, without labels"}
+
+
+def _groups(joined: Sequence[Joined]) -> tuple[np.ndarray, bool]:
+    """Give numbers to the groups of tasks, and say whether they are too few to choose thresholds for each other."""
+    groups = np.unique([each.group for each in joined], return_inverse=True)[1]
+    return groups, len(np.unique(groups)) < FOLDS
+
+
+def _scores(
+    joined: Sequence[Joined], taken: Sequence[np.ndarray], thresholds: Sequence[list[float]], seed: int
+) -> dict[str, Any]:
+    groups, few = _groups(joined)
     rates = np.array([_rates(*_counts(each, own)) for each, own in zip(joined, taken, strict=True)])
     means = _means_of_drawn_values(joined, taken, seed) if few else _means_of_drawn_groups(rates, groups, seed)
     low, high = np.quantile(means, [0.025, 0.975], axis=0).round(4)
-    curve = [[_rates(*_counts(each, each.at(place)))[:2] for each in joined] for place in range(len(thresholds))]
     return {
         **_named(rates.mean(0)),
-        "chosen_on": "other values of the task" if few else "other tasks",
         "intervals": {name: [float(a), float(b)] for name, a, b in zip(COLUMNS, low, high, strict=True)},
         "tasks": {
-            each.task: {**_named(own), "thresholds": sorted({thresholds[place] for place in places})}
-            for each, own, places in zip(joined, rates, chosen, strict=True)
+            each.task: {**_named(own), "thresholds": at}
+            for each, own, at in zip(joined, rates, thresholds, strict=True)
         },
-        "curve": np.mean(curve, axis=1).round(4).tolist(),
     }
 
 

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from benchmarks.effectiveness import similar
+from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
 from benchmarks.effectiveness.found import Found, found_by_values
-from benchmarks.effectiveness.joining import COLUMNS, scores_of_values
+from benchmarks.effectiveness.joining import COLUMNS, scores_at, scores_of_values
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged, incidence
 from benchmarks.effectiveness.methods import (
+    AUTOMATIC,
     BY_STRINGS,
     METHODS,
+    PEXESO,
     RERANKED,
     SENTENCE,
     Method,
     Workshop,
+    cosines,
     make_method,
 )
 from benchmarks.effectiveness.nearest import join_nearest
@@ -56,7 +60,7 @@ def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -
             result["skipped"][name] = "It ranks columns, and no pairs of columns are judged."
             continue
         started = dt.datetime.now()
-        scores = _scores_of_ranked(truth, shop) if name == RERANKED else _scores(truth, make_method(name, shop))
+        scores = _MEASURED_BY.get(name, _scores)(truth, shop, name)
         scores["measured"] = started.date().isoformat()
         if name not in BY_STRINGS:
             scores["model"] = shop.sentence_model if name == SENTENCE else shop.describe_model()
@@ -120,30 +124,56 @@ def counts_of(truth: TruthSet) -> dict[str, int]:
     return counts
 
 
-def _scores(truth: TruthSet, method: Method) -> Scores:
-    scores: Scores = {}
+def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
+    """Score a method at thresholds that are tuned, fold by fold."""
+    method, scores = make_method(name, shop), {}
     if truth.judged:
-        founds = founds_of(method, truth.judged)
-        scores |= scores_of(truth.judged, founds)
-        if truth.watched:
-            tuned, _ = cross_validated(truth.judged, founds, best_f1)
-            scores["watched"] = watched_pairs({"tuned": tuned}, truth.watched)
+        scores |= _scores_of_columns(truth, founds_of(method, truth.judged))
     if truth.tasks:
         joined = [join_nearest(method, task) for task in truth.tasks]
         scores["values"] = scores_of_values(joined, method.nearest_thresholds)
+    return _with_partners(scores, truth, method)
+
+
+def _scores_of_ranked(truth: TruthSet, shop: Workshop, name: str) -> Scores:
+    return _scores_of_columns(truth, ranked_pairs(truth.judged, shop.index(), learned_here=truth.name == LEARNED_ON))
+
+
+def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
+    """Score pexeso at thresholds that the index chooses from the values alone."""
+    method, index, scores = make_method(PEXESO, shop), shop.index(), {}
+    advice = index.advise()
+    if truth.judged:
+        found, scores = automatic_columns(truth.judged, index)
+        if truth.watched:
+            scores["watched"] = watched_pairs({"automatic": found}, truth.watched)
+    if truth.tasks:
+        distances = automatic_distances(index, [(task.asked, task.others) for task in truth.tasks])
+        joined = [join_nearest(method, task) for task in truth.tasks]
+        scores["values"] = scores_at(joined, cosines(distances), [round(each, 4) for each in distances])
+    return _with_partners(scores, truth, replace(method, thresholds=(advice.max_distance,)))
+
+
+_MEASURED_BY: dict[str, Callable[[TruthSet, Workshop, str], Scores]] = {
+    RERANKED: _scores_of_ranked,
+    AUTOMATIC: _scores_of_automatic,
+}
+"""Methods that are not one similarity with thresholds to tune."""
+
+
+def _scores_of_columns(truth: TruthSet, founds: Sequence[Found]) -> Scores:
+    scores = scores_of(truth.judged, founds)
+    if truth.watched:
+        tuned, _ = cross_validated(truth.judged, founds, best_f1)
+        scores["watched"] = watched_pairs({"tuned": tuned}, truth.watched)
+    return scores
+
+
+def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
     if truth.partners:
         scores["partners"] = scores_of_partners(method, truth.partners)
     if not truth.judged:
         scores |= {name: scores["values"][name] for name in COLUMNS[:3]}
-    return scores
-
-
-def _scores_of_ranked(truth: TruthSet, shop: Workshop) -> Scores:
-    founds = ranked_pairs(truth.judged, shop.index(), learned_here=truth.name == LEARNED_ON)
-    scores: Scores = scores_of(truth.judged, founds)
-    if truth.watched:
-        tuned, _ = cross_validated(truth.judged, founds, best_f1)
-        scores["watched"] = watched_pairs({"tuned": tuned}, truth.watched)
     return scores
 
 

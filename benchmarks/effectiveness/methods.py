@@ -1,4 +1,4 @@
-"""The methods that are compared: those of table IV of the paper, and sentence vectors.
+"""The methods that are compared: those of table IV of the paper, sentence vectors, and what pexeso adds to a search.
 
 A method is one similarity between values. Measures of strings compare folded texts; vectors are those of normalised values.
 """
@@ -39,8 +39,9 @@ DISTANCES = tuple(np.round([0.0, *np.arange(0.04, 0.161, 0.04), *np.arange(0.18,
 NEAREST_DISTANCES = tuple(np.round(np.arange(0.0, 0.601, 0.01), 3).tolist())
 """Largest distances that are tried where each value is joined with its nearest one."""
 
-SENTENCE, RERANKED = "sentence", "pexeso-reranked"
-METHODS = (*BY_STRINGS, "pexeso", "pexeso-pq", RERANKED, SENTENCE)
+PEXESO, CODES = "pexeso", "pexeso-pq"
+AUTOMATIC, RERANKED, SENTENCE = "pexeso-auto", "pexeso-reranked", "sentence"
+METHODS = (*BY_STRINGS, PEXESO, CODES, AUTOMATIC, RERANKED, SENTENCE)
 
 Prepare = Callable[[Sequence[pa.StringArray]], list[list[str]]]
 
@@ -131,9 +132,9 @@ def make_method(name: str, shop: Workshop) -> Method:
     if name in BY_STRINGS:
         measure, thresholds = BY_STRINGS[name]
         return Method(name, _folded, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES)
-    if name == "pexeso":
+    if name == PEXESO:
         return _by_vectors(name, shop, shop.index().embedder)
-    if name == "pexeso-pq":
+    if name == CODES:
         return _by_codes(name, shop)
     if name == SENTENCE and shop.sentence_model:
         from embed.registry import create_embedder
@@ -147,7 +148,7 @@ def _folded(columns: Sequence[pa.StringArray]) -> list[list[str]]:
     return [[fold(text or "") for text in column.to_pylist()] for column in columns]
 
 
-def _cosines(distances: Sequence[float]) -> list[float]:
+def cosines(distances: Sequence[float]) -> list[float]:
     """Turn distances, as a share of the largest (2), into cosines: d**2 = 2 - 2 cos."""
     return [1 - 2 * distance * distance - 1e-6 for distance in distances]
 
@@ -158,7 +159,7 @@ def _by_vectors(name: str, shop: Workshop, embedder: Embedder) -> Method:
     def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
         return similar.products(_embedded(embedder, values), _embedded(embedder, others), least)
 
-    return Method(name, shop.normalised, compare, DISTANCES, NEAREST_DISTANCES, _cosines)
+    return Method(name, shop.normalised, compare, DISTANCES, NEAREST_DISTANCES, cosines)
 
 
 def _by_codes(name: str, shop: Workshop) -> Method:
@@ -173,7 +174,7 @@ def _by_codes(name: str, shop: Workshop) -> Method:
 
     @lru_cache
     def cuts(distances: tuple[float, ...]) -> list[float]:
-        return quantised.cuts(_cosines(distances))
+        return quantised.cuts(cosines(distances))
 
     return Method(
         name,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.effectiveness.methods import SENTENCE
+from benchmarks.effectiveness.methods import BY_STRINGS, CODES, PEXESO
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import Cells, as_table, tables_of, with_values
 from benchmarks.effectiveness.sets import DATA, ROOT
@@ -71,10 +71,8 @@ def verdict(title: str, f1s: Mapping[str, float]) -> str:
     >>> verdict("towns", {"equi": 0.5, "tf-idf": 0.8, "pexeso": 0.7})
     'towns: pexeso is second in F1 (.700), behind tf-idf (.800).'
     """
-    own = round(f1s["pexeso"], 3)
-    rivals = sorted(
-        ((round(f1, 3), name) for name, f1 in f1s.items() if name not in ("pexeso", SENTENCE)), reverse=True
-    )
+    own = round(f1s[PEXESO], 3)
+    rivals = sorted(((round(f1, 3), name) for name, f1 in f1s.items() if name in (*BY_STRINGS, CODES)), reverse=True)
     ahead = [f"{name} ({_short(f1)})" for f1, name in rivals if f1 > own]
     even = [name for f1, name in rivals if f1 == own]
     parts = [f"{title}: pexeso is {_ORDINALS[len(ahead)]} in F1 ({_short(own)})"]
@@ -90,11 +88,11 @@ def _f1s(results: Results) -> list[tuple[str, dict[str, float]]]:
     found = []
     for name, result in results.items():
         methods = result["methods"]
-        if "pexeso" not in methods:
+        if PEXESO not in methods:
             continue
-        if "map" in methods["pexeso"]:
+        if "map" in methods[PEXESO]:
             found.append((f"{name}, columns", {method: scores["f1"] for method, scores in methods.items()}))
-        if "values" in methods["pexeso"]:
+        if "values" in methods[PEXESO]:
             found.append(
                 (f"{name}, values", {method: scores["values"]["f1"] for method, scores in with_values(methods).items()})
             )

@@ -72,11 +72,12 @@ def _style(place: int, name: str) -> dict[str, Any]:
 
 def _columns(methods: Mapping[str, Any]) -> Figure:
     figure = _figure(10, 4.2)
+    curves = {name: scores["curve"] for name, scores in methods.items() if "curve" in scores}
     for place, (axis, title) in enumerate(
         zip(figure.subplots(1, 2, sharey=True), ("all joinable pairs", "pairs by meaning alone"), strict=True)
     ):
-        for number, (name, scores) in enumerate(methods.items()):
-            axis.plot(CURVE_PRECISIONS, np.array(scores["curve"])[:, place], **_style(number, name))
+        for number, (name, curve) in enumerate(curves.items()):
+            axis.plot(CURVE_PRECISIONS, np.array(curve)[:, place], **_style(number, name))
         _frame(axis, title, "precision at least", "highest recall", (0.5, 1.0))
     axis.legend(fontsize=8, loc="best")
     return figure
@@ -89,7 +90,8 @@ def _values(methods: Mapping[str, Any]) -> Figure:
     figure = _figure(12 if shows_tasks else 6, 5.4 if shows_tasks else 4.2)
     axes = figure.subplots(1, 2, width_ratios=(1, 1.2)) if shows_tasks else [figure.subplots()]
     for number, (name, scores) in enumerate(methods.items()):
-        curve = np.array(scores["values"]["curve"])
+        own = scores["values"]
+        curve = np.array(own.get("curve", [[own["precision"], own["recall"]]]))
         marker = {"marker": MARKERS[number % len(MARKERS)]} if len(curve) == 1 else {}
         axes[0].plot(curve[:, 1], curve[:, 0], **_style(number, name), **marker)
     _frame(axes[0], "values, mean over tasks, at each threshold", "recall", "precision", (0, 1))

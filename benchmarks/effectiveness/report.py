@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,8 @@ OF_COLUMNS: Cells = {
     "95 % of F1": lambda scores: _interval(scores["intervals"]["f1"]),
     "MAP": lambda scores: scores["map"],
     f"recall at {TOP}": lambda scores: scores[f"recall_at_{TOP}"],
-    "by meaning, p ≥ .90": lambda scores: scores["semantic_only_recall_at_p90"],
-    "by meaning, p ≥ .95": lambda scores: scores["semantic_only_recall_at_p95"],
+    "by meaning, p ≥ .90": lambda scores: scores.get("semantic_only_recall_at_p90"),
+    "by meaning, p ≥ .95": lambda scores: scores.get("semantic_only_recall_at_p95"),
 }
 OF_VALUES: Cells = {
     "precision": lambda scores: scores["values"]["precision"],
@@ -108,7 +109,7 @@ def tables_of(result: Mapping[str, Any]) -> str:
         cells = {**OF_VALUES, **(OF_PARTNERS if "partners" in first else {})}
         parts.append(("Values joined with their nearest one", as_table(with_values(methods), cells)))
     if "watched" in first:
-        parts.append(("Pairs that are found at the tuned threshold", watched_table(methods, "tuned")))
+        parts.append(("Pairs that are found at the method's threshold", watched_table(methods)))
     skipped = [f"Not measured: {name}. {why}" for name, why in result["skipped"].items()]
     return "\n\n".join([*(f"{title}:\n\n{table}" for title, table in parts), *skipped])
 
@@ -132,11 +133,14 @@ def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
     return "\n".join(lines)
 
 
-def watched_table(methods: Mapping[str, Scores], way: str) -> str:
-    """Write which watched pairs each method finds."""
+def watched_table(methods: Mapping[str, Scores]) -> str:
+    """Write which watched pairs each method finds, at the thresholds that it has: tuned or automatic ones."""
     pairs: Iterable[str] = next(iter(methods.values()))["watched"]
-    cells: Cells = {pair: lambda scores, pair=pair: "yes" if scores["watched"][pair][way] else "no" for pair in pairs}
-    return as_table(methods, cells)
+
+    def found(scores: Scores, pair: str) -> str:
+        return "yes" if all(scores["watched"][pair].values()) else "no"
+
+    return as_table(methods, {pair: partial(found, pair=pair) for pair in pairs})
 
 
 def _cell(value: float | str | None, best: float | None) -> str:

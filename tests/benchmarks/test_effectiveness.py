@@ -28,7 +28,7 @@ from benchmarks.effectiveness.judged import (
     read_judged,
 )
 from benchmarks.effectiveness.measuring import founds_of, measure
-from benchmarks.effectiveness.methods import METHODS, RERANKED, Workshop, make_method
+from benchmarks.effectiveness.methods import AUTOMATIC, METHODS, RERANKED, Workshop, make_method
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import CURVE_PRECISIONS, curve_of, tables_of
 from benchmarks.effectiveness.reranker import count_pairs
@@ -306,7 +306,7 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged,
     pytest.importorskip("rapidfuzz")
     pytest.importorskip("faiss")
     monkeypatch.setattr(methods, "DISTANCES", (0.0, 0.1, 0.3, 0.4))
-    for name in [name for name in METHODS[:-1] if name != RERANKED]:
+    for name in [name for name in METHODS[:-1] if name not in (AUTOMATIC, RERANKED)]:
         founds = founds_of(make_method(name, shop), judged)
         assert (0, 1) in set(zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True)), name
     by_vectors = founds_of(make_method("pexeso", shop), judged)
@@ -320,6 +320,7 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged,
     assert result["skipped"] == {"sentence": "No sentence model was given (--sentence-model)."}
     assert result["methods"]["equi"]["semantic_only_recall"] == 0
     assert result["methods"]["pexeso"]["model"].startswith("hashing, ")
+    assert result["methods"][AUTOMATIC]["advice"] == shop.index().advise().to_dict()
     assert tables_of(result).count("\n| ") == len(METHODS)  # a heading, and all but one
     [drawn] = plot_result(result, tmp_path / "plots")
     assert drawn.name == "lake.png"
