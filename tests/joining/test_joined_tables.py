@@ -1,5 +1,7 @@
 """Joined tables of pandas and Arrow: held against a join by nested loops, with every option."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -29,8 +31,12 @@ THEIRS = [
 ]
 
 
+NORMALISER = Normaliser()
+
+
+@cache
 def normalised(text):
-    return Normaliser().normalise(pa.array([text], pa.string()))[0].as_py()
+    return NORMALISER.normalise(pa.array([text], pa.string()))[0].as_py()
 
 
 def mapping_of(texts, links, values):
@@ -51,7 +57,7 @@ def joined(ours=OURS, theirs=THEIRS, links=LINKS, *, kind="arrow", to=None, on="
     texts = [row["key"] for row in ours]
     mapping = mapping_of(texts, links, options.values)
     rows = pa.Table.from_pylist(theirs, schema=pa.schema([(name, pa.string()) for name in theirs[0]]))
-    found = find_rows("t.csv", "name", rows, mapping, Normaliser(), options)
+    found = find_rows("t.csv", "name", rows, mapping, NORMALISER, options)
     table = pa.Table.from_pylist(ours, schema=pa.schema([("id", pa.int64()), ("key", pa.string())]))
     return join_table(table.to_pandas() if kind == "pandas" else table, on, found, pa.array(texts, pa.string()), to=to)
 
@@ -79,7 +85,7 @@ links = st.dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=300)
 @given(
     st.lists(cells), lake_rows, links, st.sampled_from(["nearest", "all"]), st.sampled_from(["left", "inner"]),
     st.sampled_from([None, *AGGREGATIONS]),
