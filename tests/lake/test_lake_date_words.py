@@ -14,8 +14,11 @@ def read(*values):
     return read_named_dates(pa.array([value.split() for value in values], pa.list_(pa.string()))).to_pylist()
 
 
+NORMALISER = Normaliser()
+
+
 def normal(*values):
-    return Normaliser().normalise(pa.array(values)).to_pylist()
+    return NORMALISER.normalise(pa.array(values)).to_pylist()
 
 
 def test_the_names_of_months_are_those_of_the_locale_data():
