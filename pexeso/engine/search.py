@@ -1,4 +1,4 @@
-"""Threshold and top-k search over one partition, for one query column or many, and the value pairs behind an answer."""
+"""Threshold and top-k search over one partition, for one query column or many."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from pexeso.engine.arrays import expand_ranges
 from pexeso.engine.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
 from pexeso.engine.blocking import grid_candidates
 from pexeso.engine.building import check_vectors
-from pexeso.engine.fetching import fetch_blocks, fetch_columns
+from pexeso.engine.fetching import fetch_blocks
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
@@ -393,64 +392,3 @@ def exact_partition(
         floor = max(floor, int(torch.sort(counts, descending=True).values[goal.k - 1]))
     columns = torch.nonzero(counts >= floor)[:, 0]
     return columns.cpu(), counts[columns].cpu()
-
-
-def column_pairs(
-    partition: Partition,
-    vectors: torch.Tensor,
-    columns: torch.Tensor,
-    max_distance: float,
-    stats: SearchStats,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give all matching value pairs of some columns, by brute force over the values of these columns.
-
-    Parameters
-    ----------
-    partition : Partition
-    vectors : float32 (n, d)
-        The distinct query values.
-    columns : int64 (r,)
-        Column numbers in the partition.
-    max_distance : float
-    stats : SearchStats
-
-    Returns
-    -------
-    column : int64 (p,)
-        Position in `columns`.
-    query : int64 (p,)
-        Row of `vectors`.
-    posting : int64 (p,)
-        Position in ``partition.column_values.members``: the value as it stands in that column.
-    distance : float64 (p,)
-        As a fraction of the largest distance. Ordered by column, query, distance, posting.
-    """
-    check_vectors(vectors.cpu().numpy())
-    columns = columns.to(partition.device)
-    csr = partition.column_values
-    owner, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
-    values, place = torch.unique(csr.members[posting].long(), return_inverse=True)
-    fetch_columns(partition, values)
-    tau = partition.metric.threshold(max_distance, partition.dimensions)
-    query, found, distance = oracle_pairs(
-        vectors.to(partition.device), partition.vectors[values], tau, partition.metric
-    )
-    stats.distances += len(vectors) * len(values)
-    # Each found (query, value) pair belongs to every chosen column that holds the value.
-    by_value = torch.argsort(place, stable=True)
-    sizes = torch.bincount(place, minlength=len(values))
-    starts = torch.cumsum(sizes, 0) - sizes
-    pair, member = expand_ranges(starts[found], sizes[found])
-    which = by_value[member]
-    column, query, posting, distance = owner[which], query[pair], posting[which], distance[pair]
-    fraction = partition.metric.fraction(distance, partition.dimensions)
-    order = _lexical_order(column, query, fraction, posting)
-    return column[order].cpu(), query[order].cpu(), posting[order].cpu(), fraction[order].cpu()
-
-
-def _lexical_order(*keys: torch.Tensor) -> torch.Tensor:
-    """Give the order by the first key, ties by the second, and so on."""
-    order = torch.arange(len(keys[0]), device=keys[0].device)
-    for key in reversed(keys):
-        order = order[torch.argsort(key[order], stable=True)]
-    return order
