@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from pexeso.engine.arrays import expand_ranges
+from pexeso.engine.pairs import column_pairs
 from pexeso.engine.partition import Partition
-from pexeso.engine.search import column_pairs
 from pexeso.engine.stats import SearchStats
 from pexeso.prepared import PreparedQuery
 from pexeso.ranking import Hit

@@ -12,9 +12,9 @@ import torch
 
 from pexeso.ahead import one_ahead
 from pexeso.batching import batches_of
+from pexeso.engine.pairs import column_pairs
 from pexeso.engine.partition import Partition
 from pexeso.engine.prefixes import LEAST_WORK
-from pexeso.engine.search import column_pairs
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
 from pexeso.engine.validation import damage_made_plain

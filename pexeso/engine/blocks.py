@@ -9,6 +9,7 @@ small box hardly lose anything, and a search reads a quarter of the bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -21,6 +22,9 @@ AXES_MULTIPLE = 8
 BLOCK_SIZE = 64
 
 STEPS = 256
+
+SAMPLE_BLOCKS = 64
+"""Blocks that stand for all in a look at what filters let through."""
 
 _ROWS_AT_ONCE = 1 << 20
 
@@ -84,6 +88,25 @@ class Blocks:
         leaves = self.boxes[int(self.starts[-2]) :] if self.n_levels else self.boxes
         flat = leaves.permute(0, 3, 2, 1).flatten(0, 1)[: len(self)]
         return flat[:, 0], flat[:, 1]
+
+    @cached_property
+    def sample_boxes(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Lower and upper corners of the boxes of `SAMPLE_BLOCKS` blocks, or all, evenly spread, float32 (s, A) each."""
+        lower, upper = self.corners_of(self._sample)
+        return lower.contiguous(), upper.contiguous()
+
+    @cached_property
+    def sample_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Lower and upper corners of where one vector of each of these blocks lies, as its code says, float32 (s, A) each."""
+        lower, upper = self.sample_boxes
+        step = (upper - lower) / STEPS
+        corner = lower + self.codes[self._sample, :, self._sample % self.size].float() * step
+        return corner, corner + step
+
+    @property
+    def _sample(self) -> torch.Tensor:
+        n = min(len(self), SAMPLE_BLOCKS)
+        return torch.arange(n, device=self.codes.device) * len(self) // max(1, n)
 
 
 def pad_axes(mapped: torch.Tensor, fill: float = 0.0) -> torch.Tensor:

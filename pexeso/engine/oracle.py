@@ -19,8 +19,8 @@ beyond tau by this much is no match. The defining distance decides everything el
 
 _PAIRS_AT_ONCE = 1 << 22
 
-_DISTANCES_AT_ONCE = 1 << 16
-"""Pairs whose vectors are set side by side at a time, in float64: some hundred MiB at 100 dimensions, where nearly all are near."""
+_ELEMENTS_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 24}
+"""Entries of vectors that are set side by side at a time, in float64: with what their sums take few enough for a core's cache; on a device, many a launch."""
 
 
 def oracle_pairs(
@@ -46,12 +46,13 @@ def oracle_pairs(
     real_value = (vectors != 0).any(1)
     queries = query_vectors.double()
     rows = max(1, _PAIRS_AT_ONCE // max(1, len(queries)))
+    at_once = max(1, _ELEMENTS_AT_ONCE["cpu" if vectors.device.type == "cpu" else "cuda"] // max(1, vectors.shape[1]))
     found = []
     for begin in range(0, len(vectors), rows):
         part = vectors[begin : begin + rows]
         near = metric.quick_distances(queries, part.double()) <= tau + MARGIN  # (n, rows)
         query, value = torch.nonzero(near & real_query[:, None] & real_value[None, begin : begin + rows], as_tuple=True)
-        pieces = zip(query.split(_DISTANCES_AT_ONCE), value.split(_DISTANCES_AT_ONCE), strict=True)
+        pieces = zip(query.split(at_once), value.split(at_once), strict=True)
         distance = torch.cat([metric.distances(query_vectors[ours], part[theirs]) for ours, theirs in pieces])
         match = distance <= tau
         found.append((query[match], value[match] + begin, distance[match]))

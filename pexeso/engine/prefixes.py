@@ -31,7 +31,13 @@ WALKED_IN_THE_TIME_OF_A_ROW = 12_500
 LEAST_WORK_LOOKED = 1 << 22
 """The same where the partition's summary has been looked at, so that their order is known already."""
 
+LEAST_WORK_MULTIPLIED = 1 << 21
+"""The same where query values are multiplied with all that is stored (`pexeso.engine.products`)."""
+
 _PRODUCTS_AT_ONCE = 1 << 20
+_GATHERED = 2
+"""Stored values that are multiplied where they stand in the time in which one is fetched and multiplied."""
+
 _MARGINS = (8, 3)
 """The prefixes that are tried leave columns with an eighth, and with a third, of the count that is needed."""
 
@@ -89,9 +95,20 @@ def prefixes_of(
     return query, prefix_sizes(query.weights, min_count, partition.n_values, least_work)
 
 
-def few_values(partition: Partition, columns: torch.Tensor, n_queries: int) -> bool:
-    """Tell whether some columns have so few values that comparing with them takes less time than so many query values would walk."""
+def prefixes_multiplied(query: Query, min_count: int, n_values: int) -> tuple[Query, list[int]]:
+    """Give the query values in the order in which they are multiplied with all that is stored, and the sizes of the prefixes.
+
+    Each takes as long as any other: those that stand for the most rows come first, so that a prefix has few.
+    """
+    query = query.take(torch.argsort(query.weights, descending=True, stable=True))
+    return query, prefix_sizes(query.weights, min_count, n_values, LEAST_WORK_MULTIPLIED)
+
+
+def few_values(partition: Partition, columns: torch.Tensor, n_queries: int, *, multiplied: bool = False) -> bool:
+    """Tell whether some columns have so few values that comparing with them takes less time than so many query values would walk, or be multiplied."""
     n_rows = int(partition.column_values.sizes_of(columns).sum())
+    if multiplied:
+        return _GATHERED * n_rows <= partition.n_values
     return n_rows * WALKED_IN_THE_TIME_OF_A_ROW <= n_queries * partition.n_values
 
 

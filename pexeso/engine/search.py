@@ -1,4 +1,4 @@
-"""Threshold and top-k search over one partition, for one query column or many, and the value pairs behind an answer."""
+"""Threshold and top-k search over one partition, for one query column or many."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from pexeso.engine.arrays import expand_ranges
 from pexeso.engine.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
 from pexeso.engine.blocking import grid_candidates
 from pexeso.engine.building import check_vectors
-from pexeso.engine.fetching import fetch_blocks, fetch_columns
+from pexeso.engine.fetching import fetch_blocks
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.memory import search_within_memory
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.partition import GridCells, Partition
-from pexeso.engine.prefixes import compare_with_columns, few_values, prefixes_of
+from pexeso.engine.prefixes import compare_with_columns, few_values, prefixes_multiplied, prefixes_of
+from pexeso.engine.products import product_candidates, products_pay, walk_limit
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.summary import Outlook, prepare_query, threshold_of
 from pexeso.engine.threads import few_threads
@@ -187,12 +187,15 @@ def _verify_in_prefixes(
     """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
     threshold = outlook.threshold
     with stats.phase("block"):
-        query, ends = walking_order(partition, outlook, goal, kernel, stats)
+        multiply = products_pay(partition, outlook.query, threshold, kernel)
+        if multiply:
+            query, ends = prefixes_multiplied(outlook.query, goal.min_count, partition.n_values)
+        else:
+            query, ends = walking_order(partition, outlook, goal, kernel, stats)
     begin = 0
     for end in ends:
         walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
-        fetch_blocks(partition, walking, threshold, kernel)
-        for part, pairs in _candidates(partition, walking, threshold, kernel, max_pairs, stats):
+        for part, pairs in _candidates(partition, walking, threshold, kernel, max_pairs, stats, multiply):
             with stats.phase("verify"):
                 verifier.add(part, pairs)
         begin = end
@@ -200,7 +203,7 @@ def _verify_in_prefixes(
             return
         with stats.phase("verify"):
             columns = verifier.alive()
-            if not few_values(partition, columns, len(rest)):
+            if not few_values(partition, columns, len(rest), multiplied=multiply):
                 continue
             for part, pairs in compare_with_columns(partition, rest, columns, threshold, max_pairs, stats):
                 verifier.add(part, pairs)
@@ -312,8 +315,9 @@ def _search_together(
     counter = BatchCounter(partition, kernel, queries, place)
     matches: list[Pairs] = []
     query = Query(taken, mapped, ones, 0)
-    fetch_blocks(partition, query, threshold, kernel)
-    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats):
+    with stats.phase("block"):
+        multiply = products_pay(partition, query, threshold, kernel)
+    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats, multiply):
         with stats.phase("verify"):
             matches.append(kernel.matches(partition, part, pairs, threshold, stats))
         # What a single part gave fits, as its candidates did.
@@ -338,21 +342,36 @@ def _ranked(
 
 
 def _candidates(
-    partition: Partition, query: Query, threshold: Threshold, kernel: Kernel, max_pairs: int, stats: SearchStats
+    partition: Partition,
+    query: Query,
+    threshold: Threshold,
+    kernel: Kernel,
+    max_pairs: int,
+    stats: SearchStats,
+    multiply: bool,
 ) -> Iterator[tuple[Query, Pairs]]:
-    """Yield runs of query values with their candidate pairs; a run with too many is halved."""
+    """Yield runs of query values with their candidate pairs, by products or by a walk; a run with too many is multiplied or halved."""
+    if multiply:
+        yield from product_candidates(partition, query, threshold, max_pairs, stats)
+        return
+    fetch_blocks(partition, query, threshold, kernel)
     find = grid_candidates if isinstance(partition.cells, GridCells) else kernel.candidates
-    todo = [query] if len(query) and partition.n_values else []
+    todo = [(query, True)] if len(query) and partition.n_values else []
     while todo:
-        part = todo.pop()
+        part, limited = todo.pop()
         room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
+        limit = walk_limit(partition, part, threshold, kernel) if limited else None
         with stats.phase("block"):
-            pairs = find(partition, part, threshold, room, stats)
+            pairs = find(partition, part, threshold, room if limit is None else min(room, limit), stats)
         if pairs is not None:
             yield part, pairs
-            continue
-        half = len(part) // 2
-        todo += [part.take(slice(half, None)), part.take(slice(None, half))]
+        elif limit is None or limit >= room:
+            half = len(part) // 2
+            todo += [(part.take(slice(half, None)), limited), (part.take(slice(None, half)), limited)]
+        elif products_pay(partition, part, threshold, kernel, begun=True):
+            yield from product_candidates(partition, part, threshold, max_pairs, stats)
+        else:
+            todo.append((part, False))
 
 
 def exact_partition(
@@ -373,64 +392,3 @@ def exact_partition(
         floor = max(floor, int(torch.sort(counts, descending=True).values[goal.k - 1]))
     columns = torch.nonzero(counts >= floor)[:, 0]
     return columns.cpu(), counts[columns].cpu()
-
-
-def column_pairs(
-    partition: Partition,
-    vectors: torch.Tensor,
-    columns: torch.Tensor,
-    max_distance: float,
-    stats: SearchStats,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give all matching value pairs of some columns, by brute force over the values of these columns.
-
-    Parameters
-    ----------
-    partition : Partition
-    vectors : float32 (n, d)
-        The distinct query values.
-    columns : int64 (r,)
-        Column numbers in the partition.
-    max_distance : float
-    stats : SearchStats
-
-    Returns
-    -------
-    column : int64 (p,)
-        Position in `columns`.
-    query : int64 (p,)
-        Row of `vectors`.
-    posting : int64 (p,)
-        Position in ``partition.column_values.members``: the value as it stands in that column.
-    distance : float64 (p,)
-        As a fraction of the largest distance. Ordered by column, query, distance, posting.
-    """
-    check_vectors(vectors.cpu().numpy())
-    columns = columns.to(partition.device)
-    csr = partition.column_values
-    owner, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
-    values, place = torch.unique(csr.members[posting].long(), return_inverse=True)
-    fetch_columns(partition, values)
-    tau = partition.metric.threshold(max_distance, partition.dimensions)
-    query, found, distance = oracle_pairs(
-        vectors.to(partition.device), partition.vectors[values], tau, partition.metric
-    )
-    stats.distances += len(vectors) * len(values)
-    # Each found (query, value) pair belongs to every chosen column that holds the value.
-    by_value = torch.argsort(place, stable=True)
-    sizes = torch.bincount(place, minlength=len(values))
-    starts = torch.cumsum(sizes, 0) - sizes
-    pair, member = expand_ranges(starts[found], sizes[found])
-    which = by_value[member]
-    column, query, posting, distance = owner[which], query[pair], posting[which], distance[pair]
-    fraction = partition.metric.fraction(distance, partition.dimensions)
-    order = _lexical_order(column, query, fraction, posting)
-    return column[order].cpu(), query[order].cpu(), posting[order].cpu(), fraction[order].cpu()
-
-
-def _lexical_order(*keys: torch.Tensor) -> torch.Tensor:
-    """Give the order by the first key, ties by the second, and so on."""
-    order = torch.arange(len(keys[0]), device=keys[0].device)
-    for key in reversed(keys):
-        order = order[torch.argsort(key[order], stable=True)]
-    return order

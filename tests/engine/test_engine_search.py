@@ -28,7 +28,8 @@ from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.maps import MAPS
 from pexeso.engine.metrics import Metric
-from pexeso.engine.search import Goal, column_pairs, count_needed, exact_partition, search_partition
+from pexeso.engine.pairs import column_pairs
+from pexeso.engine.search import Goal, count_needed, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 

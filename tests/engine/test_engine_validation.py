@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from pexeso.engine.building import build_partition
 from pexeso.engine.grid_options import GridOptions
 from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.pairs import column_pairs
 from pexeso.engine.partition import Partition
 from pexeso.engine.postings import Csr
 from pexeso.engine.search import (
     BatchQuery,
     Goal,
-    column_pairs,
     exact_partition,
     search_batch_partition,
     search_partition,

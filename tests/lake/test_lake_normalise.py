@@ -11,7 +11,6 @@ from pexeso.lake import abbreviations, characters, normalise
 from pexeso.lake.normalise import VERSION, Normaliser
 from pexeso.lake.rules import ALL_RULES, DEFAULT_RULES, RULES
 
-
 MADE = {}
 
 
