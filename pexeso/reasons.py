@@ -47,7 +47,7 @@ def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
     Examples
     --------
     >>> in_words([Reason("matched 0", 1.2, 0.75), Reason("same name", 0.3, 1.0), Reason("matched 0.8", 0.1, 0.75)], 0.35)
-    ['75.0 % of your values match within distance 0 and 0.28', 'the two columns have the same name']
+    ['75.0 % of your values match at distance 0 and within 0.28', 'the two columns have the same name']
     """
     distances: dict[str, list[float]] = {}
     for feature, _, value in reasons:
@@ -60,11 +60,11 @@ def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
 
 
 def _within(distances: Sequence[float]) -> str:
-    if not distances:
-        return ""
-    *others, last = (f"{distance:.2g}" for distance in distances)
-    near = "at" if distances == [0.0] else "within"
-    return f" {near} distance {', '.join(others)}{' and ' if others else ''}{last}"
+    parts = ["at distance 0"] if 0.0 in distances else []
+    others = " and ".join(f"{distance:.2g}" for distance in distances if distance)
+    if others:
+        parts.append(f"within {'' if parts else 'distance '}{others}")
+    return f" {' and '.join(parts)}" if parts else ""
 
 
 def _share(value: float) -> str:

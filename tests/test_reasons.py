@@ -45,11 +45,11 @@ def test_what_phrases_say(feature, value, phrase):
 def test_the_same_count_at_several_distances_is_told_once():
     reasons = [Reason("matched 1", 3.0, 0.5), Reason("same name", 2.0, 1.0), Reason("matched 0", 1.0, 0.5)]
     assert in_words(reasons, 0.35) == [
-        "50.0 % of your values match within distance 0 and 0.35",
+        "50.0 % of your values match at distance 0 and within 0.35",
         "the two columns have the same name",
     ]
     reasons[1] = Reason("matched 0.8", 2.0, 0.5)
-    assert in_words(reasons, 0.35) == ["50.0 % of your values match within distance 0, 0.28 and 0.35"]
+    assert in_words(reasons, 0.35) == ["50.0 % of your values match at distance 0 and within 0.28 and 0.35"]
     reasons[2] = Reason("matched 0", 1.0, 0.4)
     assert in_words(reasons, 0.35) == [
         "50.0 % of your values match within distance 0.28 and 0.35",
