@@ -47,7 +47,7 @@ def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
     Examples
     --------
     >>> in_words([Reason("matched 0", 1.2, 0.75), Reason("same name", 0.3, 1.0), Reason("matched 0.8", 0.1, 0.75)], 0.35)
-    ['75.0 % of your values match at distance 0 and within 0.28', 'the two columns have the same name']
+    ['75.0 % of your distinct values match at distance 0 and within 0.28', 'the two columns have the same name']
     """
     distances: dict[str, list[float]] = {}
     for feature, _, value in reasons:
@@ -109,8 +109,8 @@ _PHRASES: dict[str, Callable[[float], str]] = {
 }
 
 _PHRASES_AT: dict[str, Callable[[float], str]] = {
-    "matched": lambda value: f"{_share(value)} of your values match",
-    "matched back": lambda value: f"{_share(value)} of its values match back",
+    "matched": lambda value: f"{_share(value)} of your distinct values match",
+    "matched back": lambda value: f"{_share(value)} of its distinct values match back",
     "one to one": _one_to_one,
     "rarity matched": lambda value: f"counting rare values more, {_share(value)} of your values match",
     "rarity matched back": lambda value: f"counting rare values more, {_share(value)} of its values match back",

@@ -302,7 +302,7 @@ def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
     assert "Columns that join with place" in text
     assert text.count("<article") == 3
     assert text.count("Why this score") == 3
-    assert "of your values match" in text
+    assert "of your distinct values match" in text
     assert "<bdi>Nordlys Energi</bdi>" in text, "a cell beside the key, from the file of the lake"
     assert "<bdi>Oslo</bdi></td><td><bdi>3</bdi>" in text, "and one of the user's file"
     assert f"'{page}' is there already. Replace it by --overwrite" in fail(1, *command)
