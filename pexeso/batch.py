@@ -200,8 +200,12 @@ def _append(stream: IO[bytes], answers: Sequence[dict[str, Any]]) -> None:
 
 def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options that an answer of this run carries, but for the table left out, which differs by query."""
-    chosen = index.search_options({name: value for name, value in options.items() if name != "exclude_self"}).to_dict()
-    return {"options": {name: value for name, value in chosen.items() if name != "exclude_table"}, "explain": explain}
+    asked = {name: value for name, value in options.items() if name not in ("exclude_self", "rerank")}
+    chosen = index.search_options(asked).to_dict()
+    return {
+        "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
+        "members": {"pairs": explain, "score": bool(options.get("rerank"))},
+    }
 
 
 def _skip_answered(
@@ -248,8 +252,10 @@ def _require_same_options(path: Path, place: int, answer: dict[str, Any], marks:
     # With automatic thresholds, columns of few values ask for a larger share of their rows than others.
     by_query = dict.fromkeys(["exclude_table", *(["min_joinability"] if "advice" in marks["options"] else [])])
     same = isinstance(theirs, dict) and {**theirs, **by_query} == {**marks["options"], **by_query}
-    explained = all("pairs" in result for result in answer["results"]) if answer["results"] else marks["explain"]
-    if not same or explained != marks["explain"]:
+    # What was asked beside the options of the search shows in what each result has.
+    for name, asked in marks["members"].items():
+        same = same and all((name in result) == asked for result in answer["results"])
+    if not same:
         raise OutputError(
             f"The answers in '{path}' were made with other options (line {place}). Resume with the same ones, or --restart to answer everything anew."
         )

@@ -1,8 +1,8 @@
 """Batch search in Spark's tasks: each searches one partition for some of the queries, and what they find is put together here.
 
-The driver normalises and embeds the queries and sends their vectors to the tasks, opens no partition of its own but for the
-value pairs behind answers, and holds the hits of one call. A task maps one partition into memory and reads what its
-queries need of it.
+The driver normalises and embeds the queries and sends their vectors to the tasks, opens no partition of its own but to
+re-rank what was found and for the value pairs behind answers, and holds the hits of one call. A task maps one partition into memory and
+reads what its queries need of it.
 """
 
 from __future__ import annotations

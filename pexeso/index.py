@@ -164,13 +164,13 @@ class Index(Advised):
             In the order of the queries.
         """
         common = self.search_options(options)
-        columns = [query_from_values(query) for query in queries]
         prepared, embed_seconds = [], []
-        for column in columns:
+        # All are looked at before any is embedded: one that is no column is refused at once.
+        for column in [query_from_values(query) for query in queries]:
             started = time.perf_counter()
-            prepared.append(prepare(column, self.normaliser, self.embedder))
+            prepared.append(self.prepared(column))
             embed_seconds.append(time.perf_counter() - started)
-        each_options = [self._options_for(column, common, exclude_self) for column in columns]
+        each_options = [self._options_for(query.column, common, exclude_self) for query in prepared]
         found = self._search(prepared, each_options)
         results = []
         for query, chosen, seconds, (hits, stats) in zip(prepared, each_options, embed_seconds, found, strict=True):
@@ -245,7 +245,7 @@ class Index(Advised):
     ) -> SearchResult:
         evidence = self._evidence(query, options, hits, stats)
         matches = self._matches(query, options, hits, evidence, opinions)
-        return SearchResult(query.describe(), options, matches, stats)
+        return SearchResult(query.describe(), options, matches, stats, reranked=opinions is not None)
 
     def _evidence(self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats) -> Evidence:
         return Evidence(self._scan, query, hits, options, stats, self.embedder, self.normaliser)

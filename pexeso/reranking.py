@@ -28,6 +28,7 @@ from pexeso.column_features import FEATURES, count
 from pexeso.engine.stats import SearchStats
 from pexeso.prepared import PreparedQuery
 from pexeso.ranking import Hit
+from pexeso.reasons import Reason, in_words
 from pexeso.scanning import PartitionScan
 
 MOST_HITS, N_REASONS = 200, 3
@@ -48,15 +49,26 @@ class Opinion:
     ----------
     score : float
         In (0, 1).
-    reasons : tuple of (str, float)
-        What speaks most for it or against it: a feature, and what it adds to the logarithm of the odds.
+    reasons : tuple of Reason
+        What speaks most for it or against it, the weightiest first: a feature, what it adds to the logarithm of the odds, and its value.
+    usual_distance : float
+        Of the index's model: what the numbers in names of features are shares of.
     """
 
     score: float
-    reasons: tuple[tuple[str, float], ...]
+    reasons: tuple[Reason, ...]
+    usual_distance: float
+
+    def in_words(self) -> list[tuple[str, list[str]]]:
+        """Give the reasons for people: ``speaks for it`` and ``speaks against it``, each with its phrases, as far as there are any."""
+        sides = {
+            "speaks for it": [reason for reason in self.reasons if reason.added > 0],
+            "speaks against it": [reason for reason in self.reasons if reason.added < 0],
+        }
+        return [(name, in_words(some, self.usual_distance)) for name, some in sides.items() if some]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plain JSON form."""
+        """Give the plain JSON form: each reason as ``[feature, added, value]``."""
         return {"score": self.score, "reasons": [list(each) for each in self.reasons]}
 
 
@@ -88,10 +100,14 @@ def reranked(
     # As it is shown: a difference that nobody sees must not turn over the order by rows that match.
     order = np.argsort(-scores.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
-    opinions: list[Opinion | None] = [Opinion(float(scores[place]), _reasons(added[place])) for place in order]
+    opinions: list[Opinion | None] = [
+        Opinion(float(scores[place]), _reasons(added[place], features[place]), usual_distance) for place in order
+    ]
     return [looked[place] for place in order] + others, opinions + [None] * len(others)
 
 
-def _reasons(added: np.ndarray) -> tuple[tuple[str, float], ...]:
+def _reasons(added: np.ndarray, features: np.ndarray) -> tuple[Reason, ...]:
     most = np.argsort(-np.abs(added), kind="stable")[:N_REASONS]
-    return tuple((FEATURES[place], round(float(added[place]), 3)) for place in most)
+    return tuple(
+        Reason(FEATURES[place], round(float(added[place]), 3), round(float(features[place]), 6)) for place in most
+    )

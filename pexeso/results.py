@@ -198,17 +198,25 @@ class SearchResult(Sequence[Match]):
     options : SearchOptions
         What was asked for, defaults filled in.
     matches : tuple of Match
+    reranked : bool
+        Whether the search was asked to re-rank: each match that was looked at then has an `opinion`.
     """
 
     query: dict[str, Any]
     options: SearchOptions
     matches: tuple[Match, ...]
     _stats: SearchStats = field(repr=False, compare=False)
+    reranked: bool = False
 
     @property
     def stats(self) -> dict[str, Any]:
         """Work counters and seconds by phase, those of pairs asked for included; see `pexeso.engine.stats.SearchStats`."""
         return self._stats.to_dict()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What `to_pandas` and CSV tell of each column found: ``score`` last, where the search was asked to re-rank."""
+        return ("table", "column", "joinability", "matched", "total", *(("score",) if self.reranked else ()))
 
     @overload
     def __getitem__(self, position: int) -> Match: ...
@@ -241,13 +249,10 @@ class SearchResult(Sequence[Match]):
         return self.matches[0].join(table, on, **options)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give one row a column found."""
+        """Give one row a column found; the score of one that was not looked at again is NaN."""
         import pandas as pd
 
-        columns = ["table", "column", "joinability", "matched", "total"]
-        if any(match.opinion is not None for match in self.matches):
-            columns.append("score")
-        return pd.DataFrame([match.to_dict() for match in self.matches], columns=columns)
+        return pd.DataFrame([match.to_dict() for match in self.matches], columns=list(self.fields))
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Make a self-contained HTML page of the columns found: for each why it is there, its pairs, and the two tables side by side.
@@ -289,8 +294,12 @@ class SearchResult(Sequence[Match]):
             Add ``"kinds": {kind: {"pairs", "rows", "share"}}`` and ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
         """
         results = []
+        # Where re-ranking was asked for, each result has the same members, looked at or not.
+        no_opinion = {"score": None, "reasons": []}
         for match in self.matches:
             result = match.to_dict()
+            if self.reranked and match.opinion is None:
+                result |= no_opinion
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]

@@ -35,10 +35,14 @@ def test_the_order_follows_the_scores_and_nothing_is_lost(index, by_names):
     assert plain[0].column != "place"
     shown = [round(match.opinion.score, 2) for match in ranked]
     assert shown == sorted(shown, reverse=True)
-    assert ranked[0].opinion.reasons[0] == ("same name", pytest.approx(1.0, abs=0.5))
+    assert ranked[0].opinion.reasons[0] == ("same name", pytest.approx(1.0, abs=0.5), 1.0)
+    # Features that these trees do not know are no reasons for people.
+    assert ranked[0].opinion.in_words() == [("speaks for it", ["the two columns have the same name"])]
+    assert ranked[1].opinion.in_words() == [("speaks against it", ["the two columns have different names"])]
     assert ranked.to_dict()["results"][0]["score"] > 0.5
-    assert "score" in ranked.to_pandas()
+    assert ranked.to_pandas()["score"].tolist() == [result["score"] for result in ranked.to_dict()["results"]]
     assert "score" not in plain.to_dict()["results"][0]
+    assert (ranked.reranked, plain.reranked) == (True, False)
     # Pairs belong to their columns, whatever the order.
     assert {m.table: len(m.pairs()) for m in ranked} == {m.table: len(m.pairs()) for m in plain}
 
@@ -49,10 +53,15 @@ def test_what_is_not_looked_at_stays_behind_in_its_order(index, by_names, monkey
     ranked = index.search(PLACES, min_joinability=0.1, rerank=True)
     assert [match.table for match in ranked] == [match.table for match in plain]
     assert [match.opinion is None for match in ranked] == [False, True, True]
+    assert ranked.to_pandas()["score"].isna().tolist() == [False, True, True]
+    assert [list(result) for result in ranked.to_dict()["results"]] == [[*ranked.fields, "reasons"]] * 3
+    assert [result["score"] is None for result in ranked.to_dict()["results"]] == [False, True, True]
 
 
 def test_nothing_found_is_ranked_without_complaint(index):
-    assert len(index.search(["Xyzzyx"], rerank=True)) == 0
+    ranked = index.search(["Xyzzyx"], rerank=True)
+    assert len(ranked) == 0
+    assert "score" in ranked.to_pandas()
 
 
 def test_the_trees_of_the_package_know_these_features():

@@ -33,6 +33,12 @@ STANDARD = "-"
 @click.option("-o", "--output", default=STANDARD, metavar="ANSWERS.jsonl", help="Where answers go; stdout by default.")
 @search_settings
 @click.option("--explain", is_flag=True, help="Add the values that match, with their distances and kinds.")
+@click.option(
+    "--rerank/--no-rerank",
+    default=False,
+    show_default=True,
+    help="Give each result a score, how likely it can be joined, and order by it; or by rows that match alone.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a file of answers that is there.")
 @click.option("--restart", is_flag=True, help="Write a file of answers that is there anew.")
 @spark_options
@@ -43,6 +49,7 @@ def batch(
     output: str,
     asked: Asked,
     explain: bool,
+    rerank: bool,
     resume: bool,
     restart: bool,
     master: str | None,
@@ -80,22 +87,12 @@ def batch(
     try:
         with _opened(index, asked, master, conf) as (opened, passes):
             tell_advice([opened.search_options(asked.to_options())])
+            options = {"explain": explain, "passes": passes, "rerank": rerank, **asked.to_search()}
             if output == STANDARD:
-                chunks = answer_lines(opened, lines, explain=explain, passes=passes, **asked.to_search())
-                run = _to_stdout(chunks)
+                run = _to_stdout(answer_lines(opened, lines, **options))
             else:
                 with query_progress(queries) as progress:
-                    run = run_batch(
-                        opened,
-                        lines,
-                        output,
-                        resume=resume,
-                        restart=restart,
-                        explain=explain,
-                        passes=passes,
-                        progress=progress,
-                        **asked.to_search(),
-                    )
+                    run = run_batch(opened, lines, output, resume=resume, restart=restart, progress=progress, **options)
     except KeyboardInterrupt as error:
         raise Interrupted(_how_to_go_on(queries, output)) from error
     _report(run, output)

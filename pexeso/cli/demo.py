@@ -44,7 +44,10 @@ def demo(keep: str | None) -> None:
         run("index", str(examples / LAKE), index)
 
         suppliers = str(examples / SUPPLIERS)
-        show("\nA table of yours lists suppliers. Which tables of the lake know them?")
+        show(
+            "\nA table of yours lists suppliers. Which tables of the lake know them? The likeliest come first (score); "
+            "below each, why, and the first values that match:"
+        )
         run("search", index, f"{suppliers}:supplier", "--explain", "--pairs", "3")
 
         autographs = str(examples / AUTOGRAPHS)

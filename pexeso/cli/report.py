@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ALL_PAIRS = math.inf
 _INDENT = "    "
 _PHASES = ("open", "embed", "map", "block", "verify", "rerank", "explain")
-_COLUMNS = ("table", "column", "joinability", "matched", "total")
 
 
 class PairsCount(click.ParamType):
@@ -47,7 +46,7 @@ def result_lines(result: SearchResult, n_pairs: float) -> list[str]:
         for match in result
     ]
     names, alignment = ("joinability", "matched", "table", "column"), ">><<"
-    if any(match.opinion is not None for match in result):
+    if result.reranked:
         rows = [(_score(match), *row) for match, row in zip(result, rows, strict=True)]
         names, alignment = ("score", *names), f">{alignment}"
     header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
@@ -55,8 +54,15 @@ def result_lines(result: SearchResult, n_pairs: float) -> list[str]:
         return [header, *lines]
     shown = [header]
     for line, match in zip(lines, result, strict=True):
-        shown += [line, f"{_INDENT}{shares(match.kinds())}", *pair_lines(match.pairs(), n_pairs), ""]
+        shown += [line, *_reason_lines(match), f"{_INDENT}{shares(match.kinds())}"]
+        shown += [*pair_lines(match.pairs(), n_pairs), ""]
     return shown[:-1]
+
+
+def _reason_lines(match: Match) -> list[str]:
+    """Say what speaks for a column and against it, where it was looked at for that."""
+    sides = [] if match.opinion is None else match.opinion.in_words()
+    return [f"{_INDENT}{side}: {'; '.join(phrases)}" for side, phrases in sides]
 
 
 def _score(match: Match) -> str:
@@ -87,27 +93,24 @@ def pair_lines(pairs: Sequence[Pair], n_pairs: float) -> list[str]:
     return [*lines, f"{_INDENT}and {count(n_more, 'more pair')} (--pairs all)"] if n_more else lines
 
 
-def write_results_csv(results: Iterable[SearchResult], *, with_pairs: bool, name_queries: bool) -> None:
+def write_results_csv(results: Sequence[SearchResult], *, with_pairs: bool, name_queries: bool) -> None:
     """Write results as CSV: a row for each column found, or for each of its pairs."""
     pair_columns = ("query_value", "lake_value", "distance", "kind") if with_pairs else ()
-    columns = (*(("query_column",) if name_queries else ()), *_COLUMNS, *pair_columns)
+    # All were asked with the same options, so they tell the same.
+    columns = (*(("query_column",) if name_queries else ()), *results[0].fields, *pair_columns)
     write_csv(columns, (row for result in results for row in _csv_rows(result, with_pairs, name_queries)))
 
 
 def _csv_rows(result: SearchResult, with_pairs: bool, name_query: bool) -> Iterable[tuple[Any, ...]]:
     named = (result.query["column"],) if name_query else ()
     for match in result:
-        facts = (*named, *_facts(match))
+        described = match.to_dict()
+        facts = (*named, *(described.get(name) for name in result.fields))
         if not with_pairs:
             yield facts
             continue
         for pair in match.pairs():
             yield (*facts, *pair.to_list())
-
-
-def _facts(match: Match) -> tuple[Any, ...]:
-    described = match.to_dict()
-    return tuple(described[name] for name in _COLUMNS)
 
 
 def found_nothing(result: SearchResult) -> str:

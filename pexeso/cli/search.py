@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 @click.argument("query", metavar="FILE:COLUMN")
 @search_settings
 @click.option(
-    "--explain", "with_pairs", is_flag=True, help="Show the values that match, with their distances and kinds."
+    "--explain",
+    "with_pairs",
+    is_flag=True,
+    help="Show why: what makes the score, and the values that match, with their distances and kinds.",
 )
 @click.option(
     "--pairs",

@@ -114,6 +114,8 @@ class Section:
         Whether one column was asked for, and not searched.
     is_least : bool
         Whether counts are lower bounds.
+    reranked : bool
+        Whether columns found have scores.
     listed : list of Listed
         The first columns found, of `n_found`.
     n_found : int
@@ -126,6 +128,7 @@ class Section:
     options: SearchOptions
     is_explanation: bool
     is_least: bool
+    reranked: bool
     listed: list[Listed]
     n_found: int
     n_cards: int
@@ -149,6 +152,7 @@ def section_of_result(result: SearchResult, number: int, n_cards: int, limits: L
         result.options,
         False,
         is_least,
+        result.reranked,
         listed,
         len(result),
         len(shown),
@@ -159,7 +163,7 @@ def section_of_result(result: SearchResult, number: int, n_cards: int, limits: L
 def section_of_explanation(found: Explanation, limits: Limits = OF_EXPLANATION) -> Section:
     """Lay out the one column that was explained."""
     cards = _cards((found.match,), 1, False, limits)
-    return Section(found.query, found.options, True, False, [], 1, 1, cards)
+    return Section(found.query, found.options, True, False, False, [], 1, 1, cards)
 
 
 def _cards(matches: tuple[Match, ...], number: int, is_least: bool, limits: Limits) -> Iterator[Card]:

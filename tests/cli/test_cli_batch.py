@@ -184,7 +184,27 @@ def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp
         run_batch(open_index(small_index), list(batch_lines(queries))[:1], output, resume=True)
 
 
-@pytest.mark.parametrize("other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}])
+def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_time):
+    output = tmp_path / "answers.jsonl"
+    assert run("batch", small_index, queries, "-o", output, "-n", 2, "--rerank").exit_code == 0
+    answers, index = without_times(output.read_text(encoding="utf-8")), open_index(small_index)
+    for line, answer in zip(GOOD, answers, strict=True):
+        assert answer["results"] == index.search(line["values"], k=2, rerank=True).to_dict()["results"]
+    assert answers[0]["results"][0]["score"] > 0
+    lines = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join(lines[:3]))
+    assert run("batch", small_index, queries, "-o", output, "-n", 2, "--rerank", "--resume").exit_code == 0
+    assert without_times(output.read_text(encoding="utf-8")) == answers
+
+
+def test_answers_that_are_re_ranked_are_not_gone_on_with_without(small_index, queries, tmp_path):
+    output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
+    run_batch(index, lines[:2], output, rerank=True)
+    with pytest.raises(OutputError, match="were made with other options"):
+        run_batch(index, lines, output, resume=True)
+
+
+@pytest.mark.parametrize("other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": True}])
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
     output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
     run_batch(index, lines[:2], output)
@@ -253,8 +273,8 @@ def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
 
 
 def test_on_spark_the_answers_are_the_same(run, small_index, queries, tmp_path, spark):
-    local = run("batch", small_index, queries, "-n", 2, "--explain")
-    result = run("batch", small_index, queries, "-n", 2, "--explain", "--master", "local[2]")
+    local = run("batch", small_index, queries, "-n", 2, "--explain", "--rerank")
+    result = run("batch", small_index, queries, "-n", 2, "--explain", "--rerank", "--master", "local[2]")
     assert without_times(result.stdout) == without_times(local.stdout)
     assert result.stderr == local.stderr
 

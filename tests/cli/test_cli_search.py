@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from pexeso import reranking
+from pexeso.column_features import FEATURES
+
 TABLE = """\
 score  joinability  matched  table                 column
  1.00       60.0 %      3/5  cities.csv            city
@@ -69,7 +72,14 @@ def test_by_the_rows_that_match_alone(run, small_index, places):
 
 def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", 2)
-    assert result.stdout == EXPLAINED
+    # What speaks for a column hangs on the trees that come with the package; here it stands apart.
+    lines = result.stdout.splitlines(keepends=True)
+    reasons = [line for line in lines if line.startswith("    speaks ")]
+    assert "".join(line for line in lines if line not in reasons) == EXPLAINED
+    assert lines[2 : 2 + len(reasons)] == reasons
+    assert reasons[0].startswith("    speaks for it: ")
+    plain = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--no-rerank")
+    assert "speaks" not in plain.stdout
 
 
 def test_all_pairs(run, small_index, places):
@@ -100,7 +110,10 @@ def test_json_is_the_promised_document(run, small_index, places):
     ]
     assert opinions[0][0] >= opinions[1][0] - 0.01, "to two digits, as they are shown"
     assert all(0 < score < 1 and len(reasons) == 3 for score, reasons in opinions)
-    assert all(isinstance(name, str) and isinstance(added, float) for _, reasons in opinions for name, added in reasons)
+    for name, added, value in (reason for _, reasons in opinions for reason in reasons):
+        assert name in FEATURES
+        assert isinstance(added, float)
+        assert isinstance(value, float)
     assert set(document["stats"]["seconds"]) == {"open", "embed", "map", "block", "verify", "rerank"}
 
 
@@ -123,13 +136,30 @@ def test_json_lines_are_one_result_a_line(run, small_index, places):
 
 
 def test_csv(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 1, "--csv")
+    result = run("search", small_index, f"{places}:place", "-n", 1, "--csv", "--no-rerank")
     assert result.stdout == "table,column,joinability,matched,total\ncities.csv,city,0.6,3,5\n"
+
+
+def test_csv_has_the_score_of_json(run, small_index, places, monkeypatch):
+    monkeypatch.setattr(reranking, "MOST_HITS", 2)
+    asked = ("search", small_index, f"{places}:place")
+    rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
+    results = json.loads(run(*asked, "--json").stdout)["results"]
+    assert list(rows[0]) == ["table", "column", "joinability", "matched", "total", "score"]
+    assert [list(result)[: len(rows[0])] for result in results] == [list(row) for row in rows]
+    assert [float(row["score"]) for row in rows[:2]] == [result["score"] for result in results[:2]]
+    assert (rows[2]["score"], results[2]["score"], results[2]["reasons"]) == ("", None, []), "it was not looked at"
+
+
+def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--min-joinability", 1, "--csv")
+    assert result.stdout == "table,column,joinability,matched,total,score\n"
 
 
 def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert list(rows[0])[5:] == ["score", "query_value", "lake_value", "distance", "kind"]
     assert [(row["query_value"], row["lake_value"], row["distance"]) for row in rows] == [
         ("Oslo", "Oslo", "0.0"),
         ("rome", "Rome", "0.0"),
@@ -271,6 +301,8 @@ def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "Columns that join with place" in text
     assert text.count("<article") == 3
+    assert text.count("Why this score") == 3
+    assert "of your distinct values match" in text
     assert "<bdi>Nordlys Energi</bdi>" in text, "a cell beside the key, from the file of the lake"
     assert "<bdi>Oslo</bdi></td><td><bdi>3</bdi>" in text, "and one of the user's file"
     assert f"'{page}' is there already. Replace it by --overwrite" in fail(1, *command)

@@ -9,9 +9,14 @@ from pexeso.engine.stats import SearchStats
 from pexeso.explanation import Explanation, Unmatched
 from pexeso.kinds import KINDS, KindCounts
 from pexeso.options import SearchOptions
+from pexeso.reasons import Reason
+from pexeso.reranking import Opinion
 from pexeso.results import Match, Pair, SearchResult
 from pexeso.side_by_side import Half, JoinedRow, SideBySide
 
+OPINION = Opinion(
+    0.875, (Reason("matched 0", 1.5, 0.95), Reason("same name", -0.5, 0.0), Reason("rarity", 0.0, 0.5)), 0.35
+)
 HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
 
 
@@ -58,18 +63,37 @@ class Evidence:
         return SideBySide(half, half, rows, len(pairs))
 
 
-def result(text: str = "Oslo", *, n_found: int = 3, n_pairs: int = 30, n_unmatched: int = 5, **options) -> SearchResult:
-    """Make a search result in which every text holds the one given."""
+def result(
+    text: str = "Oslo",
+    *,
+    n_found: int = 3,
+    n_pairs: int = 30,
+    n_unmatched: int = 5,
+    n_opinions: int | None = None,
+    **options,
+) -> SearchResult:
+    """Make a search result in which every text holds the one given; a re-ranked one where so many columns have an opinion."""
     pairs = [
         Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3]) for place in range(n_pairs)
     ]
     evidence, total = Evidence(pairs, text, n_unmatched), n_pairs + n_unmatched
     matches = tuple(
-        Match(f"{text}/{place}.csv", text, n_pairs / total, n_pairs, total, place, evidence, place, None)
+        Match(
+            f"{text}/{place}.csv",
+            text,
+            n_pairs / total,
+            n_pairs,
+            total,
+            place,
+            evidence,
+            place,
+            None,
+            OPINION if place < (n_opinions or 0) else None,
+        )
         for place in range(n_found)
     )
     query = {"file": f"{text}.csv", "column": text, "rows": total, "distinct": total, "empty": 1, "unknown": 1}
-    return SearchResult(query, SearchOptions(**options), matches, SearchStats())
+    return SearchResult(query, SearchOptions(**options), matches, SearchStats(), n_opinions is not None)
 
 
 def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
