@@ -22,11 +22,11 @@ from pexeso.ranking import Hit
 from pexeso.scanning import PartitionScan
 
 RATIOS = (0.0, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4)
-"""Distances that are counted at, as shares of the usual one; 0 stands for equal text."""
+"""Distances that are counted at, as shares of the usual one; 0 stands for equal vectors: equal texts, and for most models the same words in another order."""
 
 ONE_TO_ONE_AT, RARITY_AT = (0.0, 0.65, 1.0), (0.0, 1.0)
 EQUAL = 1e-6
-"""Distances up to here, as a fraction of the largest, are those of equal texts."""
+"""Distances up to here, as a fraction of the largest, are those of equal vectors."""
 
 COLUMNS_AT_ONCE, NUMBERS_AT_ONCE = 64, 1 << 22
 """Columns whose pairs are held at a time, fewer where they and the query values come to more than so many pairs; one at least."""
@@ -46,7 +46,7 @@ FEATURES = (
     "words in names",
 )
 """What is known of a query column and a lake column: shares of their values that match by distance, how nearly one to one, logarithms of
-their numbers of values, how rare the equal values are among columns, shares of their rarity that match by distance, how rare the values of each
+their numbers of values, how rare the values at distance 0 are among columns, shares of their rarity that match by distance, how rare the values of each
 are, whether the columns have one name, and the share of words that the names have in common."""
 
 _WORD = re.compile(r"\w+")
@@ -63,7 +63,7 @@ class Counts:
     query_values, lake_values : float64 (n,)
         Distinct values of the two.
     rarity : float64 (n,)
-        Mean of `rarities` over the equal values; 0 where no values are equal.
+        Mean of `rarities` over the values at distance 0; 0 where there are none.
     rarity_matched, rarity_matched_back : float64 (n, len(RARITY_AT))
         Sums of `rarities` over the values that match, divided by the sums over all.
     query_rarity, lake_rarity : float64 (n,)
