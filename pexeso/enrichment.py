@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pexeso.index import Index
     from pexeso.results import Match
 
-DEFAULT_MAX_TABLES = 20
+DEFAULT_MAX_TABLES = 50
 _SHOWN = 3
 
 
