@@ -21,7 +21,7 @@ from pexeso.lake.rows import read_rows
 from pexeso.results import Pair
 
 MIN_JOINABILITY = 0.5
-MAX_TABLES = 20
+MAX_TABLES = 50
 FUZZY_THRESHOLDS = (80, 90, 95)
 
 Table = tuple[str, str]
