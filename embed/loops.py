@@ -1,0 +1,200 @@
+"""The arithmetic of embedding as loops compiled by numba: each word and each value is finished while it lies in the processor's cache.
+
+As steps over whole arrays the same took four times as long: every step reads and writes two kilobytes a word or value, and little else is done.
+
+Bits are fixed by what is written here. All is float64, rounded to float32 where that is said; nothing is fused or taken in another order, but for the sum of
+squares, which is taken as NumPy takes it (`_sum_of_squares`), so that vectors are those of earlier versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+VANISHED = 1e-6
+"""Below this length, compared with the length of what was summed, a vector is rounding noise and becomes zero."""
+
+LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).view(np.uint64)[:, 0]
+"""For each byte its eight bits as eight bytes of one number, so that one addition counts eight signs."""
+
+_LANE_HOLDS = 255
+"""Rows that can be counted before a lane is full."""
+
+
+def _loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function on its first call, and keep that for the next process wherever there is a place to write."""
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        # Neither the package's folder nor the user's can be written to: compile anew in every process.
+        return njit(**options)(function)
+
+
+@_loop
+def _sum_of_squares(vector: np.ndarray, start: int, stop: int) -> float:
+    """Add up squares in pairs, as `numpy.add.reduce` does: eight sums side by side in up to 128 numbers, halves of more than that."""
+    size = stop - start
+    if size < 8:
+        total = 0.0
+        for place in range(start, stop):
+            total += vector[place] * vector[place]
+        return total
+    if size <= 128:
+        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        even = stop - size % 8
+        for place in range(start, even, 8):
+            a += vector[place] * vector[place]
+            b += vector[place + 1] * vector[place + 1]
+            c += vector[place + 2] * vector[place + 2]
+            d += vector[place + 3] * vector[place + 3]
+            e += vector[place + 4] * vector[place + 4]
+            f += vector[place + 5] * vector[place + 5]
+            g += vector[place + 6] * vector[place + 6]
+            h += vector[place + 7] * vector[place + 7]
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+        for place in range(even, stop):
+            total += vector[place] * vector[place]
+        return total
+    half = size // 2
+    middle = start + half - half % 8
+    return _sum_of_squares(vector, start, middle) + _sum_of_squares(vector, middle, stop)
+
+
+@_loop
+def _shorten(vector: np.ndarray, scale: float) -> None:
+    """Bring a vector to length 1, or to zeros where it is no more than rounding noise of sums of the given scale."""
+    length = np.sqrt(_sum_of_squares(vector, 0, len(vector)))
+    if length <= VANISHED * scale:
+        vector[:] = 0.0
+        return
+    for place in range(len(vector)):
+        vector[place] /= length
+
+
+@_loop
+def weighted_units(
+    means: np.ndarray, known: np.ndarray, centre: np.ndarray, weights: np.ndarray, units: np.ndarray
+) -> None:
+    """Take the centre away from the means of words, and bring them to the length of their weight.
+
+    Parameters
+    ----------
+    means : numpy.ndarray of shape (u, dimensions), float32
+    known : numpy.ndarray of shape (u,), bool
+        Words without a row get zeros.
+    centre : numpy.ndarray of shape (dimensions,), float32
+    weights : numpy.ndarray of shape (u,), float32
+    units : numpy.ndarray of shape (u, dimensions), float64
+        Written.
+    """
+    for word in range(len(means)):
+        unit = units[word]
+        if not known[word]:
+            unit[:] = 0.0
+            continue
+        mean = means[word]
+        for place in range(len(unit)):
+            unit[place] = mean[place]
+        scale = np.sqrt(_sum_of_squares(unit, 0, len(unit)))
+        for place in range(len(unit)):
+            unit[place] -= centre[place]
+        _shorten(unit, scale)
+        weight = np.float64(weights[word])
+        for place in range(len(unit)):
+            unit[place] *= weight
+
+
+@_loop
+def sum_words(
+    units: np.ndarray, ids: np.ndarray, offsets: np.ndarray, smallest_weight: float, vectors: np.ndarray
+) -> None:
+    """Add up the words of each value in the order of their numbers, and bring the sum to length 1.
+
+    Parameters
+    ----------
+    units : numpy.ndarray of shape (u, dimensions), float64
+    ids : numpy.ndarray, int64
+    offsets : numpy.ndarray of shape (n + 1,), int64
+        Value i has the words ``ids[offsets[i]:offsets[i + 1]]``; without any it gets zeros.
+    smallest_weight : float
+        Of any word of the model.
+    vectors : numpy.ndarray of shape (n, dimensions), float32
+        Written.
+    """
+    total = np.empty(units.shape[1])
+    for value in range(len(vectors)):
+        total[:] = 0.0
+        for number in range(offsets[value], offsets[value + 1]):
+            unit = units[ids[number]]
+            for place in range(len(total)):
+                total[place] += unit[place]
+        _shorten(total, (offsets[value + 1] - offsets[value]) * smallest_weight)
+        vector = vectors[value]
+        for place in range(len(total)):
+            vector[place] = total[place]
+
+
+@_loop
+def sign_means(
+    signs: np.ndarray,
+    lanes: np.ndarray,
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    own: np.ndarray,
+    share: float,
+    means: np.ndarray,
+) -> None:
+    """Average rows of signs, bring the mean to a share of its length, and add the row of the whole word for the rest.
+
+    Parameters
+    ----------
+    signs : numpy.ndarray of shape (buckets, bytes), uint8
+        Eight signs a byte, the first in the highest bit; 1 stands for +1 and 0 for -1.
+    lanes : numpy.ndarray of shape (256,), uint64
+        `LANES`.
+    ids : numpy.ndarray, int64
+    offsets : numpy.ndarray of shape (u + 1,), int64
+        Word i has the rows ``ids[offsets[i]:offsets[i + 1]]``; without any, zeros for its mean.
+    own : numpy.ndarray of shape (u,), int64
+        Row of each whole word.
+    share : float
+        Share of the squared length that is the whole word's, in [0, 1); with 0 means are left as they are.
+    means : numpy.ndarray of shape (u, dimensions), float32
+        Written.
+    """
+    dimensions, width = means.shape[1], signs.shape[1]
+    counted = np.empty(width, np.uint64)
+    ones_of_lane = counted.view(np.uint8)
+    ones = np.empty(dimensions, np.int32)
+    letters = np.empty(dimensions)
+    of_letters, of_word = np.sqrt(1 - share), np.sqrt(share)
+    own_sign = 1.0 / np.sqrt(np.float64(dimensions)) * of_word
+    for word in range(len(means)):
+        first, last = offsets[word], offsets[word + 1]
+        ones[:] = 0
+        for start in range(first, last, _LANE_HOLDS):
+            counted[:] = 0
+            for number in range(start, min(start + _LANE_HOLDS, last)):
+                row = signs[ids[number]]
+                for byte in range(width):
+                    counted[byte] += lanes[row[byte]]
+            for place in range(dimensions):
+                ones[place] += ones_of_lane[place]
+        mean, size = means[word], last - first
+        divisor = np.float32(max(size, 1))
+        # The sum of signs is a whole number, so that float32 holds it exactly, in whatever order it was taken.
+        for place in range(dimensions):
+            mean[place] = np.float32(2 * ones[place] - size) / divisor
+        if share == 0:
+            continue
+        for place in range(dimensions):
+            letters[place] = mean[place]
+        _shorten(letters, 0.0)
+        row = signs[own[word]]
+        for place in range(dimensions):
+            sign = own_sign if row[place >> 3] >> (7 - (place & 7)) & 1 else -own_sign
+            mean[place] = letters[place] * of_letters + sign
