@@ -23,6 +23,10 @@ LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).vie
 _LANE_HOLDS = 255
 """Rows that can be counted before a lane is full."""
 
+_FEW = 128
+_LEVELS = 64
+"""Of halves of halves: more than an address can count."""
+
 
 def _loop(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function on its first call, and keep that for the next process wherever there is a place to write."""
@@ -35,18 +39,13 @@ def _loop(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_loop
-def _sum_of_squares(vector: np.ndarray, start: int, stop: int) -> float:
-    """Add up squares in pairs, as `numpy.add.reduce` does: eight sums side by side in up to 128 numbers, halves of more than that."""
-    size = stop - start
-    if size < 8:
-        total = 0.0
-        for place in range(start, stop):
-            total += vector[place] * vector[place]
-        return total
-    if size <= 128:
+def _squares_of_few(vector: np.ndarray, start: int, stop: int) -> float:
+    """Add up the squares of up to `_FEW` numbers: eight sums side by side, then these in pairs, then what is left over."""
+    total, first = 0.0, start
+    if stop - start >= 8:
         a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        even = stop - size % 8
-        for place in range(start, even, 8):
+        first = stop - (stop - start) % 8
+        for place in range(start, first, 8):
             a += vector[place] * vector[place]
             b += vector[place + 1] * vector[place + 1]
             c += vector[place + 2] * vector[place + 2]
@@ -56,18 +55,40 @@ def _sum_of_squares(vector: np.ndarray, start: int, stop: int) -> float:
             g += vector[place + 6] * vector[place + 6]
             h += vector[place + 7] * vector[place + 7]
         total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-        for place in range(even, stop):
-            total += vector[place] * vector[place]
-        return total
-    half = size // 2
-    middle = start + half - half % 8
-    return _sum_of_squares(vector, start, middle) + _sum_of_squares(vector, middle, stop)
+    for place in range(first, stop):
+        total += vector[place] * vector[place]
+    return total
 
 
 @_loop
-def _shorten(vector: np.ndarray, scale: float) -> None:
+def _sum_of_squares(vector: np.ndarray, waiting: np.ndarray) -> float:
+    """Add up squares as `numpy.add.reduce` does: of more than `_FEW` numbers those of the first half and those of the second.
+
+    Second halves wait for their turn in `waiting`: where one begins and ends, and, once it is its turn, what the first gave (its beginning is then -1).
+    The function does not call itself, since numba reads such a function back wrongly from what it kept, and the process dies.
+    """
+    start, stop, level = 0, len(vector), 0
+    while True:
+        while stop - start > _FEW:
+            half = (stop - start) // 2
+            middle = start + half - half % 8
+            waiting[level, 0], waiting[level, 1] = middle, stop
+            stop = middle
+            level += 1
+        total = _squares_of_few(vector, start, stop)
+        while level and waiting[level - 1, 0] < 0:
+            level -= 1
+            total = waiting[level, 2] + total
+        if not level:
+            return total
+        start, stop = int(waiting[level - 1, 0]), int(waiting[level - 1, 1])
+        waiting[level - 1, 0], waiting[level - 1, 2] = -1, total
+
+
+@_loop
+def _shorten(vector: np.ndarray, scale: float, waiting: np.ndarray) -> None:
     """Bring a vector to length 1, or to zeros where it is no more than rounding noise of sums of the given scale."""
-    length = np.sqrt(_sum_of_squares(vector, 0, len(vector)))
+    length = np.sqrt(_sum_of_squares(vector, waiting))
     if length <= VANISHED * scale:
         vector[:] = 0.0
         return
@@ -91,6 +112,7 @@ def weighted_units(
     units : numpy.ndarray of shape (u, dimensions), float64
         Written.
     """
+    waiting = np.empty((_LEVELS, 3))
     for word in range(len(means)):
         unit = units[word]
         if not known[word]:
@@ -99,10 +121,10 @@ def weighted_units(
         mean = means[word]
         for place in range(len(unit)):
             unit[place] = mean[place]
-        scale = np.sqrt(_sum_of_squares(unit, 0, len(unit)))
+        scale = np.sqrt(_sum_of_squares(unit, waiting))
         for place in range(len(unit)):
             unit[place] -= centre[place]
-        _shorten(unit, scale)
+        _shorten(unit, scale, waiting)
         weight = np.float64(weights[word])
         for place in range(len(unit)):
             unit[place] *= weight
@@ -125,14 +147,14 @@ def sum_words(
     vectors : numpy.ndarray of shape (n, dimensions), float32
         Written.
     """
-    total = np.empty(units.shape[1])
+    total, waiting = np.empty(units.shape[1]), np.empty((_LEVELS, 3))
     for value in range(len(vectors)):
         total[:] = 0.0
         for number in range(offsets[value], offsets[value + 1]):
             unit = units[ids[number]]
             for place in range(len(total)):
                 total[place] += unit[place]
-        _shorten(total, (offsets[value + 1] - offsets[value]) * smallest_weight)
+        _shorten(total, (offsets[value + 1] - offsets[value]) * smallest_weight, waiting)
         vector = vectors[value]
         for place in range(len(total)):
             vector[place] = total[place]
@@ -170,7 +192,7 @@ def sign_means(
     counted = np.empty(width, np.uint64)
     ones_of_lane = counted.view(np.uint8)
     ones = np.empty(dimensions, np.int32)
-    letters = np.empty(dimensions)
+    letters, waiting = np.empty(dimensions), np.empty((_LEVELS, 3))
     of_letters, of_word = np.sqrt(1 - share), np.sqrt(share)
     own_sign = 1.0 / np.sqrt(np.float64(dimensions)) * of_word
     for word in range(len(means)):
@@ -193,7 +215,7 @@ def sign_means(
             continue
         for place in range(dimensions):
             letters[place] = mean[place]
-        _shorten(letters, 0.0)
+        _shorten(letters, 0.0, waiting)
         row = signs[own[word]]
         for place in range(dimensions):
             sign = own_sign if row[place >> 3] >> (7 - (place & 7)) & 1 else -own_sign
