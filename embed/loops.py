@@ -217,6 +217,7 @@ def sign_means(
             letters[place] = mean[place]
         _shorten(letters, 0.0, waiting)
         row = signs[own[word]]
+        for byte in range(width):
+            counted[byte] = lanes[row[byte]]
         for place in range(dimensions):
-            sign = own_sign if row[place >> 3] >> (7 - (place & 7)) & 1 else -own_sign
-            mean[place] = letters[place] * of_letters + sign
+            mean[place] = letters[place] * of_letters + own_sign * (2.0 * ones_of_lane[place] - 1.0)

@@ -32,7 +32,7 @@ from embed.vocabulary import Vocabulary
 from embed.words import as_strings, split_words
 from pexeso.errors import EmbedderError
 
-WORKING_BYTES = 128 << 20
+WORKING_BYTES = 192 << 20
 """Most memory for the vectors of the distinct words of a piece of a batch, unless one value alone has more words than that."""
 
 _TEXT_BYTES = 8 << 20
@@ -140,7 +140,7 @@ class SubwordEmbedder:
     def embed(self, values: Values) -> np.ndarray:
         """Embed values; see :meth:`embed.protocol.Embedder.embed`.
 
-        Besides the table and the answer this uses less than twice `WORKING_BYTES` of memory, or what the longest
+        Besides the table and the answer this uses less than 1.5 times `WORKING_BYTES` of memory, or what the longest
         single value needs if that is more.
         """
         strings = as_strings(values)
