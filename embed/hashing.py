@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from embed import loops, stored
 from embed.corpus import frequent_words
-from embed.subword import SubwordEmbedder
+from embed.ngrams import count_ngrams
+from embed.subword import SubwordEmbedder, bounded_pieces
 from embed.vocabulary import hash_strings
 from embed.weights import rarity
 from pexeso.errors import EmbedderError, InputError
@@ -124,8 +125,24 @@ class HashingEmbedder(SubwordEmbedder):
 
     def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
         """Write the vectors of words: that of their n-grams, brought to a share of its length, and the row of the whole word for the rest."""
-        own = (hash_strings(words) % np.uint64(len(self._rows))).astype(np.int64)
+        own = self._own_buckets(words)
         loops.sign_means(self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, means)
+
+    def _write_units(
+        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Write weighted vectors of words without their means: nothing is taken away from these, and a word has few different numbers in its vector."""
+        no_rows = np.full(len(words), -1, np.int64)
+        for piece in bounded_pieces(count_ngrams(words, self._min_n, self._max_n)):
+            some = words.slice(piece.start, piece.stop - piece.start)
+            ids, offsets = self._row_ids(some, no_rows[piece])
+            own = self._own_buckets(some)
+            loops.sign_units(
+                self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, weights[piece], units[piece]
+            )
+
+    def _own_buckets(self, words: pa.LargeStringArray) -> np.ndarray:
+        return (hash_strings(words) % np.uint64(len(self._rows))).astype(np.int64)
 
 
 def create(

@@ -23,6 +23,9 @@ LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).vie
 _LANE_HOLDS = 255
 """Rows that can be counted before a lane is full."""
 
+FNV_OFFSET = np.uint32(2166136261)
+FNV_PRIME = np.uint32(16777619)
+
 _FEW = 128
 _LEVELS = 64
 """Of halves of halves: more than an address can count."""
@@ -161,6 +164,50 @@ def sum_words(
 
 
 @_loop
+def sign_units(
+    signs: np.ndarray,
+    lanes: np.ndarray,
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    own: np.ndarray,
+    share: float,
+    weights: np.ndarray,
+    units: np.ndarray,
+) -> None:
+    """Average rows of signs as `sign_means` does, and bring what comes out to the length of the weight.
+
+    Parameters
+    ----------
+    signs, lanes, ids, offsets, own, share
+        As of `sign_means`.
+    weights : numpy.ndarray of shape (u,), float32
+    units : numpy.ndarray of shape (u, dimensions), float64
+        Written; zeros for a word without rows.
+    """
+    dimensions = units.shape[1]
+    codes, unit, waiting = np.empty(dimensions, np.int64), np.empty(dimensions), np.empty((_LEVELS, 3))
+    table = np.empty(2 * (np.diff(offsets).max() + 1))
+    for word in range(len(units)):
+        size = offsets[word + 1] - offsets[word]
+        if size == 0:
+            units[word, :] = 0.0
+            continue
+        _count_signs(signs, lanes, ids[offsets[word] : offsets[word + 1]], own[word], codes)
+        _tabulate(codes, size, share, table, unit, waiting)
+        for place in range(dimensions):
+            unit[place] = table[codes[place]]
+        length = np.sqrt(_sum_of_squares(unit, waiting))
+        if length == 0.0:
+            units[word, :] = 0.0
+            continue
+        weight = np.float64(weights[word])
+        for code in range(2 * (size + 1)):
+            table[code] = table[code] / length * weight
+        for place in range(dimensions):
+            units[word, place] = table[codes[place]]
+
+
+@_loop
 def sign_means(
     signs: np.ndarray,
     lanes: np.ndarray,
@@ -188,36 +235,107 @@ def sign_means(
     means : numpy.ndarray of shape (u, dimensions), float32
         Written.
     """
-    dimensions, width = means.shape[1], signs.shape[1]
+    dimensions = means.shape[1]
+    codes, letters, waiting = np.empty(dimensions, np.int64), np.empty(dimensions), np.empty((_LEVELS, 3))
+    table = np.empty(2 * (np.diff(offsets).max() + 1))
+    for word in range(len(means)):
+        size = offsets[word + 1] - offsets[word]
+        _count_signs(signs, lanes, ids[offsets[word] : offsets[word + 1]], own[word], codes)
+        _tabulate(codes, size, share, table, letters, waiting)
+        for place in range(dimensions):
+            means[word, place] = table[codes[place]]
+
+
+@_loop
+def _count_signs(signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, own: int, codes: np.ndarray) -> None:
+    """Give each dimension the code of a word there: twice the number of its rows that have a 1, and one more where the whole word's row does."""
+    width = signs.shape[1]
     counted = np.empty(width, np.uint64)
     ones_of_lane = counted.view(np.uint8)
-    ones = np.empty(dimensions, np.int32)
-    letters, waiting = np.empty(dimensions), np.empty((_LEVELS, 3))
-    of_letters, of_word = np.sqrt(1 - share), np.sqrt(share)
-    own_sign = 1.0 / np.sqrt(np.float64(dimensions)) * of_word
-    for word in range(len(means)):
-        first, last = offsets[word], offsets[word + 1]
-        ones[:] = 0
-        for start in range(first, last, _LANE_HOLDS):
-            counted[:] = 0
-            for number in range(start, min(start + _LANE_HOLDS, last)):
-                row = signs[ids[number]]
-                for byte in range(width):
-                    counted[byte] += lanes[row[byte]]
-            for place in range(dimensions):
-                ones[place] += ones_of_lane[place]
-        mean, size = means[word], last - first
-        divisor = np.float32(max(size, 1))
-        # The sum of signs is a whole number, so that float32 holds it exactly, in whatever order it was taken.
-        for place in range(dimensions):
-            mean[place] = np.float32(2 * ones[place] - size) / divisor
-        if share == 0:
+    codes[:] = 0
+    for start in range(0, len(ids), _LANE_HOLDS):
+        counted[:] = 0
+        for number in range(start, min(start + _LANE_HOLDS, len(ids))):
+            row = signs[ids[number]]
+            for byte in range(width):
+                counted[byte] += lanes[row[byte]]
+        for place in range(len(codes)):
+            codes[place] += 2 * np.int64(ones_of_lane[place])
+    row = signs[own]
+    for byte in range(width):
+        counted[byte] = lanes[row[byte]]
+    for place in range(len(codes)):
+        codes[place] += np.int64(ones_of_lane[place])
+
+
+@_loop
+def _tabulate(
+    codes: np.ndarray, size: int, share: float, table: np.ndarray, letters: np.ndarray, waiting: np.ndarray
+) -> None:
+    """Write the number, rounded to float32, that each code of a word of `size` rows stands for: few of them serve all dimensions."""
+    divisor = np.float32(max(size, 1))
+    for ones in range(size + 1):
+        # The sum of signs is a whole number, which float32 holds exactly, in whatever order it is taken.
+        mean = np.float32(2 * ones - size) / divisor
+        table[2 * ones], table[2 * ones + 1] = mean, mean
+    if share == 0:
+        return
+    for place in range(len(codes)):
+        letters[place] = table[codes[place]]
+    length = np.sqrt(_sum_of_squares(letters, waiting))
+    if length == 0.0:
+        length = 1.0
+    of_letters, sign = np.sqrt(1 - share), 1.0 / np.sqrt(np.float64(len(codes))) * np.sqrt(share)
+    for ones in range(size + 1):
+        letter = table[2 * ones] / length * of_letters
+        table[2 * ones], table[2 * ones + 1] = np.float32(letter - sign), np.float32(letter + sign)
+
+
+@_loop
+def hash_pieces(
+    text: np.ndarray, starts: np.ndarray, min_n: int, max_n: int, places: np.ndarray, hashes: np.ndarray
+) -> None:
+    """Hash the n-grams of words between brackets; see `embed.ngrams.hash_ngrams`.
+
+    Parameters
+    ----------
+    text : numpy.ndarray, uint8
+    starts : numpy.ndarray of shape (u + 1,), int64
+        Word i is ``text[starts[i]:starts[i + 1]]``, in UTF-8.
+    min_n, max_n : int
+        Shortest and longest n-gram in characters; 1 or more.
+    places : numpy.ndarray of shape (u + 1,), int64
+        The hashes of word i go to ``hashes[places[i]:places[i + 1]]``; where these are none, it has no n-grams.
+    hashes : numpy.ndarray, uint32
+        Written.
+    """
+    bracketed = np.empty(np.diff(starts).max() + 2, np.uint8)
+    for word in range(len(starts) - 1):
+        place = places[word]
+        if place == places[word + 1]:
             continue
-        for place in range(dimensions):
-            letters[place] = mean[place]
-        _shorten(letters, 0.0, waiting)
-        row = signs[own[word]]
-        for byte in range(width):
-            counted[byte] = lanes[row[byte]]
-        for place in range(dimensions):
-            mean[place] = letters[place] * of_letters + own_sign * (2.0 * ones_of_lane[place] - 1.0)
+        size = starts[word + 1] - starts[word] + 2
+        bracketed[0], bracketed[size - 1] = 0x3C, 0x3E
+        bracketed[1 : size - 1] = text[starts[word] : starts[word + 1]]
+        for first in range(size):
+            if bracketed[first] & 0xC0 == 0x80:
+                continue
+            state, after = FNV_OFFSET, first
+            for n in range(1, max_n + 1):
+                if after == size:
+                    break
+                state = _hash_byte(state, bracketed[after])
+                after += 1
+                while after < size and bracketed[after] & 0xC0 == 0x80:
+                    state = _hash_byte(state, bracketed[after])
+                    after += 1
+                # A bracket alone is no n-gram.
+                if n >= min_n and (n > 1 or (first > 0 and after < size)):
+                    hashes[place] = state
+                    place += 1
+
+
+@_loop
+def _hash_byte(state: int, byte: int) -> int:
+    """Advance a 32-bit FNV-1a hash by a byte, widened as a signed number."""
+    return np.uint32((state ^ np.uint32(np.int32(np.int8(byte)))) * FNV_PRIME)

@@ -194,9 +194,9 @@ class SubwordEmbedder:
         own = found if self._own_rows else np.full(len(words), -1, np.int64)
         counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
-        for start, stop in bounded_chunks(counts * _BYTES_PER_NGRAM, _NGRAM_BYTES):
-            piece = words.slice(start, stop - start)
-            self._average(piece, *self._row_ids(piece, own[start:stop]), means[start:stop])
+        for piece in bounded_pieces(counts):
+            some = words.slice(piece.start, piece.stop - piece.start)
+            self._average(some, *self._row_ids(some, own[piece]), means[piece])
         return means, counts > 0
 
     def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
@@ -244,9 +244,15 @@ class SubwordEmbedder:
         units = np.empty((len(words), self.dimensions))
         for start in range(0, len(words), _WORDS_PER_BLOCK):
             block = slice(start, start + _WORDS_PER_BLOCK)
-            means, known = self._means(words.slice(start, _WORDS_PER_BLOCK), found[block])
-            loops.weighted_units(means, known, self._centre, weights[block], units[block])
+            self._write_units(words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block])
         return units
+
+    def _write_units(
+        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Write the vectors of words that were looked up already, each of the length of its weight."""
+        means, known = self._means(words, found)
+        loops.weighted_units(means, known, self._centre, weights, units)
 
 
 def _check_table(kind: str, rows: np.ndarray, centre: np.ndarray) -> None:
@@ -272,6 +278,11 @@ def _check_weights(kind: str, weights: np.ndarray, n_words: int) -> None:
         raise EmbedderError(f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}.")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise EmbedderError(f"The weights of the words of a {kind} model must be finite and above 0.")
+
+
+def bounded_pieces(n_ngrams: np.ndarray) -> Iterator[slice]:
+    """Cut words into runs whose n-grams can be hashed at a time, given how many n-grams each has."""
+    return (slice(*ends) for ends in bounded_chunks(n_ngrams * _BYTES_PER_NGRAM, _NGRAM_BYTES))
 
 
 def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
