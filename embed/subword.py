@@ -32,7 +32,7 @@ from embed.vocabulary import Vocabulary
 from embed.words import as_strings, split_words
 from pexeso.errors import EmbedderError
 
-WORKING_BYTES = 192 << 20
+WORKING_BYTES = 128 << 20
 """Most memory for the vectors of the distinct words of a piece of a batch, unless one value alone has more words than that."""
 
 _TEXT_BYTES = 8 << 20
@@ -45,6 +45,9 @@ _NGRAM_BYTES = 8 << 20
 
 _BYTES_PER_NGRAM = 64
 """Memory for one n-gram: its place in the hashing table and mask, its row as int64, and slack."""
+
+_VALUES_PER_BLOCK = 1 << 13
+"""Values that are summed at a time; words that stand in one such block alone share the memory for their vectors."""
 
 _WORDS_PER_BLOCK = 1 << 12
 """Words whose means are taken at a time, so that these are still in the cache when they are weighted."""
@@ -140,7 +143,7 @@ class SubwordEmbedder:
     def embed(self, values: Values) -> np.ndarray:
         """Embed values; see :meth:`embed.protocol.Embedder.embed`.
 
-        Besides the table and the answer this uses less than 1.5 times `WORKING_BYTES` of memory, or what the longest
+        Besides the table and the answer this uses less than twice `WORKING_BYTES` of memory, or what the longest
         single value needs if that is more.
         """
         strings = as_strings(values)
@@ -229,23 +232,38 @@ class SubwordEmbedder:
     def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
         """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
         index = split_words(values)
-        if len(index.words) * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
+        block_of_id = np.repeat(np.arange(len(values)) // _VALUES_PER_BLOCK, np.diff(index.offsets))
+        first, last = np.empty((2, len(index.words)), np.int64)
+        first[index.word_ids[::-1]], last[index.word_ids] = block_of_id[::-1], block_of_id
+        shared = np.flatnonzero(first != last)
+        alone = np.argsort(np.where(first == last, first, -1), kind="stable")[len(shared) :]
+        ends = np.searchsorted(first[alone], np.arange(-(-len(values) // _VALUES_PER_BLOCK) + 1))
+        n_rows = len(shared) + int(np.diff(ends).max(initial=0))
+        if n_rows * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
             half = len(values) // 2
             self._embed_into(result[:half], values.slice(0, half))
             self._embed_into(result[half:], values.slice(half))
             return
-        loops.sum_words(self._weighted_units(index.words), index.word_ids, index.offsets, self._smallest_weight, result)
+        # Most words stand in one block of values: these take turns in the last rows, which stay in the cache.
+        units, row = np.empty((n_rows, self.dimensions)), np.empty(len(index.words), np.int64)
+        row[shared] = np.arange(len(shared))
+        row[alone] = len(shared) + np.arange(len(alone)) - ends[first[alone]]
+        rows = row[index.word_ids]
+        self._write_weighted(index.words.take(pa.array(shared)), units[: len(shared)])
+        for number, start in enumerate(range(0, len(values), _VALUES_PER_BLOCK)):
+            words = alone[ends[number] : ends[number + 1]]
+            self._write_weighted(index.words.take(pa.array(words)), units[len(shared) : len(shared) + len(words)])
+            offsets = index.offsets[start : start + _VALUES_PER_BLOCK + 1]
+            loops.sum_words(units, rows, offsets, self._smallest_weight, result[start : start + _VALUES_PER_BLOCK])
 
-    def _weighted_units(self, words: pa.LargeStringArray) -> np.ndarray:
-        """Return centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
+    def _write_weighted(self, words: pa.LargeStringArray, units: np.ndarray) -> None:
+        """Write centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
         found = self._vocabulary.find(words)
         # The last weight is that of a word not found, whose place is -1.
         weights = self._weights[found]
-        units = np.empty((len(words), self.dimensions))
         for start in range(0, len(words), _WORDS_PER_BLOCK):
             block = slice(start, start + _WORDS_PER_BLOCK)
             self._write_units(words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block])
-        return units
 
     def _write_units(
         self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
