@@ -1,6 +1,7 @@
 """The arithmetic of embedding as loops compiled by numba: each word and each value is finished while it lies in the processor's cache.
 
-As steps over whole arrays the same took four times as long: every step reads and writes two kilobytes a word or value, and little else is done.
+As steps over whole arrays the same took more than twice as long: every step reads and writes two kilobytes a word or value, and little else is done.
+The first use in a process loads the compiled code from a cache, or compiles it (some seconds, once for an installation).
 
 Bits are fixed by what is written here. All is float64, rounded to float32 where that is said; nothing is fused or taken in another order, but for the sum of
 squares, which is taken as NumPy takes it (`_sum_of_squares`), so that vectors are those of earlier versions.

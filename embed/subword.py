@@ -29,7 +29,7 @@ from embed import loops, stored
 from embed.ngrams import count_ngrams, hash_ngrams
 from embed.protocol import Values
 from embed.vocabulary import Vocabulary
-from embed.words import as_strings, split_words
+from embed.words import WordIndex, as_strings, split_words
 from pexeso.errors import EmbedderError
 
 WORKING_BYTES = 128 << 20
@@ -232,13 +232,9 @@ class SubwordEmbedder:
     def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
         """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
         index = split_words(values)
-        block_of_id = np.repeat(np.arange(len(values)) // _VALUES_PER_BLOCK, np.diff(index.offsets))
-        first, last = np.empty((2, len(index.words)), np.int64)
-        first[index.word_ids[::-1]], last[index.word_ids] = block_of_id[::-1], block_of_id
-        shared = np.flatnonzero(first != last)
-        alone = np.argsort(np.where(first == last, first, -1), kind="stable")[len(shared) :]
-        ends = np.searchsorted(first[alone], np.arange(-(-len(values) // _VALUES_PER_BLOCK) + 1))
-        n_rows = len(shared) + int(np.diff(ends).max(initial=0))
+        shared, alone, ends = _words_by_block(index, _VALUES_PER_BLOCK)
+        sizes = np.diff(ends)
+        n_rows = len(shared) + int(sizes.max(initial=0))
         if n_rows * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
             half = len(values) // 2
             self._embed_into(result[:half], values.slice(0, half))
@@ -247,7 +243,7 @@ class SubwordEmbedder:
         # Most words stand in one block of values: these take turns in the last rows, which stay in the cache.
         units, row = np.empty((n_rows, self.dimensions)), np.empty(len(index.words), np.int64)
         row[shared] = np.arange(len(shared))
-        row[alone] = len(shared) + np.arange(len(alone)) - ends[first[alone]]
+        row[alone] = len(shared) + np.arange(len(alone)) - np.repeat(ends[:-1], sizes)
         rows = row[index.word_ids]
         self._write_weighted(index.words.take(pa.array(shared)), units[: len(shared)])
         for number, start in enumerate(range(0, len(values), _VALUES_PER_BLOCK)):
@@ -271,6 +267,28 @@ class SubwordEmbedder:
         """Write the vectors of words that were looked up already, each of the length of its weight."""
         means, known = self._means(words, found)
         loops.weighted_units(means, known, self._centre, weights, units)
+
+
+def _words_by_block(index: WordIndex, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tell the words that stand in several blocks of so many values from those that stand in one.
+
+    Returns
+    -------
+    shared : numpy.ndarray, int64
+        Numbers of the former, ascending.
+    alone : numpy.ndarray, int64
+        Numbers of the latter, by block and then ascending.
+    ends : numpy.ndarray of shape (blocks + 1,), int64
+        Those of block i are ``alone[ends[i]:ends[i + 1]]``.
+    """
+    n_values = len(index.offsets) - 1
+    block_of_id = np.repeat(np.arange(n_values) // size, np.diff(index.offsets))
+    first, last = np.empty((2, len(index.words)), np.int64)
+    # Of several writes to one place the last one stays.
+    first[index.word_ids[::-1]], last[index.word_ids] = block_of_id[::-1], block_of_id
+    shared = np.flatnonzero(first != last)
+    alone = np.argsort(np.where(first == last, first, -1), kind="stable")[len(shared) :]
+    return shared, alone, np.searchsorted(first[alone], np.arange(-(-n_values // size) + 1))
 
 
 def _check_table(kind: str, rows: np.ndarray, centre: np.ndarray) -> None:
