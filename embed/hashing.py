@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from embed import stored
+from embed import loops, stored
 from embed.corpus import frequent_words
-from embed.subword import SubwordEmbedder, normalise_rows, row_lengths
+from embed.ngrams import count_ngrams
+from embed.subword import SubwordEmbedder, bounded_pieces
 from embed.vocabulary import hash_strings
 from embed.weights import rarity
 from pexeso.errors import EmbedderError, InputError
@@ -33,8 +34,6 @@ BUCKETS = 1 << 16
 DIMENSIONS = 256
 WHOLE_WORD_SHARE = 0.25
 MAX_WORDS = 500_000
-
-_WORDS_AT_ONCE = 1 << 11
 
 
 class HashingEmbedder(SubwordEmbedder):
@@ -85,22 +84,20 @@ class HashingEmbedder(SubwordEmbedder):
             raise EmbedderError(
                 f"The share of whole words in a hashing model must be at least 0 and less than 1; got {whole_word_share!r}."
             )
-        rows = np.unpackbits(signs, axis=1, count=dimensions).astype(np.float32)
-        rows *= 2
-        rows -= 1
         super().__init__(
             "hashing",
-            rows,
+            signs,
             words,
             np.zeros(dimensions, np.float32),
             min_n=min_n,
             max_n=max_n,
             weights=weights,
             own_rows=False,
+            packed=True,
             notes=notes,
             fingerprint=fingerprint,
         )
-        self._signs, self._whole_word_share = signs, whole_word_share
+        self._whole_word_share = whole_word_share
 
     @property
     def options(self) -> MappingProxyType[str, Any]:
@@ -124,18 +121,28 @@ class HashingEmbedder(SubwordEmbedder):
         )
 
     def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
-        return {"signs": self._signs, "weights": self._weights, "words": self._vocabulary.words}
+        return {"signs": self._rows, "weights": self._weights, "words": self._vocabulary.words}
 
-    def _means(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give the vectors of words: that of their n-grams, brought to a share of its length, and the row of the whole word for the rest."""
-        means, known = super()._means(words, found)
-        if self._whole_word_share:
-            buckets = (hash_strings(words) % np.uint64(len(self._rows))).astype(np.int64)
-            for start in range(0, len(words), _WORDS_AT_ONCE):
-                block = slice(start, start + _WORDS_AT_ONCE)
-                letters = _of_length(means[block], np.sqrt(1 - self._whole_word_share))
-                means[block] = letters + _of_length(self._rows[buckets[block]], np.sqrt(self._whole_word_share))
-        return means, known
+    def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
+        """Write the vectors of words: that of their n-grams, brought to a share of its length, and the row of the whole word for the rest."""
+        own = self._own_buckets(words)
+        loops.sign_means(self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, means)
+
+    def _write_units(
+        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Write weighted vectors of words without their means: nothing is taken away from these, and a word has few different numbers in its vector."""
+        no_rows = np.full(len(words), -1, np.int64)
+        for piece in bounded_pieces(count_ngrams(words, self._min_n, self._max_n)):
+            some = words.slice(piece.start, piece.stop - piece.start)
+            ids, offsets = self._row_ids(some, no_rows[piece])
+            own = self._own_buckets(some)
+            loops.sign_units(
+                self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, weights[piece], units[piece]
+            )
+
+    def _own_buckets(self, words: pa.LargeStringArray) -> np.ndarray:
+        return (hash_strings(words) % np.uint64(len(self._rows))).astype(np.int64)
 
 
 def create(
@@ -220,9 +227,3 @@ def _random_signs(buckets: int, dimensions: int, seed: int) -> np.ndarray:
     width = -(-dimensions // 8)
     raw = np.random.Philox(seed).random_raw(-(-buckets * width // 8)).astype("<u8")
     return raw.view(np.uint8)[: buckets * width].reshape(buckets, width)
-
-
-def _of_length(vectors: np.ndarray, length: float) -> np.ndarray:
-    """Give vectors brought to a length, in float64; zeros stay zeros."""
-    vectors = vectors.astype(np.float64)
-    return normalise_rows(vectors, row_lengths(vectors)) * length

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed import loops
 from embed.words import string_buffers
 
-FNV_OFFSET = np.uint32(2166136261)
-FNV_PRIME = np.uint32(16777619)
 END_OF_LINE = "</s>"
 """The token that fastText puts at the end of each line; it has a row of its own and no n-grams."""
 
@@ -60,10 +59,6 @@ def hash_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> tuple[np.
     offsets : numpy.ndarray of shape (u + 1,), int64
         The hashes of word i are ``hashes[offsets[i]:offsets[i + 1]]``.
 
-    Notes
-    -----
-    Working memory is about ``5 * max_n`` bytes for each character; callers bound it by handing over words in chunks.
-
     Examples
     --------
     >>> hashes, offsets = hash_ngrams(pa.array(["ab"], pa.large_string()), 3, 4)  # <ab, <ab>, ab>
@@ -75,52 +70,7 @@ def hash_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> tuple[np.
     np.cumsum(counts, out=offsets[1:])
     if offsets[-1] == 0:
         return np.zeros(0, np.uint32), offsets
-    kept = np.flatnonzero(counts)
-    text, starts, left = _characters(words.take(pa.array(kept)))
-    return _hash_characters(text, starts, left, max(min_n, 1), max_n), offsets
-
-
-def _characters(words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bytes of all bracketed words, the start of each character and the end, and how far each word goes on.
-
-    The last counts the characters of the word from each character on, itself included.
-    """
-    opening, closing, nothing = (pa.scalar(piece, pa.large_string()) for piece in ("<", ">", ""))
-    bracketed = pc.binary_join_element_wise(opening, words, closing, nothing)
-    text, byte_offsets = string_buffers(bracketed)
-    text = text[byte_offsets[0] : byte_offsets[-1]]
-    starts = np.flatnonzero((text & 0xC0) != 0x80)
-    n_characters = pc.utf8_length(bracketed).to_numpy(zero_copy_only=False).astype(np.int64)
-    last = np.cumsum(n_characters)
-    left = np.repeat(last, n_characters) - np.arange(len(starts))
-    return text, np.append(starts, len(text)), left
-
-
-def _hash_characters(text: np.ndarray, starts: np.ndarray, left: np.ndarray, min_n: int, max_n: int) -> np.ndarray:
-    """Hash the n-grams that start at each character, one character further in each round."""
-    n_characters = len(left)
-    widths = np.diff(starts)
-    signed = text.view(np.int8).astype(np.int32).view(np.uint32)
-    state = np.full(n_characters, FNV_OFFSET, np.uint32)
-    table = np.empty((n_characters, max_n - min_n + 1), np.uint32)
-    valid = np.zeros(table.shape, bool)
-    first_of_word = np.append(True, left[:-1] == 1)
-    for n in range(1, max_n + 1):
-        # state[:reach] takes in character i + n - 1. What runs over the end of a word is dropped by the mask.
-        reach = n_characters - n + 1
-        if reach <= 0:
-            break
-        _take_in(state[:reach], signed, starts[n - 1 : n - 1 + reach], widths[n - 1 : n - 1 + reach])
-        if n >= min_n:
-            table[:, n - min_n] = state
-            valid[:, n - min_n] = (left >= n) if n > 1 else ~(first_of_word | (left == 1))
-    return table[valid]
-
-
-def _take_in(state: np.ndarray, signed: np.ndarray, starts: np.ndarray, widths: np.ndarray) -> None:
-    """Advance each hash state, in place, by the one to four bytes of one character."""
-    state ^= signed[starts]
-    state *= FNV_PRIME
-    for byte in range(1, int(widths.max())):
-        wide = np.flatnonzero(widths > byte)
-        state[wide] = (state[wide] ^ signed[starts[wide] + byte]) * FNV_PRIME
+    text, starts = string_buffers(words)
+    hashes = np.empty(offsets[-1], np.uint32)
+    loops.hash_pieces(text, starts, max(min_n, 1), max_n, offsets, hashes)
+    return hashes, offsets

@@ -9,7 +9,8 @@
     weights.npy      float32 (v + 1,)
     words.arrow      one column `word` of v strings
 
-Opening maps the arrays into memory and reads none of them; with `verify=True` every byte is read and checked.
+Opening maps the arrays into memory and reads none of them; with `verify=True` every byte is read and checked. Arrays are used as they are mapped: nothing is
+unpacked, so that processes that have one model open share its memory. What a model may be made from is one string, `embed.registry.MODEL_FORMS`.
 """
 
 from __future__ import annotations

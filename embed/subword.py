@@ -25,11 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from embed import stored
+from embed import loops, stored
 from embed.ngrams import count_ngrams, hash_ngrams
 from embed.protocol import Values
 from embed.vocabulary import Vocabulary
-from embed.words import as_strings, split_words
+from embed.words import WordIndex, as_strings, split_words
 from pexeso.errors import EmbedderError
 
 WORKING_BYTES = 128 << 20
@@ -46,11 +46,11 @@ _NGRAM_BYTES = 8 << 20
 _BYTES_PER_NGRAM = 64
 """Memory for one n-gram: its place in the hashing table and mask, its row as int64, and slack."""
 
-_ROWS_PER_BLOCK = 1 << 11
-"""Rows that are brought to length 1 at a time, so that they are still in the cache."""
+_VALUES_PER_BLOCK = 1 << 13
+"""Values that are summed at a time; words that stand in one such block alone share the memory for their vectors."""
 
-_VANISHED = 1e-6
-"""Below this length, compared with the length of what was summed, a vector is rounding noise and becomes zero."""
+_WORDS_PER_BLOCK = 1 << 12
+"""Words whose means are taken at a time, so that these are still in the cache when they are weighted."""
 
 
 class SubwordEmbedder:
@@ -74,6 +74,9 @@ class SubwordEmbedder:
         Left out: all count alike.
     own_rows : bool
         Whether the words of the vocabulary have rows; without, they have weights only.
+    packed : bool
+        Whether a row is not `dimensions` numbers in float32 but something that a subclass reads in `_average`; there are as many dimensions as numbers
+        in the centre.
     notes : mapping of str to int, float, str or bool, optional
         How the model was made. Part of the fingerprint.
 
@@ -94,11 +97,14 @@ class SubwordEmbedder:
         max_n: int,
         weights: np.ndarray | None = None,
         own_rows: bool = True,
+        packed: bool = False,
         notes: dict[str, Any] | None = None,
         fingerprint: str | None = None,
     ) -> None:
         weights = np.ones(len(words) + 1, np.float32) if weights is None else weights
-        _check_arrays(kind, rows, centre, len(words) if own_rows else 0, min_n, max_n)
+        if not packed:
+            _check_table(kind, rows, centre)
+        _check_lengths(kind, len(rows), len(words) if own_rows else 0, min_n, max_n)
         _check_weights(kind, weights, len(words))
         self._kind = kind
         self._rows = rows
@@ -119,7 +125,7 @@ class SubwordEmbedder:
     @property
     def dimensions(self) -> int:
         """Length of every vector."""
-        return self._rows.shape[1]
+        return len(self._centre)
 
     @property
     def options(self) -> MappingProxyType[str, Any]:
@@ -141,7 +147,7 @@ class SubwordEmbedder:
         single value needs if that is more.
         """
         strings = as_strings(values)
-        result = np.zeros((len(strings), self.dimensions), np.float32)
+        result = np.empty((len(strings), self.dimensions), np.float32)
         sizes = pc.binary_length(strings).to_numpy(zero_copy_only=False) + _BYTES_PER_VALUE
         for start, stop in bounded_chunks(sizes, _TEXT_BYTES):
             self._embed_into(result[start:stop], strings.slice(start, stop - start))
@@ -191,18 +197,25 @@ class SubwordEmbedder:
         own = found if self._own_rows else np.full(len(words), -1, np.int64)
         counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
-        for start, stop in bounded_chunks(counts * _BYTES_PER_NGRAM, _NGRAM_BYTES):
-            ids, offsets = self._row_ids(words.slice(start, stop - start), own[start:stop])
-            means[start:stop] = average_rows(self._table, ids, offsets)
+        for piece in bounded_pieces(counts):
+            some = words.slice(piece.start, piece.stop - piece.start)
+            self._average(some, *self._row_ids(some, own[piece]), means[piece])
         return means, counts > 0
+
+    def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
+        """Write the mean of each word's rows, which are ``ids[offsets[i]:offsets[i + 1]]``; zeros for a word without any."""
+        with torch.inference_mode():
+            means[:] = torch.nn.functional.embedding_bag(
+                torch.from_numpy(ids),
+                torch.from_numpy(self._rows),
+                torch.from_numpy(offsets),
+                mode="mean",
+                include_last_offset=True,
+            ).numpy()
 
     def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
         arrays = {"rows": self._rows, "centre": self._centre, "weights": self._weights}
         return {**arrays, "words": self._vocabulary.words}
-
-    @property
-    def _table(self) -> torch.Tensor:
-        return torch.from_numpy(self._rows)
 
     def _row_ids(self, words: pa.LargeStringArray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of each word, its own first, then its n-grams, and where each word's begin."""
@@ -219,36 +232,66 @@ class SubwordEmbedder:
     def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
         """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
         index = split_words(values)
-        if len(index.words) * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
+        shared, alone, ends = _words_by_block(index, _VALUES_PER_BLOCK)
+        sizes = np.diff(ends)
+        n_rows = len(shared) + int(sizes.max(initial=0))
+        if n_rows * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
             half = len(values) // 2
             self._embed_into(result[:half], values.slice(0, half))
             self._embed_into(result[half:], values.slice(half))
             return
-        units = self._weighted_units(index.words)
-        for start in range(0, len(values), _ROWS_PER_BLOCK):
-            offsets = index.offsets[start : start + _ROWS_PER_BLOCK + 1]
-            sums = sum_rows(units, index.word_ids[offsets[0] : offsets[-1]], offsets - offsets[0])
-            scale = np.diff(offsets) * self._smallest_weight
-            result[start : start + _ROWS_PER_BLOCK] = normalise_rows(sums, scale)
+        # Most words stand in one block of values: these take turns in the last rows, which stay in the cache.
+        units, row = np.empty((n_rows, self.dimensions)), np.empty(len(index.words), np.int64)
+        row[shared] = np.arange(len(shared))
+        row[alone] = len(shared) + np.arange(len(alone)) - np.repeat(ends[:-1], sizes)
+        rows = row[index.word_ids]
+        self._write_weighted(index.words.take(pa.array(shared)), units[: len(shared)])
+        for number, start in enumerate(range(0, len(values), _VALUES_PER_BLOCK)):
+            words = alone[ends[number] : ends[number + 1]]
+            self._write_weighted(index.words.take(pa.array(words)), units[len(shared) : len(shared) + len(words)])
+            offsets = index.offsets[start : start + _VALUES_PER_BLOCK + 1]
+            loops.sum_words(units, rows, offsets, self._smallest_weight, result[start : start + _VALUES_PER_BLOCK])
 
-    def _weighted_units(self, words: pa.LargeStringArray) -> np.ndarray:
-        """Return centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
+    def _write_weighted(self, words: pa.LargeStringArray, units: np.ndarray) -> None:
+        """Write centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
         found = self._vocabulary.find(words)
-        means, known = self._means(words, found)
         # The last weight is that of a word not found, whose place is -1.
-        weights = self._weights[found].astype(np.float64)
-        units = np.empty(means.shape)
-        for start in range(0, len(words), _ROWS_PER_BLOCK):
-            block = slice(start, start + _ROWS_PER_BLOCK)
-            centred = means[block].astype(np.float64)
-            scale = row_lengths(centred)
-            centred -= self._centre
-            centred[~known[block]] = 0.0
-            units[block] = normalise_rows(centred, scale) * weights[block, np.newaxis]
-        return units
+        weights = self._weights[found]
+        for start in range(0, len(words), _WORDS_PER_BLOCK):
+            block = slice(start, start + _WORDS_PER_BLOCK)
+            self._write_units(words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block])
+
+    def _write_units(
+        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Write the vectors of words that were looked up already, each of the length of its weight."""
+        means, known = self._means(words, found)
+        loops.weighted_units(means, known, self._centre, weights, units)
 
 
-def _check_arrays(kind: str, rows: np.ndarray, centre: np.ndarray, n_own_rows: int, min_n: int, max_n: int) -> None:
+def _words_by_block(index: WordIndex, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tell the words that stand in several blocks of so many values from those that stand in one.
+
+    Returns
+    -------
+    shared : numpy.ndarray, int64
+        Numbers of the former, ascending.
+    alone : numpy.ndarray, int64
+        Numbers of the latter, by block and then ascending.
+    ends : numpy.ndarray of shape (blocks + 1,), int64
+        Those of block i are ``alone[ends[i]:ends[i + 1]]``.
+    """
+    n_values = len(index.offsets) - 1
+    block_of_id = np.repeat(np.arange(n_values) // size, np.diff(index.offsets))
+    first, last = np.empty((2, len(index.words)), np.int64)
+    # Of several writes to one place the last one stays.
+    first[index.word_ids[::-1]], last[index.word_ids] = block_of_id[::-1], block_of_id
+    shared = np.flatnonzero(first != last)
+    alone = np.argsort(np.where(first == last, first, -1), kind="stable")[len(shared) :]
+    return shared, alone, np.searchsorted(first[alone], np.arange(-(-n_values // size) + 1))
+
+
+def _check_table(kind: str, rows: np.ndarray, centre: np.ndarray) -> None:
     if rows.ndim != 2 or rows.dtype != np.float32 or rows.shape[1] == 0:
         raise EmbedderError(
             f"The table of a {kind} model must be float32 of shape (rows, dimensions); got {rows.dtype} of {rows.shape}."
@@ -257,9 +300,12 @@ def _check_arrays(kind: str, rows: np.ndarray, centre: np.ndarray, n_own_rows: i
         raise EmbedderError(
             f"The centre of a {kind} model has {centre.size} numbers and its rows have {rows.shape[1]}."
         )
-    if len(rows) < n_own_rows:
-        raise EmbedderError(f"A {kind} model has {n_own_rows:,} words and only {len(rows):,} rows.")
-    if max_n > 0 and (min_n < 1 or len(rows) == n_own_rows):
+
+
+def _check_lengths(kind: str, n_rows: int, n_own_rows: int, min_n: int, max_n: int) -> None:
+    if n_rows < n_own_rows:
+        raise EmbedderError(f"A {kind} model has {n_own_rows:,} words and only {n_rows:,} rows.")
+    if max_n > 0 and (min_n < 1 or n_rows == n_own_rows):
         raise EmbedderError(f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them.")
 
 
@@ -268,6 +314,11 @@ def _check_weights(kind: str, weights: np.ndarray, n_words: int) -> None:
         raise EmbedderError(f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}.")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise EmbedderError(f"The weights of the words of a {kind} model must be finite and above 0.")
+
+
+def bounded_pieces(n_ngrams: np.ndarray) -> Iterator[slice]:
+    """Cut words into runs whose n-grams can be hashed at a time, given how many n-grams each has."""
+    return (slice(*ends) for ends in bounded_chunks(n_ngrams * _BYTES_PER_NGRAM, _NGRAM_BYTES))
 
 
 def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
@@ -297,60 +348,6 @@ def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def average_rows(table: torch.Tensor, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Average the rows of each bag; an empty bag gives zeros.
-
-    Parameters
-    ----------
-    table : torch.Tensor of shape (rows, dimensions), float32
-    ids : numpy.ndarray, int64
-    offsets : numpy.ndarray of shape (bags + 1,), int64
-        Bag i holds ``ids[offsets[i]:offsets[i + 1]]``.
-
-    Returns
-    -------
-    numpy.ndarray of shape (bags, dimensions), float32
-    """
-    with torch.inference_mode():
-        bags = torch.nn.functional.embedding_bag(
-            torch.from_numpy(ids), table, torch.from_numpy(offsets), mode="mean", include_last_offset=True
-        )
-    return bags.numpy()
-
-
-def sum_rows(table: np.ndarray, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Add up the rows of each bag, in the order of its ids.
-
-    Bags are taken longest first, and their k-th rows are added in one step: for the few words of a value this is twice
-    as fast as `torch.nn.functional.embedding_bag`, which has no fast path for float64.
-
-    Parameters
-    ----------
-    table : numpy.ndarray of shape (rows, dimensions), float64
-    ids : numpy.ndarray, int64
-    offsets : numpy.ndarray of shape (bags + 1,), int64
-
-    Returns
-    -------
-    numpy.ndarray of shape (bags, dimensions), float64
-        Zeros for an empty bag.
-
-    Examples
-    --------
-    >>> sum_rows(np.array([[1.0], [10.0]]), np.array([1, 0, 1]), np.array([0, 2, 2, 3])).tolist()
-    [[11.0], [0.0], [10.0]]
-    """
-    sizes = np.diff(offsets)
-    order = np.argsort(-sizes, kind="stable")
-    starts, ordered = offsets[order], np.zeros((len(sizes), table.shape[1]))
-    for step in range(int(sizes.max(initial=0))):
-        longer = np.count_nonzero(sizes > step)
-        ordered[:longer] += table[ids[starts[:longer] + step]]
-    sums = np.empty_like(ordered)
-    sums[order] = ordered
-    return sums
-
-
 def row_lengths(vectors: np.ndarray) -> np.ndarray:
     """Return the Euclidean length of each row, in float64: (n,)."""
     return np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
@@ -371,7 +368,7 @@ def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
     numpy.ndarray of shape (n, dimensions), float64
     """
     lengths = row_lengths(vectors)
-    gone = lengths <= _VANISHED * scale
+    gone = lengths <= loops.VANISHED * scale
     lengths[gone] = 1.0
     vectors /= lengths[:, np.newaxis]
     vectors[gone] = 0.0

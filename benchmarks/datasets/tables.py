@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,15 +55,20 @@ class Sources:
     open: Callable[[], AbstractContextManager[dict[str, Path]]]
 
 
-def web_sources() -> Sources:
-    """Give the real lakes that lie next to the repository.
+def web_sources(names: Sequence[str] = WEB_LAKES) -> Sources:
+    """Give real lakes that lie next to the repository.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of `WEB_LAKES`.
 
     Raises
     ------
     LakeError
         When one is not there.
     """
-    archives = {name: SHARED / name / "tables.tar.gz" for name in WEB_LAKES}
+    archives = {name: SHARED / name / "tables.tar.gz" for name in names}
     absent = [f"../shared/data/{name}/tables.tar.gz" for name, path in archives.items() if not path.is_file()]
     if absent:
         raise LakeError(
@@ -138,12 +143,10 @@ class TablesData:
 
     def _make(self, sources: Sources, rules: ColumnRules, normaliser: Normaliser) -> BenchmarkLake:
         with sources.open() as folders:
-            postings = pa.concat_tables(
-                _read_folder(folder, name, rules, normaliser) for name, folder in folders.items()
-            )
+            postings = read_postings(folders, rules, normaliser)
         if not len(postings):
             raise LakeError(f"No column of {self.name} can be a join key.")
-        column, names = _number_columns(postings)
+        column, names = number_columns(postings)
         encoded = pc.dictionary_encode(postings["value"].combine_chunks())
         vectors = self._embed(column, encoded)
         facts = {"model": self.model, "seed": self.seed, "lakes": sorted(folders)}
@@ -155,10 +158,20 @@ class TablesData:
             return create_embedder(self.model, dimensions=self.dimensions, seed=self.seed).embed(encoded.dictionary)
         with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
             corpus = Path(folder) / "corpus.txt"
-            pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
-            write_corpus(pairs.to_batches(), corpus, CorpusOptions(seed=self.seed))
+            write_training_text(column, encoded, corpus, self.seed)
             embedder = create_embedder(self.model, corpus=corpus, dimensions=self.dimensions, seed=self.seed)
         return embedder.embed(encoded.dictionary)
+
+
+def read_postings(folders: Mapping[str, Path], rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
+    """Read the values of every kept column of lakes: table, name and position of the column, the value, and how many rows have it."""
+    return pa.concat_tables(_read_folder(folder, name, rules, normaliser) for name, folder in folders.items())
+
+
+def write_training_text(column: np.ndarray, encoded: pa.DictionaryArray, corpus: Path, seed: int) -> None:
+    """Write what a model is trained on, as the build of an index does: the number of the column of each posting, and its value."""
+    pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
+    write_corpus(pairs.to_batches(), corpus, CorpusOptions(seed=seed))
 
 
 def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
@@ -184,7 +197,7 @@ def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normal
     return pa.concat_tables(pieces)
 
 
-def _number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
+def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
     """Give each posting the number of its column, in the order of (table, name, position) as in an index, and the columns' names."""
     keys = ["table", "name", "position"]
     columns = postings.select(keys).group_by(keys).aggregate([]).sort_by([(key, "ascending") for key in keys])
