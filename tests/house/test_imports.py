@@ -16,6 +16,7 @@ ROOMS = {
     "partition": ("pexeso.lake", "pexeso.errors"),
     "pexeso.engine": ("pexeso.errors",),
     "pexeso.lake": ("pexeso.errors", "pexeso.places"),
+    "pexeso.overlap": ("pexeso.errors", "pexeso.lake", "pexeso.store"),
     "pexeso.store": ("pexeso.errors", "pexeso.places"),
 }
 SPARK_MODULES = {
