@@ -93,6 +93,11 @@ def prepare_query(source: OverlapSource, values: Values, *, distinct_lists: bool
     return OverlapQuery(len(tokens), numbers, *_blocks(source.groups_of(numbers), frequencies, distinct_lists))
 
 
+def as_query(source: OverlapSource, values: Values | OverlapQuery, *, distinct_lists: bool = True) -> OverlapQuery:
+    """Prepare a query, unless it is; see `prepare_query`."""
+    return values if isinstance(values, OverlapQuery) else prepare_query(source, values, distinct_lists=distinct_lists)
+
+
 def query_tokens(values: Values) -> pa.LargeStringArray:
     """Give the distinct tokens of a query's cells; see `prepare_query`."""
     if isinstance(values, pa.Array | pa.ChunkedArray):

@@ -103,6 +103,12 @@ class TopK:
         elif entry > self._heap[0]:
             heapq.heapreplace(self._heap, entry)
 
+    def push_all(self, overlaps: np.ndarray, ids: np.ndarray) -> None:
+        """Take many sets in, int64 (w,) each; the best k of them are sorted out first."""
+        best = np.lexsort((ids, -overlaps))[: self.k]
+        for overlap, set_id in zip(overlaps[best].tolist(), ids[best].tolist(), strict=True):
+            self.push(overlap, set_id)
+
     def sorted(self) -> list[tuple[int, int]]:
         """Give (id, overlap), the best first."""
         return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
