@@ -62,3 +62,21 @@ def random_query(rng, sets):
         tokens = sets[list(sets)[int(rng.integers(len(sets)))]]
     picked = rng.choice(tokens, int(rng.integers(0, min(40, len(tokens)) + 1)), replace=False).tolist()
     return picked + ["nowhere"] * int(rng.integers(0, 2))
+
+
+def skewed_lake(rng, n_sets=3000, largest=3000):
+    """Draw (set ids, token numbers): sizes and popularity of tokens from power laws, half the sets with a part of another, 30 % private tokens."""
+    sizes = np.minimum(10 * (1 + rng.pareto(0.9, n_sets)), largest).astype(int)
+    sets, private = [], 10**9
+    for size in sizes.tolist():
+        n_private = int(0.3 * size)
+        own = np.arange(private, private + n_private)
+        private += n_private
+        shared = np.unique((50 * rng.pareto(0.7, 2 * size)).astype(np.int64) % 10**8)
+        shared = rng.permutation(shared)[: size - n_private]
+        if sets and rng.random() < 0.5:
+            other = sets[int(rng.integers(len(sets)))]
+            part = other[: int(rng.integers(0, len(other) + 1))][: size - n_private]
+            shared = np.concatenate([part, shared[: size - n_private - len(part)]])
+        sets.append(rng.permutation(np.unique(np.concatenate([shared, own]))))
+    return sets
