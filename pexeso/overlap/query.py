@@ -87,10 +87,30 @@ def prepare_query(source: OverlapSource, values: Values, *, distinct_lists: bool
     """
     tokens = query_tokens(values)
     numbers = source.find(tokens)
-    numbers = np.sort(numbers[numbers >= 0])
+    return query_of_tokens(source, numbers[numbers >= 0], len(tokens), distinct_lists=distinct_lists)
+
+
+def query_of_tokens(
+    source: OverlapSource, numbers: np.ndarray, n_asked: int | None = None, *, distinct_lists: bool = True
+) -> OverlapQuery:
+    """Make a query of token numbers, such as those of a set of the index.
+
+    Parameters
+    ----------
+    source
+        The index.
+    numbers : integers (q,)
+        Each once.
+    n_asked : int or None
+        Distinct tokens asked for, known or not; None: those given.
+    distinct_lists : bool
+        As for `prepare_query`.
+    """
+    n_asked = len(numbers) if n_asked is None else n_asked
+    numbers = np.sort(numbers).astype(np.int64)
     frequencies = source.frequencies(numbers)
     numbers, frequencies = numbers[frequencies > 0], frequencies[frequencies > 0]
-    return OverlapQuery(len(tokens), numbers, *_blocks(source.groups_of(numbers), frequencies, distinct_lists))
+    return OverlapQuery(n_asked, numbers, *_blocks(source.groups_of(numbers), frequencies, distinct_lists))
 
 
 def as_query(source: OverlapSource, values: Values | OverlapQuery, *, distinct_lists: bool = True) -> OverlapQuery:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from overlap_lakes import brute_force, by_text, first_lake, index_of, number, random_lake, random_query
 
 from pexeso.errors import InputError
@@ -95,10 +97,36 @@ def check(sets, index, query, k, rng, **how):
     assert found.reads.lists <= prepare_query(index, query, distinct_lists=how["distinct_lists"]).n_blocks
 
 
+TOKENS = st.integers(0, 12).map("v{}".format)
+
+
+@given(
+    sets=st.dictionaries(st.integers(-5, 30), st.sets(TOKENS, min_size=1), max_size=12),
+    query=st.lists(TOKENS, max_size=14),
+    k=st.sampled_from([1, 2, 5, 10, 20, 100]),
+    ties=st.sampled_from(["id", "any"]),
+    batch=st.integers(1, 4),
+    min_sample=st.none() | st.integers(1, 3),
+    distinct_lists=st.booleans(),
+    easy_start=st.booleans(),
+)
+@settings(max_examples=300)
+def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, ties, **how):
+    sets = {set_id: sorted(tokens) for set_id, tokens in sets.items()}
+    index = index_of(sets)
+    truth = brute_force(sets, query, k)
+    for costs in COSTS.values():
+        found = josie(index, query, k, JosieOptions(ties=ties, **how), costs=costs)
+        assert found.overlaps.tolist() == [overlap for _, overlap in truth]
+        assert all(len(set(sets[set_id]) & set(query)) == overlap for set_id, overlap in found.pairs())
+        if ties == "id":
+            assert found.pairs() == truth
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_josie_equals_brute_force(part):
     rng = np.random.default_rng(part)
-    for _ in range(75):
+    for _ in range(50):
         sets = random_lake(rng)
         index = index_of(
             sets, order=None if rng.random() < 0.7 else lambda offsets, _: rng.permutation(len(offsets) - 1)
