@@ -104,12 +104,11 @@ def net_cost_of_sets(
 
     Notes
     -----
-    O(w log w): candidates that fall below a threshold are a prefix of them all in the order of their bounds.
+    O(w + n): costs are summed by bound, which is n at most, so that those of all candidates below a threshold are one number.
     """
     own = costs.of_sets(rest)
-    order = np.argsort(bound, kind="stable")
-    summed = np.concatenate([[0.0], np.cumsum(own[order])])
-    spared_sets = summed[np.searchsorted(bound[order], after, side="right")] - np.where(bound <= after, own, 0.0)
+    up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), own, n + 1))
+    spared_sets = up_to_bound[np.minimum(after, len(up_to_bound) - 1)] - np.where(bound <= after, own, 0.0)
     now = max(prefix_length(n, threshold, ties), accounted)
     then = np.maximum(prefix_length(n, after, ties), accounted)
     spared_lists = np.maximum(list_costs[now] - list_costs[then], 0.0)

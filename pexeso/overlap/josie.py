@@ -88,7 +88,7 @@ def josie(
     source
         The index, or one that was changed since.
     values
-        Cells of the query column, as for `pexeso.overlap.query.prepare_query`; or what that gave.
+        Cells of the query column, as for `pexeso.overlap.query.prepare_query`; or what that gave, whose distinct lists then stand.
     k : int
         Sets wanted; more than there are gives all that share a token.
     options
@@ -112,7 +112,7 @@ def josie(
 
     Notes
     -----
-    At most all posting lists of the query are read. Beside them each step takes time linear in the unread candidates, times their logarithm.
+    At most all posting lists of the query are read. Beside reading, each step takes time linear in the unread candidates and in the query.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class JosieRun:
         if not best.full:
             if len(candidates) + len(best) < best.k and self.accounted < prefix:
                 return None
-            return int(rows[np.lexsort((ids[rows], rest[rows], -estimates[rows]))[0]])
+            return _least(rows, -estimates, rest, ids)
         after = threshold_after(estimates, best.overlaps, len(best), best.k)
         net = net_cost_of_sets(
             rest,
@@ -221,7 +221,7 @@ class JosieRun:
             self.costs,
             self.options.ties,
         )
-        row = int(rows[np.lexsort((ids[rows], -estimates[rows], net[rows]))[0]])
+        row = _least(rows, net, -estimates, ids)
         return row if net[row] <= self._net_cost_of_lists(bounds, rest) else None
 
     def _next_block(self) -> int:
@@ -262,6 +262,13 @@ class JosieRun:
         suffix = self.source.suffix(number, end)
         self.reads.add_set(len(suffix), suffix.nbytes, float(self.costs.of_sets(np.array(len(suffix)))))
         return count_common(suffix, self.query.tokens[self.accounted :])
+
+
+def _least(rows: np.ndarray, *keys: np.ndarray) -> int:
+    """Give the row whose first key is least, of equal ones that with the least second, and so on."""
+    for key in keys:
+        rows = rows[key[rows] == key[rows].min()]
+    return int(rows[0])
 
 
 def count_common(left: np.ndarray, right: np.ndarray) -> int:
