@@ -15,7 +15,7 @@ from pexeso.errors import DeviceError, IndexCorruptError, InputError
 from pexeso.overlap.index import OverlapIndex
 from pexeso.overlap.merge import MEMBER_BYTES
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import Reads
+from pexeso.overlap.reading import Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, require_k
 
 MAX_COUNTS = 1 << 24
@@ -128,7 +128,7 @@ class BatchedMergeList:
         n_sets = self._index.n_sets
         counts = self._count(queries)
         for row, ids in enumerate(exclude or ()):
-            numbers = self._index.numbers_of(np.fromiter(ids, np.int64))
+            numbers = excluded_numbers(self._index, ids)
             counts[row, torch.from_numpy(numbers).to(self._device)] = 0
         answers = []
         # The overlap before the number: one integer for both, of which the largest are wanted.

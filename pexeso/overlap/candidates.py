@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.overlap.reading import PostingList
+from pexeso.overlap.reading import OverlapSource, PostingList
 
 _UNSEEN, _DONE = 0, -1
-_NUMBER, _COUNT, _FIRST, _BEGIN, _END, _SIZE = range(6)
+_NUMBER, _ID, _COUNT, _FIRST, _BEGIN, _END, _SIZE = range(7)
 
 
 class Candidates:
@@ -15,12 +15,12 @@ class Candidates:
 
     Parameters
     ----------
-    n_sets : int
-        Sets of the index.
+    source
+        The index.
 
     Attributes
     ----------
-    number : int64 (w,)
+    number, ids : int64 (w,)
     count : int64 (w,)
         Query tokens matched so far (cnt).
     first : int64 (w,)
@@ -37,14 +37,16 @@ class Candidates:
     What was once read or dropped does not come back. Memory that is never touched is not taken: four bytes a set of the index are asked for.
     """
 
-    def __init__(self, n_sets: int) -> None:
-        self._columns = np.empty((6, 0), np.int64)
-        self._slots = np.zeros(n_sets, np.int32)
+    def __init__(self, source: OverlapSource) -> None:
+        self._source = source
+        self._columns = np.empty((7, 0), np.int64)
+        self._slots = np.zeros(source.n_sets, np.int32)
 
     def __len__(self) -> int:
         return self._columns.shape[1]
 
     number = property(lambda self: self._columns[_NUMBER])
+    ids = property(lambda self: self._columns[_ID])
     count = property(lambda self: self._columns[_COUNT])
     first = property(lambda self: self._columns[_FIRST])
     begin = property(lambda self: self._columns[_BEGIN])
@@ -79,7 +81,7 @@ class Candidates:
             begin = np.maximum(1, positions[rows] + 2 - weights[rows])
             zero = np.zeros(len(new), np.int64)
             self._slots[new] = np.arange(len(self) + 1, len(self) + len(new) + 1)
-            met = np.stack([new, zero, starts[rows], begin, zero, sizes[rows]])
+            met = np.stack([new, self._source.ids_of(new), zero, starts[rows], begin, zero, sizes[rows]])
             self._columns = np.concatenate([self._columns, met], axis=1)
             slots = self._slots[sets]
         np.add.at(self.count, slots - 1, weights)

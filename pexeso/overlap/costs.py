@@ -29,6 +29,11 @@ class ReadCosts:
     least : float
         No read costs less: a fitted intercept may be negative.
 
+    Raises
+    ------
+    InputError
+        A cost is not a finite number.
+
     Examples
     --------
     >>> costs = ReadCosts(10, 0.1, 5, 0.05)
@@ -41,6 +46,11 @@ class ReadCosts:
     list_fixed: float
     list_per_entry: float
     least: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, cost in vars(self).items():
+            if not np.isfinite(cost):
+                raise InputError(f"The cost {name} of a read must be a finite number. Got {cost!r}.")
 
     def of_sets(self, tokens: np.ndarray) -> np.ndarray:
         """Give the costs of reading so many tokens of a set: float64."""

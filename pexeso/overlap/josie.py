@@ -25,7 +25,7 @@ from pexeso.overlap.estimates import (
 )
 from pexeso.overlap.filters import prefix_length, qualifies, require_ties, upper_bound
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import OverlapSource, Reads
+from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, TopK, require_k
 
 ENTRY_BYTES = 12
@@ -158,8 +158,8 @@ class JosieRun:
         self.source, self.query, self.options, self.costs = source, query, options, costs
         self.n = len(query)
         self.best, self.reads = TopK(k), Reads()
-        self.candidates = Candidates(source.n_sets)
-        self.candidates.forbid(source.numbers_of(np.fromiter(exclude, np.int64)))
+        self.candidates = Candidates(source)
+        self.candidates.forbid(excluded_numbers(source, exclude))
         self.n_read = self.accounted = 0
         self._list_costs = costs.of_lists(query.frequencies)
         # A list counts for the first token that it stands for: once that is in the prefix, the list must be read.
@@ -173,7 +173,7 @@ class JosieRun:
         """Read some posting lists, or one candidate; False once the answer is complete."""
         prefix = prefix_length(self.n, self.best.threshold, self.options.ties)
         if self.n_read == self.query.n_blocks:
-            self.best.push_all(self.candidates.count, self.source.ids_of(self.candidates.number))
+            self.best.push_all(self.candidates.count, self.candidates.ids)
             self.candidates.keep(np.zeros(len(self.candidates), bool))
             return False
         if not len(self.candidates) and self.accounted >= prefix:
@@ -183,8 +183,8 @@ class JosieRun:
             self._read_lists()
         else:
             self._read_set(chosen)
-        ids = self.source.ids_of(self.candidates.number)
-        self.candidates.keep(qualifies(self.bounds(), ids, self.best.threshold, self.best.last_id, self.options.ties))
+        best, ids = self.best, self.candidates.ids
+        self.candidates.keep(qualifies(self.bounds(), ids, best.threshold, best.last_id, self.options.ties))
         return True
 
     def bounds(self) -> np.ndarray:
@@ -203,7 +203,7 @@ class JosieRun:
             return None
         bounds = self.bounds()
         estimates = estimated_overlap(candidates, self.n, self.accounted, bounds)
-        rest, ids = candidates.size - candidates.end, self.source.ids_of(candidates.number)
+        rest, ids = candidates.size - candidates.end, candidates.ids
         rows = np.flatnonzero(eligible)
         if not best.full:
             if len(candidates) + len(best) < best.k and self.accounted < prefix:
@@ -248,14 +248,13 @@ class JosieRun:
 
     def _read_set(self, row: int) -> None:
         candidates = self.candidates
-        number, end, size = (int(column[row]) for column in (candidates.number, candidates.end, candidates.size))
-        overlap = int(candidates.count[row])
-        if end < size:
-            overlap += self._matches_behind(number, end)
+        overlap, set_id, end = int(candidates.count[row]), int(candidates.ids[row]), int(candidates.end[row])
+        if end < candidates.size[row]:
+            overlap += self._matches_behind(int(candidates.number[row]), end)
         kept = np.ones(len(candidates), bool)
         kept[row] = False
         candidates.keep(kept)
-        self.best.push(overlap, int(self.source.ids_of(np.array([number]))[0]))
+        self.best.push(overlap, set_id)
 
     def _matches_behind(self, number: int, end: int) -> int:
         """Read the last tokens of a set and count those that the rest of the query has."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from pexeso.overlap.costs import DISK, ReadCosts
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import OverlapSource, Reads
+from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, TopK, require_k
 
 MEMBER_BYTES = 4
@@ -53,7 +53,7 @@ def merge_list(
         reads.add_list(len(lists[-1]), MEMBER_BYTES * len(lists[-1]), cost)
     if lists:
         sets, overlaps = _counted(np.concatenate(lists), np.concatenate(weights), source.n_sets)
-        kept = ~np.isin(sets, source.numbers_of(np.fromiter(exclude, np.int64)))
+        kept = ~np.isin(sets, excluded_numbers(source, exclude))
         best.push_all(overlaps[kept], source.ids_of(sets[kept]))
     return best.answer(query.n_asked, reads)
 

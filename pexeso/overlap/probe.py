@@ -10,7 +10,7 @@ from pexeso.overlap.costs import DISK, ReadCosts
 from pexeso.overlap.filters import prefix_length, qualifies, require_ties, upper_bound
 from pexeso.overlap.josie import ENTRY_BYTES, count_common
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import OverlapSource, Reads
+from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, TopK, require_k
 
 
@@ -43,7 +43,7 @@ def probe_set(
     query = as_query(source, values, distinct_lists=distinct_lists)
     n, reads, best = len(query), Reads(), TopK(k)
     seen = np.zeros(source.n_sets, bool)
-    seen[source.numbers_of(np.fromiter(exclude, np.int64))] = True
+    seen[excluded_numbers(source, exclude)] = True
     for block, cost in enumerate(costs.of_lists(query.frequencies).tolist()):
         if query.starts[block] - 1 >= prefix_length(n, best.threshold, ties):
             break

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+
+from pexeso.errors import InputError
 
 
 class PostingList(NamedTuple):
@@ -60,6 +63,20 @@ class OverlapSource(Protocol):
 
     def numbers_of(self, ids: np.ndarray) -> np.ndarray:
         """Give the numbers of those of these ids that are sets of the index: int64."""
+
+
+def excluded_numbers(source: OverlapSource, ids: Collection[int]) -> np.ndarray:
+    """Give the numbers of sets that are not to be found; ids that are none of the index are left out.
+
+    Raises
+    ------
+    InputError
+        They are no integers.
+    """
+    wanted = np.array(list(ids)) if len(ids) else np.empty(0, np.int64)
+    if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
+        raise InputError(f"exclude must hold ids of sets, which are integers. Got {ids!r}.")
+    return source.numbers_of(wanted.astype(np.int64))
 
 
 @dataclass

@@ -198,7 +198,11 @@ class UpdatedIndex:
 
     def ids_of(self, numbers: np.ndarray) -> np.ndarray:
         """Give the ids of sets."""
-        return np.concatenate([self._base.ids, np.fromiter(self._new_sets, np.int64)])[numbers]
+        old = numbers < self._base.n_sets
+        ids = np.empty(len(numbers), np.int64)
+        ids[old] = self._base.ids_of(numbers[old])
+        ids[~old] = np.fromiter(self._new_sets, np.int64)[numbers[~old] - self._base.n_sets]
+        return ids
 
     def numbers_of(self, ids: np.ndarray) -> np.ndarray:
         """Give the numbers of those of these ids that are sets of the index."""

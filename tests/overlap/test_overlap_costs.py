@@ -121,3 +121,8 @@ def test_what_cannot_be_fitted_is_refused():
     for times in (np.array([]), np.array([-1.0]), np.array([np.nan]), np.array([1.0, 2.0])):
         with pytest.raises(InputError, match="reading lists is fitted"):
             fit_costs(one, one, one, times)
+
+
+def test_costs_are_finite():
+    with pytest.raises(InputError, match="list_fixed of a read must be a finite number"):
+        ReadCosts(1, 1, float("inf"), 1)

@@ -216,6 +216,13 @@ def test_a_k_that_is_none_is_refused(w1, search, k):
         search(w1, QUERY, k)
 
 
+@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("exclude", [["4"], [1.5], [[1], [2]]])
+def test_ids_to_exclude_that_are_none_are_refused(w1, search, exclude):
+    with pytest.raises(InputError, match="exclude must hold ids of sets"):
+        search(w1, QUERY, 1, exclude=exclude)
+
+
 def test_options_that_are_none_are_refused(w1):
     for wrong in ({"ties": "first"}, {"batch": 0}, {"batch": 1.5}, {"min_sample": 0}, {"batch": True}):
         with pytest.raises(InputError):
