@@ -21,5 +21,14 @@ which of them                                  `planner`
 =============================================  =========================================================
 
 Symbols of the thesis: Q the query (n of its tokens are in the lake), X a set, U the dictionary, i the number of query tokens accounted for, t_k
-the k-th best overlap so far, p the length of the prefix, lambda the number of lists read at a time.
+the k-th best overlap so far, p the length of the prefix, lambda the number of lists read at a time. Formulas are numbered here:
+
+=====================  ====================================================================================
+J1, J2                 length of the prefix; upper bound on an overlap
+J3                     costs of reading the last tokens of a set, S(z), and a posting list, L(f)
+J4, J5                 estimate of an overlap; the k-th best overlap once a set has been read
+J6                     what reading a set spares: lists behind the prefix, candidates below the new threshold
+J7, J8, J9             matches, latest position and bound expected after the next lists
+J10, J11               what these lists spare; costs less what is spared
+=====================  ====================================================================================
 """

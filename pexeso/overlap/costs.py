@@ -1,4 +1,4 @@
-"""What reads cost: linear in what is read, fitted to times taken on the storage itself (thesis, section 3.5; J3)."""
+"""What reads cost: linear in what is read, fitted to times taken on the storage itself (thesis, chapter 3; J3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reading a candidate, or the next posting lists, is expected to cost and to spare (thesis, section 3.5; J4 to J11).
+"""What reading a candidate, or the next posting lists, is expected to cost and to spare (thesis, chapter 3; J4 to J11).
 
 Estimates decide what is read next, never what is found. Costs of the suffix of a set are those of the tokens behind the latest match, |X[j+1:]|,
 throughout; the source writes |X[j:]| in one place. Its rate of matches in J7 has the whole remaining query as its denominator, against that of J4: here

@@ -1,4 +1,4 @@
-"""The filters: which posting lists can still matter, and which candidates (thesis, section 3.4; J1 and J2).
+"""The filters: which posting lists can still matter, and which candidates (thesis, chapter 3; J1 and J2).
 
 Two ways to treat sets that tie for the last place: ``"id"`` gives the smaller ids, so that an answer is one list and no other; ``"any"``, as
 published, gives whichever were found, and reads somewhat less.

@@ -1,4 +1,4 @@
-"""The index: sets as sorted token numbers, and for each token the sets that hold it, both as CSR arrays (thesis, section 3.3).
+"""The index: sets as sorted token numbers, and for each token the sets that hold it, both as CSR arrays (thesis, chapter 3).
 
 Positions count from 0 here. The paper's search counts from 1: what it calls the position j of the latest match is the number of tokens of the
 set up to that match, `position` + 1, and so it is in `pexeso.overlap.candidates`.
@@ -161,7 +161,8 @@ def build_index(
 
     Notes
     -----
-    The steps of section 2.1 of the build (jobs A, B and C of the thesis) as sorts of arrays: O(p log p) time, some 60 bytes a pair.
+    The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of arrays: O(p log p) time; some 200 bytes a pair at the peak,
+    beside the texts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""JOSIE: exact top-k overlap search that reads posting lists or candidates, whichever is expected to pay (thesis, section 3.6).
+"""JOSIE: exact top-k overlap search that reads posting lists or candidates, whichever is expected to pay (thesis, chapter 3).
 
 The pseudocode of the source skips the first posting list, does not say when a candidate that was read leaves, nor what happens when the lists are used up,
 and compares costs before there is a threshold. Here: all lists are read in order; a set that was read never comes back; once every list is accounted for

@@ -1,4 +1,4 @@
-"""MergeList: read every posting list of the query, count, sort (thesis, section 3.2).
+"""MergeList: read every posting list of the query, count, sort (thesis, chapter 3).
 
 Exact, and its cost does not hang on k nor on what is found. Where the index lies in memory, counting is hard to beat.
 """

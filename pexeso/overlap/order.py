@@ -1,7 +1,7 @@
 """The order of tokens that all sets and queries share, and the tokens that stand in the same sets.
 
 Rare tokens come first: a query then has few candidates before it can stop, and equal posting lists, which have equal frequencies, can stand
-side by side (thesis, section 3.3 and algorithm of the index build). Any order gives the same answers; this one gives them sooner.
+side by side (thesis, chapter 3). Any order gives the same answers; this one gives them sooner.
 """
 
 from __future__ import annotations

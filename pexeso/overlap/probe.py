@@ -1,4 +1,4 @@
-"""ProbeSet: read each candidate as soon as a posting list names it, and stop at the end of the prefix (thesis, section 3.2)."""
+"""ProbeSet: read each candidate as soon as a posting list names it, and stop at the end of the prefix (thesis, chapter 3)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Reads:
     n_bytes : int
         Bytes of both as they are stored.
     cost : float
-        What the cost model says of them (thesis, equations of section 3.5; J3).
+        What the cost model says of them (J3).
     """
 
     lists: int = 0

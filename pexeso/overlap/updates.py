@@ -1,4 +1,4 @@
-"""Single values added to sets and deleted from them, beside an index that stays as it is (thesis, section 3.3; updates of the spec's section 2.2).
+"""Single values added to sets and deleted from them, beside an index that stays as it is (thesis, chapter 3: incremental updates).
 
 The order of tokens never changes, new tokens go to its end: any order is right, the best one is had again by `UpdatedIndex.rebuilt`. A posting list that gains
 or loses a set leaves its duplicate group; one in which only a position or a size changes still names the same sets, and stays. The source has no rule for a

@@ -1,4 +1,4 @@
-"""Lakes for the tests of overlap search: the spec's first example, random ones, and a skewed one; and brute force over them."""
+"""Lakes for the tests of overlap search: the first worked example, random ones, and a skewed one; and brute force over them."""
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ def brute_force(sets, query, k, exclude=()):
 
 
 def random_lake(rng):
-    """Draw a lake as the acceptance section of the spec says: skewed or not, with private tokens and exact duplicates."""
+    """Draw a lake: tokens skewed or not, with private tokens and exact duplicates."""
     universe, n_sets = int(rng.integers(5, 200)), int(rng.integers(1, 120))
     weights = 1 / np.arange(1, universe + 1) if rng.random() < 0.5 else np.ones(universe)
     sets = {}

@@ -1,4 +1,4 @@
-"""The index: the invariants of the spec, the worked lake, the order of tokens, files, and what is refused."""
+"""The index: its invariants, the worked lake, the order of tokens, files, and what is refused."""
 
 import numpy as np
 import pyarrow as pa
