@@ -16,6 +16,7 @@ ROOMS = {
     "partition": ("pexeso.lake", "pexeso.errors"),
     "pexeso.engine": ("pexeso.errors",),
     "pexeso.lake": ("pexeso.errors", "pexeso.places"),
+    "pexeso.overlap": ("pexeso.errors", "pexeso.lake", "pexeso.store"),
     "pexeso.store": ("pexeso.errors", "pexeso.places"),
 }
 SPARK_MODULES = {
@@ -110,7 +111,10 @@ def test_only_the_command_line_imports_the_command_line():
     assert outside <= {"pexeso.__main__"}
 
 
-@pytest.mark.parametrize(("room", "allowed"), [("pexeso.engine", ENGINE_PACKAGES), ("pexeso.store", STORE_PACKAGES)])
+@pytest.mark.parametrize(
+    ("room", "allowed"),
+    [("pexeso.engine", ENGINE_PACKAGES), ("pexeso.overlap", ENGINE_PACKAGES), ("pexeso.store", STORE_PACKAGES)],
+)
 def test_the_core_needs_few_packages(room, allowed):
     used = {
         (module, name.partition(".")[0])

@@ -1,0 +1,141 @@
+"""Tokens: the one form of a cell in which two cells are equal or not, for joins by equal text.
+
+The semantic search normalises values, so that "Main St." meets "main street". A join by equal text must not: "A1" and "a1" may be two keys. So
+little is done here, and the same to texts and numbers, since one table's 1 is another's "1" and a third's 1.0:
+
+================================================  =====================================================
+cell                                              token
+================================================  =====================================================
+text                                              Unicode form NFC, white space at both ends dropped; case kept
+text that is an integer with a point              the integer: ``"1.0"`` and ``"1.00"`` are ``"1"``; ``"1.10"`` stays, as versions do
+``"01"``, ``"+1"``, ``"1e3"``, ``"01.0"``         as they stand: zeros of an id mean something
+integer                                           its digits: ``1`` is ``"1"``; a zero has no sign
+float that is an integer below 2**53              as that integer: ``1.0`` is ``"1"``
+other float                                       the shortest text that reads back as the same number: ``"1.5"``
+decimal                                           as its text would be: ``1.00`` is ``"1"``
+truth value, date, time                           ``"true"``, ``"2020-03-05"``: Arrow's text
+null, NaN, nothing but white space                no token
+================================================  =====================================================
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+
+_WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
+_EXACT = float(2**53)
+"""From here on a float does not tell neighbouring integers apart."""
+
+
+def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """Give the token of each cell.
+
+    Parameters
+    ----------
+    values : pa.Array or pa.ChunkedArray
+        Texts, numbers, truth values, dates or times; dictionary-encoded ones too.
+
+    Returns
+    -------
+    pa.LargeStringArray
+        As long as `values`, null where a cell has no token. What is a token is its own token.
+
+    Raises
+    ------
+    InputError
+        The type has no text, as lists and structs have not, or bytes are no UTF-8.
+
+    Notes
+    -----
+    Arrow's kernels throughout, in time linear in the letters.
+
+    Examples
+    --------
+    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "", None])).to_pylist()
+    ['1', '1', '01', None, None]
+    >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
+    ['1', '1.5', None]
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    texts = pc.utf8_normalize(_texts(values), form="NFC")
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
+    texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+
+
+def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """Give the distinct tokens of a column, in the order in which they first stand there.
+
+    Raises
+    ------
+    InputError
+        As for `tokens_of`.
+
+    Examples
+    --------
+    >>> distinct_tokens(pa.array(["b", "a", None, " b"])).to_pylist()
+    ['b', 'a']
+    """
+    return pc.unique(tokens_of(values)).drop_null()
+
+
+def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tuple[np.ndarray, pa.LargeStringArray]:
+    """Give the (set id, token) pairs of columns, each pair once.
+
+    Parameters
+    ----------
+    columns : iterable of (int, pa.Array or pa.ChunkedArray)
+        The id of each column, and its cells.
+
+    Returns
+    -------
+    set_ids : int64 (p,)
+    tokens : pa.LargeStringArray (p,)
+
+    Raises
+    ------
+    InputError
+        As for `tokens_of`.
+
+    Examples
+    --------
+    >>> ids, tokens = token_pairs([(7, pa.array([1, 1, 2])), (9, pa.array(["2"]))])
+    >>> ids.tolist(), tokens.to_pylist()
+    ([7, 7, 9], ['1', '2', '2'])
+    """
+    ids, parts = [], []
+    for set_id, values in columns:
+        parts.append(distinct_tokens(values))
+        ids.append(np.full(len(parts[-1]), set_id, np.int64))
+    if not parts:
+        return np.empty(0, np.int64), pa.array([], pa.large_string())
+    return np.concatenate(ids), pa.concat_arrays(parts)
+
+
+def _texts(values: pa.Array) -> pa.LargeStringArray:
+    if pa.types.is_floating(values.type):
+        return _texts_of_floats(values)
+    try:
+        return values.cast(pa.large_string())
+    except pa.ArrowException as error:
+        raise InputError(
+            f"Tokens are made of texts, numbers, truth values, dates and times. Got {values.type}, which has no text "
+            f"({str(error).splitlines()[0]}): leave the column out, or turn it into texts first."
+        ) from error
+
+
+def _texts_of_floats(values: pa.Array) -> pa.LargeStringArray:
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())
+    whole = pc.and_(pc.equal(pc.floor(values), values), pc.less(pc.abs(values), _EXACT))
+    integers = pc.if_else(whole, values, 0).cast(pa.int64()).cast(pa.large_string())
+    others = pc.if_else(pc.is_nan(values), None, values).cast(pa.large_string())
+    return pc.if_else(whole, integers, others)

@@ -1,0 +1,94 @@
+"""The filters: which posting lists can still matter, and which candidates (thesis, chapter 3; J1 and J2).
+
+Two ways to treat sets that tie for the last place: ``"id"`` gives the smaller ids, so that an answer is one list and no other; ``"any"``, as
+published, gives whichever were found, and reads somewhat less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.errors import InputError
+
+TIES = ("id", "any")
+
+
+def require_ties(ties: str) -> None:
+    """Refuse what is none of `TIES`.
+
+    Raises
+    ------
+    InputError
+        As said.
+    """
+    if ties not in TIES:
+        raise InputError(f"ties must be 'id' (equal overlaps by id) or 'any'. Got {ties!r}.")
+
+
+def prefix_length(n: int, threshold: int | np.ndarray, ties: str = "id") -> int | np.ndarray:
+    """Say how many query tokens must be accounted for before a set that was not seen cannot enter the answer (J1).
+
+    Parameters
+    ----------
+    n : int
+        Query tokens in the lake.
+    threshold : int or int64 array
+        The k-th best overlap (t_k), 0 while fewer than k are known.
+    ties : str
+        A set unseen after i tokens overlaps in n - i at most. It must exceed the threshold for ``"any"``: n - threshold; and may equal it for ``"id"``:
+        one more. The source has the second, and the first in an example.
+
+    Examples
+    --------
+    >>> prefix_length(4, 2), prefix_length(4, 2, "any"), prefix_length(4, 0)
+    (3, 2, 4)
+    """
+    return (
+        np.clip(n - threshold + (ties == "id"), 0, n)
+        if isinstance(threshold, np.ndarray)
+        else max(0, min(n, n - threshold + (ties == "id")))
+    )
+
+
+def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Bound the overlap of candidates by what is left of the query and of the set behind the latest match (J2).
+
+    Parameters
+    ----------
+    count : int64 (w,)
+        Matches among the first `accounted` query tokens.
+    n, accounted : int
+        Query tokens, and those accounted for (i).
+    size, end : int64 (w,)
+        Tokens of the set, and those up to the latest match (j).
+
+    Examples
+    --------
+    >>> upper_bound(np.array([1, 1, 2]), 4, 3, np.array([2, 1, 100]), np.array([1, 1, 99])).tolist()
+    [2, 1, 3]
+    """
+    return count + np.minimum(n - accounted, size - end)
+
+
+def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int | None, ties: str = "id") -> np.ndarray:
+    """Tell which candidates can still enter the answer.
+
+    Parameters
+    ----------
+    bound, ids : int64 (w,)
+    threshold : int
+        The k-th best overlap.
+    last_id : int or None
+        The id of the set that has it; None while fewer than k sets are known, when all candidates qualify.
+    ties : str
+
+    Examples
+    --------
+    >>> qualifies(np.array([3, 2, 2, 1]), np.array([9, 4, 6, 1]), 2, 5).tolist()
+    [True, True, False, False]
+    """
+    if last_id is None:
+        return np.ones(len(bound), bool)
+    if ties == "any":
+        return bound > threshold
+    return (bound > threshold) | ((bound == threshold) & (ids < last_id))

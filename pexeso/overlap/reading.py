@@ -1,0 +1,117 @@
+"""What the algorithms ask of an index, whether its arrays lie in files or were changed since: posting lists, suffixes of sets, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.errors import InputError
+
+
+class PostingList(NamedTuple):
+    """The sets that hold a token.
+
+    Attributes
+    ----------
+    sets : integers (f,)
+        Numbers of sets, each once.
+    positions : integers (f,)
+        The token's place in the set, from 0.
+    sizes : integers (f,)
+        The set's number of tokens.
+    """
+
+    sets: np.ndarray
+    positions: np.ndarray
+    sizes: np.ndarray
+
+
+class OverlapSource(Protocol):
+    """An index as searches see it: one snapshot of sets and posting lists, whose positions agree.
+
+    Sets and tokens are numbered from 0. Numbers of tokens are the global order; `ids_of` gives the ids that answers name sets by.
+    """
+
+    @property
+    def n_sets(self) -> int:
+        """Numbers of sets are less than this."""
+
+    def find(self, tokens: pa.Array) -> np.ndarray:
+        """Give the number of each token, -1 where no set holds it: int64 (q,)."""
+
+    def frequencies(self, tokens: np.ndarray) -> np.ndarray:
+        """Give the lengths of posting lists: int64 (q,)."""
+
+    def groups_of(self, tokens: np.ndarray) -> np.ndarray:
+        """Give the duplicate groups of tokens: int64 (q,); tokens of one group have lists with the same sets."""
+
+    def posting_list(self, token: int) -> PostingList:
+        """Read a posting list."""
+
+    def posting_sets(self, token: int) -> np.ndarray:
+        """Read the sets of a posting list, without positions and sizes."""
+
+    def suffix(self, number: int, begin: int) -> np.ndarray:
+        """Read the tokens of a set from a position on, ascending."""
+
+    def ids_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Give the ids of sets: int64."""
+
+    def numbers_of(self, ids: np.ndarray) -> np.ndarray:
+        """Give the numbers of those of these ids that are sets of the index: int64."""
+
+
+def excluded_numbers(source: OverlapSource, ids: Collection[int]) -> np.ndarray:
+    """Give the numbers of sets that are not to be found; ids that are none of the index are left out.
+
+    Raises
+    ------
+    InputError
+        They are no integers.
+    """
+    wanted = np.array(list(ids)) if len(ids) else np.empty(0, np.int64)
+    if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
+        raise InputError(f"exclude must hold ids of sets, which are integers. Got {ids!r}.")
+    return source.numbers_of(wanted.astype(np.int64))
+
+
+@dataclass
+class Reads:
+    """What a search has read.
+
+    Attributes
+    ----------
+    lists, sets : int
+        Posting lists and suffixes of sets, each a read of its own.
+    entries, tokens : int
+        Entries of these lists, tokens of these suffixes.
+    n_bytes : int
+        Bytes of both as they are stored.
+    cost : float
+        What the cost model says of them (J3).
+    """
+
+    lists: int = 0
+    sets: int = 0
+    entries: int = 0
+    tokens: int = 0
+    n_bytes: int = 0
+    cost: float = 0.0
+
+    def add_list(self, entries: int, n_bytes: int, cost: float) -> None:
+        """Count one posting list."""
+        self.lists += 1
+        self.entries += entries
+        self.n_bytes += n_bytes
+        self.cost += cost
+
+    def add_set(self, tokens: int, n_bytes: int, cost: float) -> None:
+        """Count one suffix of a set."""
+        self.sets += 1
+        self.tokens += tokens
+        self.n_bytes += n_bytes
+        self.cost += cost

@@ -1,0 +1,77 @@
+"""The index in a folder: its arrays as ``.npy`` files, its texts as an Arrow file, all opened memory-mapped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pexeso.errors import IndexCorruptError
+from pexeso.overlap.dictionary import Dictionary
+from pexeso.overlap.index import OverlapIndex
+from pexeso.store.arrays import open_array, write_arrays
+from pexeso.store.manifest import FileEntry
+from pexeso.store.texts import open_texts, write_texts
+
+ARRAYS = ("groups", "token_offsets", "list_sets", "list_places", "set_offsets", "set_tokens", "ids")
+_NUMBERS, _TEXTS = "text_numbers", "texts.arrow"
+
+
+def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
+    """Write an index into an existing folder that has none.
+
+    Parameters
+    ----------
+    index
+    folder
+
+    Returns
+    -------
+    list[FileEntry]
+        Name, size and checksum of each file.
+
+    Raises
+    ------
+    OutputError
+        A file exists, or cannot be written.
+    """
+    texts = write_texts(folder / _TEXTS, index.dictionary.texts)
+    arrays = {name: getattr(index, name) for name in ARRAYS}
+    return [texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, **arrays})]
+
+
+def open_index(folder: Path) -> OverlapIndex:
+    """Open what `save_index` wrote; nothing but headers is read.
+
+    Raises
+    ------
+    IndexCorruptError
+        A file is missing, was changed, or does not go with the others.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from pexeso.overlap.index import build_index
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> entries = save_index(build_index(np.array([4, 4]), pa.array(["a", "b"])), folder)
+    >>> open_index(folder).ids
+    memmap([4])
+    """
+    arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
+    dictionary = Dictionary(open_texts(folder / _TEXTS), open_array(folder / f"{_NUMBERS}.npy"))
+    index = OverlapIndex(dictionary, **arrays)
+    n_pairs, n_tokens, n_sets = len(index.list_sets), len(dictionary), len(index.ids)
+    shapes = {
+        "groups": (n_tokens,),
+        "token_offsets": (n_tokens + 1,),
+        "list_places": (n_pairs, 2),
+        "set_offsets": (n_sets + 1,),
+        "set_tokens": (n_pairs,),
+    }
+    wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape or arrays[name].dtype.kind != "i"]
+    if wrong or dictionary.numbers.shape != (n_tokens,):
+        raise IndexCorruptError(
+            f"The files of the overlap index '{folder}' do not belong together, as {', '.join(wrong) or _NUMBERS} tells: "
+            "restore it from a copy, or build it again."
+        )
+    return index

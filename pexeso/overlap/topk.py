@@ -1,0 +1,119 @@
+"""The k best sets so far, and answers made of them."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from pexeso.errors import InputError
+from pexeso.overlap.reading import Reads
+
+
+def require_k(k: int) -> None:
+    """Refuse what is no number of results.
+
+    Raises
+    ------
+    InputError
+        As said.
+    """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"k, the number of columns wanted, must be an integer from 1 on. Got {k!r}.")
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """The answer to a query: sets by overlap, the largest first, equal overlaps by id.
+
+    Attributes
+    ----------
+    ids, overlaps : int64 (r,)
+        At most k sets; fewer where fewer share a token with the query.
+    n_asked : int
+        Distinct tokens of the query.
+    reads : Reads
+        What was read for it.
+    """
+
+    ids: np.ndarray
+    overlaps: np.ndarray
+    n_asked: int
+    reads: Reads
+
+    @property
+    def containment(self) -> np.ndarray:
+        """The share of the query's distinct tokens, in the lake or not, that each set holds: float64 (r,)."""
+        return self.overlaps / max(self.n_asked, 1)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Give (id, overlap) of each set."""
+        return list(zip(self.ids.tolist(), self.overlaps.tolist(), strict=True))
+
+
+class TopK:
+    """The k best sets whose overlaps are known.
+
+    Parameters
+    ----------
+    k : int
+
+    Examples
+    --------
+    >>> best = TopK(2)
+    >>> for overlap, set_id in [(3, 7), (1, 2), (1, 1)]:
+    ...     best.push(overlap, set_id)
+    >>> best.threshold, best.last_id, best.sorted()
+    (1, 1, [(7, 3), (1, 1)])
+    """
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self._heap: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def full(self) -> bool:
+        """Whether k sets are known."""
+        return len(self._heap) == self.k
+
+    @property
+    def threshold(self) -> int:
+        """The k-th best overlap (t_k); 0 while fewer are known."""
+        return self._heap[0][0] if self.full else 0
+
+    @property
+    def last_id(self) -> int | None:
+        """The id of the set in the k-th place; None while there is none."""
+        return -self._heap[0][1] if self.full else None
+
+    @property
+    def overlaps(self) -> list[int]:
+        """The two least overlaps known, ascending; fewer where fewer are known."""
+        return sorted(overlap for overlap, _ in self._heap[:3])[:2]
+
+    def push(self, overlap: int, set_id: int) -> None:
+        """Take a set in, if it is among the best."""
+        entry = (overlap, -set_id)
+        if not self.full:
+            heapq.heappush(self._heap, entry)
+        elif entry > self._heap[0]:
+            heapq.heapreplace(self._heap, entry)
+
+    def push_all(self, overlaps: np.ndarray, ids: np.ndarray) -> None:
+        """Take many sets in, int64 (w,) each; the best k of them are sorted out first."""
+        best = np.lexsort((ids, -overlaps))[: self.k]
+        for overlap, set_id in zip(overlaps[best].tolist(), ids[best].tolist(), strict=True):
+            self.push(overlap, set_id)
+
+    def sorted(self) -> list[tuple[int, int]]:
+        """Give (id, overlap), the best first."""
+        return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
+
+    def answer(self, n_asked: int, reads: Reads) -> Overlaps:
+        """Make the answer."""
+        found = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
+        return Overlaps(found[:, 0], found[:, 1], n_asked, reads)

@@ -1,0 +1,78 @@
+"""Tokens: one form for a number, however it is written, and ids that keep their zeros."""
+
+import datetime
+import decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.errors import InputError
+from pexeso.lake.tokens import distinct_tokens, token_pairs, tokens_of
+
+
+def tokens(values, kind=None):
+    return tokens_of(pa.array(values, kind)).to_pylist()
+
+
+def test_one_written_in_four_ways_is_one_token_and_an_id_with_a_zero_is_another():
+    same = [
+        tokens(["1"]),
+        tokens([1]),
+        tokens([1.0]),
+        tokens(["1.0"]),
+        tokens([1], pa.uint8()),
+        tokens([1.0], pa.float16()),
+    ]
+    assert same == [["1"]] * 6
+    assert tokens([decimal.Decimal("1.00")]) == ["1"]
+    assert tokens(["01", "+1", "1e3", "01.0", "1.10", ".0", "1."]) == ["01", "+1", "1e3", "01.0", "1.10", ".0", "1."]
+
+
+def test_numbers_that_are_no_integers_keep_their_shortest_text():
+    assert tokens([1.5, -0.25, 1e300]) == ["1.5", "-0.25", "1e+300"]
+    assert tokens([0.1], pa.float32()) == ["0.1"]
+    assert tokens([float(2**53 - 1), -3.0]) == [str(2**53 - 1), "-3"]
+    assert tokens([-0.0]) == tokens(["-0"]) == tokens(["-0.0"]) == ["0"]
+
+
+def test_what_is_empty_has_no_token():
+    assert tokens([None, "", "  \t\u00a0"]) == [None] * 3
+    assert tokens([None, float("nan")]) == [None] * 2
+    assert tokens([], pa.string()) == tokens([None], pa.null())[:0] == []
+    assert tokens([None], pa.null()) == [None]
+    assert tokens([float("inf")]) == ["inf"]
+
+
+def test_text_is_stripped_and_composed_and_keeps_its_case():
+    assert tokens(["  Oslo ", "e\u0301", "OSLO"]) == ["Oslo", "\u00e9", "OSLO"]
+
+
+def test_other_types_have_their_texts():
+    assert tokens([True, False]) == ["true", "false"]
+    assert tokens([datetime.date(2020, 3, 5)]) == ["2020-03-05"]
+    assert tokens_of(pa.chunked_array([["a"], ["b"]]).dictionary_encode()).to_pylist() == ["a", "b"]
+    assert tokens_of(pa.chunked_array([], pa.string())).to_pylist() == []
+
+
+@pytest.mark.parametrize("values", [pa.array([[1]]), pa.array([{"a": 1}]), pa.array([b"\xff"])])
+def test_what_has_no_text_is_refused(values):
+    with pytest.raises(InputError, match="Tokens are made of texts, numbers"):
+        tokens_of(values)
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=8), st.from_regex(r"-?[0-9]{1,3}\.0*", fullmatch=True))))
+def test_a_token_is_its_own_token(values):
+    once = tokens_of(pa.array(values, pa.string()))
+    assert tokens_of(once).equals(once)
+
+
+def test_pairs_are_distinct_within_a_column():
+    ids, found = token_pairs(
+        [(3, pa.array(["a", "a ", None])), (1, pa.array([1.0, 1])), (2, pa.array([], pa.string()))]
+    )
+    assert ids.tolist() == [3, 1]
+    assert found.to_pylist() == ["a", "1"]
+    assert distinct_tokens(pa.array(["x", "x"])).to_pylist() == ["x"]
+    assert len(token_pairs([])[1]) == 0

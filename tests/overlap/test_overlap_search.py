@@ -1,0 +1,231 @@
+"""JOSIE, ProbeSet and MergeList: equal to brute force on random lakes, with the counts of the worked examples."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from overlap_lakes import brute_force, by_text, first_lake, index_of, number, random_lake, random_query
+
+from pexeso.errors import InputError
+from pexeso.overlap.costs import ReadCosts
+from pexeso.overlap.estimates import estimated_overlap
+from pexeso.overlap.josie import JosieOptions, JosieRun, josie
+from pexeso.overlap.merge import merge_list
+from pexeso.overlap.probe import probe_set
+from pexeso.overlap.query import prepare_query
+
+QUERY = [number(n) for n in (1, 2, 100, 200)]
+COSTS = {
+    "disk": ReadCosts(1, 0.00125, 1, 0.0017),
+    "nothing": ReadCosts(0, 0, 0, 0),
+    "dear sets": ReadCosts(100, 1, 0, 0),
+    "dear lists": ReadCosts(0, 0.01, 50, 1),
+    "negative": ReadCosts(-9, 0.5, -3, 0.1),
+}
+
+
+@pytest.fixture(scope="module")
+def w1():
+    return index_of(first_lake(), order=by_text)
+
+
+def test_w2_probe_set_reads_three_lists_and_three_sets(w1):
+    # By id the bound of 1 of the third set ties with the second set, found before it with a smaller id: nothing more is read.
+    for ties in ("id", "any"):
+        found = probe_set(w1, QUERY, 2, ties=ties)
+        assert found.pairs() == [(1, 3), (4, 2)]
+        # The source stops by n - t_k + 1; a set that must exceed t_k needs one list less.
+        assert found.reads.lists == (3 if ties == "id" else 2)
+        assert (found.reads.sets, found.reads.tokens) == (3, 2 + 1 + 99)
+
+
+@pytest.mark.parametrize(("ties", "lists", "tokens"), [("any", 2, 2 + 99), ("id", 3, 2 + 99 + 1)])
+def test_w3_a_better_order_spares_a_set_unless_ties_go_by_id(w1, ties, lists, tokens):
+    run = JosieRun(w1, prepare_query(w1, QUERY), 2, JosieOptions(ties=ties, batch=1, min_sample=1), COSTS["dear lists"])
+    run.step()
+    run._read_set(0)
+    run._read_lists()
+    run._read_set(w1.ids_of(run.candidates.number).tolist().index(4))
+    assert dict(zip(w1.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True)) == {2: 2, 3: 1}
+    if ties == "id":
+        run._read_lists()
+        run._read_set(w1.ids_of(run.candidates.number).tolist().index(2))
+    while run.step():
+        pass
+    assert run.best.sorted() == [(1, 3), (4, 2)]
+    assert (run.reads.lists, run.reads.tokens) == (lists, tokens)
+
+
+def test_w4_lists_first_leave_three_tokens_to_read(w1):
+    run = JosieRun(w1, prepare_query(w1, QUERY), 2, JosieOptions(ties="any", batch=1, min_sample=1), COSTS["disk"])
+    run._read_lists()
+    run._read_set(0)
+    run._read_lists()
+    run._read_lists()
+    ids = w1.ids_of(run.candidates.number).tolist()
+    assert dict(zip(ids, run.bounds().tolist(), strict=True)) == {2: 2, 3: 1, 4: 3}
+    estimates = estimated_overlap(run.candidates, run.n, run.accounted, run.bounds())
+    assert dict(zip(ids, estimates.tolist(), strict=True)) == {2: 1, 3: 1, 4: 3}
+    run._read_set(ids.index(4))
+    while run.step():
+        pass
+    assert run.best.sorted() == [(1, 3), (4, 2)]
+    assert (run.reads.lists, run.reads.sets, run.reads.tokens) == (3, 2, 2 + 1)
+
+
+@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+def test_w5_full_answers(w1, search):
+    assert search(w1, QUERY, 4).pairs() == [(1, 3), (4, 2), (2, 1), (3, 1)]
+    assert search(w1, QUERY, 1).pairs() == [(1, 3)]
+
+
+def check(sets, index, query, k, rng, **how):
+    """Hold one answer of JOSIE against brute force."""
+    ties = how.pop("ties")
+    costs = COSTS[list(COSTS)[int(rng.integers(len(COSTS)))]]
+    exclude = [int(rng.choice(list(sets)))] if rng.random() < 0.2 else []
+    truth = brute_force(sets, query, k, exclude)
+    found = josie(index, query, k, JosieOptions(ties=ties, **how), costs=costs, exclude=exclude)
+    if ties == "id":
+        assert found.pairs() == truth
+    else:
+        assert found.overlaps.tolist() == [overlap for _, overlap in truth]
+        assert len(set(found.ids.tolist())) == len(truth)
+        assert not set(exclude) & set(found.ids.tolist())
+        assert all(len(set(sets[set_id]) & set(query)) == overlap for set_id, overlap in found.pairs())
+    assert found.n_asked == len(set(query))
+    assert found.reads.lists <= prepare_query(index, query, distinct_lists=how["distinct_lists"]).n_blocks
+
+
+TOKENS = st.integers(0, 12).map("v{}".format)
+
+
+@given(
+    sets=st.dictionaries(st.integers(-5, 30), st.sets(TOKENS, min_size=1), max_size=12),
+    query=st.lists(TOKENS, max_size=14),
+    k=st.sampled_from([1, 2, 5, 10, 20, 100]),
+    ties=st.sampled_from(["id", "any"]),
+    batch=st.integers(1, 4),
+    min_sample=st.none() | st.integers(1, 3),
+    distinct_lists=st.booleans(),
+    easy_start=st.booleans(),
+)
+@settings(max_examples=300)
+def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, ties, **how):
+    sets = {set_id: sorted(tokens) for set_id, tokens in sets.items()}
+    index = index_of(sets)
+    truth = brute_force(sets, query, k)
+    for costs in COSTS.values():
+        found = josie(index, query, k, JosieOptions(ties=ties, **how), costs=costs)
+        assert found.overlaps.tolist() == [overlap for _, overlap in truth]
+        assert all(len(set(sets[set_id]) & set(query)) == overlap for set_id, overlap in found.pairs())
+        if ties == "id":
+            assert found.pairs() == truth
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_josie_equals_brute_force(part):
+    rng = np.random.default_rng(part)
+    for _ in range(50):
+        sets = random_lake(rng)
+        index = index_of(
+            sets, order=None if rng.random() < 0.7 else lambda offsets, _: rng.permutation(len(offsets) - 1)
+        )
+        query = random_query(rng, sets)
+        for k in (1, 2, 5, 10, 20, 100, 200):
+            for ties in ("id", "any"):
+                check(
+                    sets,
+                    index,
+                    query,
+                    k,
+                    rng,
+                    ties=ties,
+                    batch=int(rng.choice([1, 3, 20])),
+                    min_sample=int(rng.choice([1, 5])),
+                    distinct_lists=bool(rng.random() < 0.8),
+                    easy_start=bool(rng.random() < 0.2),
+                )
+
+
+def test_the_baselines_equal_brute_force():
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        sets = random_lake(rng)
+        index = index_of(sets)
+        query = random_query(rng, sets)
+        for k in (1, 5, 200):
+            for distinct in (True, False):
+                truth = brute_force(sets, query, k)
+                merged = merge_list(index, query, k, distinct_lists=distinct)
+                assert merged.pairs() == probe_set(index, query, k, distinct_lists=distinct).pairs() == truth
+                some = probe_set(index, query, k, ties="any", distinct_lists=distinct)
+                assert some.overlaps.tolist() == [overlap for _, overlap in truth]
+                blocks = prepare_query(index, query, distinct_lists=distinct).n_blocks
+                assert merged.reads.lists == blocks <= len(set(query))
+                assert merge_list(index, query, k, exclude=list(sets)).pairs() == []
+
+
+def test_bounds_never_rise_and_never_fall_below_the_overlap():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        sets = random_lake(rng)
+        index = index_of(sets)
+        query = random_query(rng, sets)
+        options = JosieOptions(ties=str(rng.choice(["id", "any"])), batch=int(rng.choice([1, 3])), min_sample=1)
+        run = JosieRun(index, prepare_query(index, query), 2, options, COSTS["disk"])
+        bounds = {}
+        going = True
+        while going:
+            going = run.step()
+            for set_id, bound in zip(index.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True):
+                assert bound >= len(set(sets[set_id]) & set(query))
+                assert bound <= bounds.get(set_id, bound)
+                bounds[set_id] = bound
+        # Every candidate was read, or ruled out, before the end.
+        assert len(run.candidates) == 0
+
+
+def test_what_no_set_has_and_what_is_empty(w1):
+    for search in (josie, merge_list, probe_set):
+        for query in ([], [None, ""], ["nowhere"], np.array([3.5])):
+            found = search(w1, query, 3)
+            assert found.pairs() == []
+            assert found.reads.lists == found.reads.sets == 0
+        assert search(w1, [number(200)], 100).pairs() == [(1, 1)]
+        empty = index_of({})
+        assert search(empty, ["a"], 1, exclude=[4]).pairs() == []
+
+
+def test_containment_divides_by_all_that_was_asked(w1):
+    found = josie(w1, [*QUERY, "nowhere"], 1)
+    assert found.n_asked == 5
+    assert found.containment.tolist() == [0.6]
+
+
+def test_numbers_match_texts_and_ids_keep_their_zeros():
+    index = index_of({1: ["1", "2"], 2: ["01", "2"]})
+    assert josie(index, [1, "1", 1.0, 2], 5).pairs() == [(1, 2), (2, 1)]
+    assert josie(index, ["01", 2.0], 5).pairs() == [(2, 2), (1, 1)]
+
+
+@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("k", [0, -1, 1.0, True, "3", None])
+def test_a_k_that_is_none_is_refused(w1, search, k):
+    with pytest.raises(InputError, match="k, the number of columns wanted"):
+        search(w1, QUERY, k)
+
+
+@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("exclude", [["4"], [1.5], [[1], [2]]])
+def test_ids_to_exclude_that_are_none_are_refused(w1, search, exclude):
+    with pytest.raises(InputError, match="exclude must hold ids of sets"):
+        search(w1, QUERY, 1, exclude=exclude)
+
+
+def test_options_that_are_none_are_refused(w1):
+    for wrong in ({"ties": "first"}, {"batch": 0}, {"batch": 1.5}, {"min_sample": 0}, {"batch": True}):
+        with pytest.raises(InputError):
+            JosieOptions(**wrong)
+    with pytest.raises(InputError, match="ties must be"):
+        probe_set(w1, QUERY, 1, ties="none")

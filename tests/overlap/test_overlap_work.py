@@ -1,0 +1,200 @@
+"""What is read on a skewed lake, the batched merge of lists, and which way the planner goes."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from overlap_lakes import index_of, random_lake, random_query, skewed_lake
+
+from pexeso.errors import DeviceError, IndexCorruptError, InputError
+from pexeso.overlap.batched import BatchedMergeList
+from pexeso.overlap.costs import ReadCosts
+from pexeso.overlap.index import build_index
+from pexeso.overlap.josie import JosieOptions, josie
+from pexeso.overlap.merge import merge_list
+from pexeso.overlap.planner import BATCHES, Planner, break_even, measure_planner
+from pexeso.overlap.probe import probe_set
+from pexeso.overlap.query import prepare_query, query_of_tokens
+from pexeso.overlap.saving import open_index, save_index
+
+CHEAP_LISTS = ReadCosts(1, 0.00125, 1, 0.0017)
+DEAR_LISTS = ReadCosts(1, 0.001, 3, 0.02)
+
+
+@pytest.fixture(scope="module")
+def skewed(tmp_path_factory):
+    """Give an index in files, and 40 queries of 50 to 3,000 tokens that are sets of it."""
+    folder = tmp_path_factory.mktemp("skewed")
+    sets = skewed_lake(np.random.default_rng(0))
+    ids = np.repeat(np.arange(len(sets)), [len(tokens) for tokens in sets])
+    save_index(build_index(ids, pa.array(np.concatenate(sets)).cast(pa.large_string())), folder)
+    index = open_index(folder)
+    large = np.flatnonzero([50 <= len(tokens) <= 3000 for tokens in sets])
+    rows = np.random.default_rng(1).choice(large, 40, replace=False).tolist()
+    return index, [(row, query_of_tokens(index, index.suffix(row, 0))) for row in rows]
+
+
+def reads(skewed, k, costs, batch, ties="any"):
+    """Give cost, lists and sets of JOSIE, MergeList and ProbeSet for each query: (queries, 3, 3)."""
+    index, queries = skewed
+    rows = []
+    for row, query in queries:
+        found = [
+            josie(index, query, k, JosieOptions(ties=ties, batch=batch), costs=costs, exclude=[row]),
+            merge_list(index, query, k, costs=costs, exclude=[row]),
+            probe_set(index, query, k, ties=ties, costs=costs, exclude=[row]),
+        ]
+        assert found[0].overlaps.tolist() == found[1].overlaps.tolist() == found[2].overlaps.tolist()
+        rows.append([[one.reads.cost, one.reads.lists, one.reads.sets] for one in found])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(("costs", "batch", "share_of_sets"), [(CHEAP_LISTS, 20, 1 / 3), (DEAR_LISTS, 5, 3 / 4)])
+@pytest.mark.parametrize("k", [5, 10])
+def test_josie_reads_less_than_either_baseline(skewed, costs, batch, share_of_sets, k):
+    work = reads(skewed, k, costs, batch)
+    best = work[:, 1:, 0].min(axis=1)
+    assert (work[:, 0, 0] <= 1.25 * best).mean() >= 0.9
+    mean = work.mean(axis=0)
+    assert mean[0, 0] < mean[1:, 0].min()
+    assert mean[0, 1] < mean[1, 1] * 2 / 3
+    assert mean[0, 2] < share_of_sets * mean[2, 2]
+
+
+def test_josie_by_id_reads_less_too(skewed):
+    mean = reads(skewed, 10, CHEAP_LISTS, 20, ties="id").mean(axis=0)
+    assert mean[0, 0] < mean[1:, 0].min()
+    assert mean[0, 1] < mean[1, 1]
+    assert mean[0, 2] < mean[2, 2]
+
+
+def test_batches_that_are_too_large_cost_more(skewed):
+    right, wrong = (reads(skewed, 5, DEAR_LISTS, batch)[:, 0, 0].mean() for batch in (5, 100))
+    assert wrong > 2 * right
+
+
+def test_distinct_lists_spare_reads_and_change_no_answer(skewed):
+    index, queries = skewed
+    for row, query in queries[:10]:
+        every = query_of_tokens(index, query.tokens, distinct_lists=False)
+        assert every.n_blocks > query.n_blocks
+        one, other = (josie(index, some, 10, exclude=[row]) for some in (query, every))
+        assert one.pairs() == other.pairs()
+        assert merge_list(index, every, 10, exclude=[row]).reads.lists == len(query)
+
+
+def test_an_easy_start_spares_lists_where_a_set_is_the_query(skewed):
+    index, queries = skewed
+    lists = {
+        easy: sum(josie(index, query, 1, JosieOptions(easy_start=easy)).reads.lists for _, query in queries)
+        for easy in (True, False)
+    }
+    assert lists[True] < lists[False] / 2
+    assert all(josie(index, query, 1, JosieOptions(easy_start=True)).overlaps[0] == len(query) for _, query in queries)
+
+
+@pytest.mark.parametrize("max_counts", [1, 500, 1 << 24])
+def test_the_batched_merge_gives_the_same_answers(max_counts):
+    rng = np.random.default_rng(8)
+    for _ in range(15):
+        sets = random_lake(rng)
+        index = index_of(sets)
+        queries = [random_query(rng, sets) for _ in range(7)] + [[]]
+        exclude = [rng.choice(list(sets), 2).tolist() if rng.random() < 0.5 else [] for _ in queries]
+        for k in (1, 5, 20, 500):
+            merged = BatchedMergeList(index, max_counts=max_counts)
+            found = merged.search(queries, k, exclude=exclude)
+            alone = [josie(index, query, k, exclude=ids) for query, ids in zip(queries, exclude, strict=True)]
+            assert [one.pairs() for one in found] == [one.pairs() for one in alone]
+            assert [one.reads.lists for one in found] == [prepare_query(index, query).n_blocks for query in queries]
+            assert [one.n_asked for one in found] == [one.n_asked for one in alone]
+
+
+@pytest.mark.gpu
+def test_the_batched_merge_is_the_same_on_a_gpu():
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    rng = np.random.default_rng(9)
+    sets = random_lake(rng)
+    index, queries = index_of(sets), [random_query(rng, sets) for _ in range(20)]
+    there, here = (BatchedMergeList(index, device).search(queries, 10) for device in ("cuda", "cpu"))
+    assert [one.pairs() for one in there] == [one.pairs() for one in here]
+
+
+def test_a_batch_of_nothing_and_an_empty_index():
+    merged = BatchedMergeList(index_of({}))
+    assert merged.search([], 3) == []
+    assert merged.search([["a"]], 3)[0].pairs() == []
+
+
+def test_the_batched_merge_refuses_what_it_cannot_do():
+    index = index_of({1: "ab", 2: "b"})
+    with pytest.raises(InputError, match="max_counts"):
+        BatchedMergeList(index, max_counts=0)
+    with pytest.raises(DeviceError, match="cannot be held on the device 'toaster'"):
+        BatchedMergeList(index, "toaster")
+    with pytest.raises(InputError, match="one collection for each of 1 queries"):
+        BatchedMergeList(index).search([["a"]], 1, exclude=[])
+    with pytest.raises(InputError, match="k, the number"):
+        BatchedMergeList(index).search([["a"]], 0)
+    index.list_sets[0] = 9
+    with pytest.raises(IndexCorruptError, match="names a set"):
+        BatchedMergeList(index)
+    index.list_sets[0] = 0
+    index.token_offsets[1] = 99
+    with pytest.raises(IndexCorruptError, match="lead out of it"):
+        BatchedMergeList(index)
+
+
+def test_the_border_is_where_all_queries_together_are_fastest():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(rng.integers(1, 8))
+        costs, josie_times, merge_times = rng.integers(0, 4, n).astype(float), rng.random(n), rng.random(n)
+        border = break_even(costs, josie_times, merge_times)
+        total = {
+            at: np.where(costs >= at, josie_times, merge_times).sum() for at in [*np.unique(costs).tolist(), np.inf]
+        }
+        assert total[border] == pytest.approx(min(total.values()))
+
+
+def test_the_planner_gives_one_answer_whichever_way_it_goes(skewed):
+    index, queries = skewed
+    ways = set()
+    for at in (0, 1e9):
+        planner = Planner(CHEAP_LISTS, JosieOptions(), break_even=at, mean_set_cost=0)
+        found = [planner.search(index, query, 10, exclude=[row]).pairs() for row, query in queries[:10]]
+        assert found == [merge_list(index, query, 10, exclude=[row]).pairs() for row, query in queries[:10]]
+        ways |= {planner.choose(query, 10) for _, query in queries[:10]}
+    assert ways == {"josie", "merge_list"}
+
+
+def test_the_planner_is_measured_on_the_index(skewed):
+    index, queries = skewed
+    planner = measure_planner(index, samples=12, k=5)
+    assert planner.options.batch in BATCHES
+    assert planner.costs.least > 0
+    found = planner.search(index, queries[0][1], 5)
+    assert found.pairs() == merge_list(index, queries[0][1], 5).pairs()
+    assert measure_planner(index, samples=8, costs=CHEAP_LISTS).options.batch == 20
+    assert measure_planner(index, samples=8, costs=ReadCosts(0, 0, 10, 1)).options.batch == 5
+
+
+@pytest.mark.parametrize(("josie_takes", "merge_takes"), [(5, 1), (1, 5)])
+def test_the_planner_takes_what_was_faster(skewed, josie_takes, merge_takes):
+    index, queries = skewed
+    ticks = iter(np.cumsum([0, josie_takes, merge_takes] * 100).tolist())
+    planner = measure_planner(index, samples=6, k=1, costs=CHEAP_LISTS, clock=lambda: next(ticks))
+    assert (planner.break_even == np.inf) == (josie_takes > merge_takes)
+    longest = max((query for _, query in queries), key=len)
+    assert planner.choose(longest, 1) == ("merge_list" if josie_takes > merge_takes else "josie")
+
+
+def test_the_planner_needs_an_index_and_a_k():
+    with pytest.raises(InputError, match="it has no sets"):
+        measure_planner(index_of({}), costs=CHEAP_LISTS)
+    with pytest.raises(InputError, match="k, the number"):
+        measure_planner(index_of({1: "a"}), k=0)
+    planner = Planner(CHEAP_LISTS, JosieOptions(), 0, 0)
+    with pytest.raises(InputError, match="k, the number"):
+        planner.search(index_of({1: "a"}), ["a"], 0)
