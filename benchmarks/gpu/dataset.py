@@ -61,7 +61,8 @@ def run_data_set(
     """
     model = calibrated_model(name)
     n_coordinates = min(wanted.options.n_axes, model.dimensions) + 1
-    fits = fitting_scale(model, scale, n_coordinates, wanted.partition_values, free_bytes(device))
+    asked = (n_coordinates, wanted.partition_values, free_bytes(device))
+    fits = fitting_scale(model, scale, *asked, values_of_columns=device.type == "cpu")
     if fits is None:
         clock.leave_out(name, f"no scale down to {scale / 100:g} fits in {free_bytes(device) / 1e9:.0f} GB")
         return None
@@ -69,7 +70,8 @@ def run_data_set(
         clock.leave_out(f"{name} at scale {scale:g}", f"it does not fit in memory; run at {fits:g}")
     if not clock.enough(name, model.n_values * fits / rate + _AFTER[device.type]):
         return None
-    lake = ResidentLake(model, fits, device)
+    keeps = device.type == "cpu" or fitting_scale(model, fits, *asked, values_of_columns=True) == fits
+    lake = ResidentLake(model, fits, device, keeps_values_of_columns=keeps)
     try:
         make_lake(lake, wanted, clock)
         return {"data": name, "lake": lake.facts, **_search_and_check(lake, kernels, ceilings, clock)}
@@ -126,6 +128,11 @@ def _search_and_check(
         for number in range(min(len(answers), len(batch_answers))):
             _compare(batch_answers[number], answers[number], f"{name}, query column {number} of the batch, and alone")
     for kernel in kernels[1:]:
+        if not lake.keeps_values_of_columns:
+            clock.leave_out(
+                f"{name}: kernel {kernel}", "there is no room for the values of each column, which it reads"
+            )
+            continue
         few = [lake.queries[number] for number in _some(lake.queries, COMPARED_A_CLASS)]
         if clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
             other = choose_kernel(kernel, lake.device)

@@ -13,6 +13,9 @@ SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Of the scale asked for, tried in turn."""
 
 POSTINGS_A_VALUE = 1.45
+VALUES_OF_COLUMNS = 4 * POSTINGS_A_VALUE + 1
+"""Bytes a value that the values of each column take, in int32, and their offsets. A kernel that does all of a search by itself reads none of them."""
+
 RESERVE_BYTES = 5 << 30
 """What searches, batches and single pieces of brute force need beside the lake."""
 
@@ -21,7 +24,7 @@ def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
     """Give the bytes that a value takes on the device when the lake is built.
 
     Its vector in float32, ``4 d``; one byte a mapped coordinate; two float32 corners a coordinate for 64 values, and a fifteenth more for the coarser levels;
-    the offset of its columns in int64, 8; and its columns in int32. The values of each column, which only brute force reads, are dropped.
+    the offset of its columns in int64, 8; and its columns in int32.
 
     Examples
     --------
@@ -57,9 +60,17 @@ def free_bytes(device: torch.device) -> int:
 
 
 def fitting_scale(
-    model: CalibratedModel, scale: float, n_coordinates: int, partition_values: int, free: int
+    model: CalibratedModel,
+    scale: float,
+    n_coordinates: int,
+    partition_values: int,
+    free: int,
+    *,
+    values_of_columns: bool = False,
 ) -> float | None:
     """Give the largest scale, among `SHARES` of the one asked for, at which a lake fits; None where none does.
+
+    With `values_of_columns` these must fit too.
 
     Examples
     --------
@@ -69,7 +80,8 @@ def fitting_scale(
     """
     for share in SHARES:
         n_values = round(model.n_values * scale * share)
-        held = n_values * bytes_a_value(model.dimensions, n_coordinates)
+        each = bytes_a_value(model.dimensions, n_coordinates) + (VALUES_OF_COLUMNS if values_of_columns else 0)
+        held = n_values * each
         building = building_bytes(model.dimensions, n_coordinates, min(n_values, partition_values))
         if held + building + RESERVE_BYTES <= free:
             return scale * share

@@ -69,6 +69,8 @@ class ResidentLake:
     model : CalibratedModel
     scale : float
     device : torch.device
+    keeps_values_of_columns : bool
+        Whether partitions have them. Without, only a kernel that does all of a search by itself gives right answers.
     parts : list of Part
     queries, batch : list of BenchmarkQuery
         On the host.
@@ -81,6 +83,7 @@ class ResidentLake:
     model: CalibratedModel
     scale: float
     device: torch.device
+    keeps_values_of_columns: bool = True
     parts: list[Part] = field(default_factory=list)
     queries: list[BenchmarkQuery] = field(default_factory=list)
     batch: list[BenchmarkQuery] = field(default_factory=list)
@@ -239,13 +242,13 @@ def _build(
         )
         for part, weights in zip(vectors, rows, strict=True)
     ]
-    n_columns = len(plan.sizes)
-    del tensors["column_values_offsets"], tensors["column_values_members"]
-    return _Built(Partition.from_tensors(tensors | _no_column_values(n_columns, device), wanted.options), queries)
+    if not lake.keeps_values_of_columns:
+        tensors |= _no_column_values(len(plan.sizes), device)
+    return _Built(Partition.from_tensors(tensors, wanted.options), queries)
 
 
 def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """Give empty values for every column, in no memory: searches read the columns of values alone."""
+    """Give empty values for every column, in no memory."""
     none = Csr(
         torch.zeros(1, dtype=torch.int64, device=device).expand(n_columns + 1),
         torch.zeros(0, dtype=torch.int32, device=device),
