@@ -165,7 +165,7 @@ class Ensemble:
         upper = divide(sizes, options.partitions).upper
         starts = np.concatenate([[0], np.searchsorted(sizes, upper, side="right")]).astype(np.int64)
         signed = signatures(hashes, ends, seeds_of(options.permutations, options.seed))
-        tables = build_tables(signed, starts, options.max_rows) if options.tables else None
+        tables = build_tables(signed) if options.tables else None
         arrays = [order, sizes, starts, signed, hashes, ends, *((tables.values, tables.sets) if tables else ())]
         for array in arrays:
             array.flags.writeable = False  # as those of a stored index are, so that loops are compiled once
