@@ -110,6 +110,7 @@ def run_ours(lake: SyntheticLake) -> tuple[dict[str, Any], Ensemble]:
     tables, tokens = index.tables, index.tokens
     result["signature_and_table_bytes"] = index.signatures.nbytes + tables.values.nbytes + tables.sets.nbytes
     result["token_bytes"] = tokens[0].nbytes + tokens[1].nbytes
+    result["posting_bytes"] = index.postings.halves.nbytes + index.postings.sets.nbytes
     return result, index
 
 

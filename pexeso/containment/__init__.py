@@ -12,6 +12,7 @@ This is LSH Ensemble (E. Zhu, "Search and Join Algorithms for Tables in Data Lak
 `bands`             dynamic LSH: one index of a partition for every setting
 `dense`             the same candidates by comparing every signature, on any device
 `exact`             verification
+`postings`          sets by token, where a query is too small for bands
 `options`           what an index is built with
 `ensemble`          the index: build, and search of the partitions
 `stored`            the index on disk

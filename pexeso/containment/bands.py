@@ -138,7 +138,7 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
             least = ranges[p, 2] if serves else ranges[p, 1]
             if row < least:
                 # The first set that counts, among those with this value: they end where the next value begins.
-                at = _next_of(values[place], of_table, at, wanted, least)
+                at = next_of(values[place], of_table, at, wanted, least)
                 continue
             agrees = True
             for k in range(place + 1, place + rows):
@@ -157,7 +157,7 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
 
 
 @loop
-def _next_of(values, sets, at, wanted, least):
+def next_of(values, sets, at, wanted, least):
     """Go on from a place to the first one whose value is another, or whose set is at least this one; in steps that double."""
     low, step = at, 1
     high = at + 1

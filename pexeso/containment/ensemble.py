@@ -23,6 +23,7 @@ from pexeso.containment.hashing import distinct_sorted, hash_tokens
 from pexeso.containment.minhash import seeds_of, signatures, similarities
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.partitioning import equal_partitions, optimal_partitions
+from pexeso.containment.postings import Postings, build_postings, sharing
 from pexeso.containment.tuning import Setting, Tuner
 from pexeso.errors import InputError
 
@@ -43,14 +44,14 @@ class Asked:
         The sizes of its sets.
     setting : Setting
         Bands, rows, and the recall that they give.
-    scanned : bool
-        No bands were looked up, since too few sets would be found: the tokens of every set were counted.
+    counted : bool
+        No bands were looked up, since too few sets would be found: all sets were found by the lists of the query's tokens.
     """
 
     lower: int
     upper: int
     setting: Setting
-    scanned: bool
+    counted: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Found:
     estimates : float64 (c,)
         Containment as signatures tell it, in [0, 1].
     hits : int64 (c,)
-        Bands in common; 0 in a partition that was scanned.
+        Bands in common; 0 where posting lists found it.
     query_size : int
         Distinct tokens of the query.
     needed : int
@@ -116,6 +117,8 @@ class Ensemble:
         None: candidates are found by comparing with every signature.
     tokens : (uint64 (t,), int64 (s + 1,)) or None
         Hashed tokens by row, ascending, and the offsets of rows; None: verification needs a callable.
+    postings : Postings or None
+        The same tokens with the rows that have each.
     """
 
     options: EnsembleOptions
@@ -125,13 +128,14 @@ class Ensemble:
     signatures: np.ndarray
     tables: BandTables | None
     tokens: tuple[np.ndarray, np.ndarray] | None
+    postings: Postings | None
     _tensors: dict = field(default_factory=dict, repr=False)
 
     @classmethod
     def build(cls, tokens: Tokens, offsets: np.ndarray, options: EnsembleOptions | None = None) -> Ensemble:
         """Index sets.
 
-        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, 8 a token.
+        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, 16 a token; while it is built as much again for tokens.
 
         Parameters
         ----------
@@ -166,10 +170,15 @@ class Ensemble:
         starts = np.concatenate([[0], np.searchsorted(sizes, upper, side="right")]).astype(np.int64)
         signed = signatures(hashes, ends, seeds_of(options.permutations, options.seed))
         tables = build_tables(signed) if options.tables else None
-        arrays = [order, sizes, starts, signed, hashes, ends, *((tables.values, tables.sets) if tables else ())]
+        postings = build_postings(hashes, ends) if options.keep_tokens else None
+        arrays = [order, sizes, starts, signed, hashes, ends]
+        arrays += [tables.values, tables.sets] if tables else []
+        arrays += [postings.halves, postings.sets] if postings else []
         for array in arrays:
             array.flags.writeable = False  # as those of a stored index are, so that loops are compiled once
-        return cls(options, order, sizes, starts, signed, tables, (hashes, ends) if options.keep_tokens else None)
+        return cls(
+            options, order, sizes, starts, signed, tables, (hashes, ends) if options.keep_tokens else None, postings
+        )
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -193,7 +202,8 @@ class Ensemble:
             In (0, 1]: the least containment, one query's own.
         tuner : Tuner, optional
             How settings are chosen; its hash functions and rows must be those of the index. By default the recall is kept at 0.98: each set that contains
-            enough is a candidate with at least this probability. Where no setting keeps it and the index has the tokens, a partition is scanned instead.
+            enough is a candidate with at least this probability. Where no setting keeps it and the index has the tokens, their posting lists are read
+            instead, and nothing is missed.
         verify : bool or callable
             True counts on the index's tokens; a callable is handed ids and counts by itself; False gives the candidates.
         device : str, optional
@@ -242,7 +252,7 @@ class Ensemble:
             lower, upper = int(self.sizes[begin]), int(self.sizes[end - 1])
             setting = tuner.choose(upper / query_size, threshold)
             falls_short = tuner.name == "recall_floor" and setting.recall < tuner.recall
-            asked.append(Asked(lower, upper, setting, falls_short and self.tokens is not None))
+            asked.append(Asked(lower, upper, setting, falls_short and self.postings is not None))
             ranges.append((begin, end, max(begin, least)))
         return asked, np.array(ranges, np.int64).reshape(-1, 3)
 
@@ -255,19 +265,21 @@ class Ensemble:
         needed: int,
         device: str | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        scanned = np.array([one.scanned for one in asked], bool)
+        counted = np.array([one.counted for one in asked], bool)
         settings = np.array([(one.setting.bands, one.setting.rows) for one in asked], np.int64).reshape(-1, 2)
-        looked, by_bands = ranges[~scanned], settings[~scanned]
+        looked, by_bands = ranges[~counted], settings[~counted]
         if device is None and self.tables is not None:
             rows, hits = band_hits(self.tables, self.signatures, signed, looked, by_bands)
         else:
             from pexeso.containment.dense import dense_hits
 
             rows, hits = dense_hits(self._on(device or "cpu"), signed, looked, by_bands)
-        if not scanned.any():
+        if not counted.any():
             return rows, hits
-        every = np.concatenate([np.arange(least, end) for _, end, least in ranges[scanned].tolist()])
-        enough = every[overlaps(*self.tokens, every, hashed, needed) >= 0]
+        # The larger its sets, the less bands find: these partitions are the last ones, and their rows all those from one on.
+        first = int(ranges[counted][0, 2])
+        some = sharing(self.postings, len(self), hashed, first, needed)
+        enough = some[overlaps(*self.tokens, some, hashed, needed) >= 0]
         return np.concatenate([rows, enough]), np.concatenate([hits, np.zeros(len(enough), np.int64)])
 
     def _on(self, device: str) -> object:

@@ -11,6 +11,7 @@ import numpy as np
 from pexeso.containment.bands import BandTables
 from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.postings import Postings
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError, OutputError
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.files import read_document, write_document, writing
@@ -20,8 +21,8 @@ DOCUMENT = "containment.json"
 
 _DTYPES = {
     **dict.fromkeys(("sets", "sizes", "starts", "token_offsets"), np.int64),
-    **dict.fromkeys(("signatures", "table_values"), np.uint32),
-    "table_sets": np.int32,
+    **dict.fromkeys(("signatures", "table_values", "posting_halves"), np.uint32),
+    **dict.fromkeys(("table_sets", "posting_sets"), np.int32),
     "tokens": np.uint64,
 }
 
@@ -60,6 +61,7 @@ def save_ensemble(index: Ensemble, folder: str | Path) -> None:
         arrays |= {"table_values": index.tables.values, "table_sets": index.tables.sets}
     if index.tokens is not None:
         arrays |= {"tokens": index.tokens[0], "token_offsets": index.tokens[1]}
+        arrays |= {"posting_halves": index.postings.halves, "posting_sets": index.postings.sets}
     entries = write_arrays(folder, {name: _signed(array) for name, array in arrays.items()})
     files = [asdict(entry) for entry in entries]
     write_document(folder / DOCUMENT, {"version": VERSION, "options": asdict(index.options), "files": files})
@@ -90,7 +92,7 @@ def open_ensemble(folder: str | Path) -> Ensemble:
     options, sizes = _options(document, path), _file_sizes(document, path)
     wanted = {"sets", "sizes", "starts", "signatures"}
     wanted |= {"table_values", "table_sets"} if options.tables else set()
-    wanted |= {"tokens", "token_offsets"} if options.keep_tokens else set()
+    wanted |= {"tokens", "token_offsets", "posting_halves", "posting_sets"} if options.keep_tokens else set()
     if set(sizes) != wanted:
         raise IndexCorruptError(
             f"'{path}' must list the arrays {', '.join(sorted(wanted))}. Got {', '.join(sorted(sizes))}."
@@ -102,6 +104,7 @@ def open_ensemble(folder: str | Path) -> Ensemble:
         *(arrays[name] for name in ("sets", "sizes", "starts", "signatures")),
         tables=BandTables(arrays["table_values"], arrays["table_sets"]) if options.tables else None,
         tokens=(arrays["tokens"], arrays["token_offsets"]) if options.keep_tokens else None,
+        postings=Postings(arrays["posting_halves"], arrays["posting_sets"]) if options.keep_tokens else None,
     )
 
 
@@ -145,5 +148,6 @@ def _require_shapes(arrays: dict[str, np.ndarray], options: EnsembleOptions, fol
         offsets, tokens = arrays["token_offsets"], arrays["tokens"]
         sound = offsets.shape == (n_sets + 1,) and tokens.ndim == 1 and offsets[0] == 0 and offsets[-1] == len(tokens)
         sound = sound and bool((np.diff(offsets) == sizes).all())
+        sound = sound and arrays["posting_halves"].shape == arrays["posting_sets"].shape == tokens.shape
     if not sound:
         raise IndexCorruptError(f"The arrays in '{folder}' do not fit together: restore the index, or build it again.")

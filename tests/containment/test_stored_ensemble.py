@@ -87,7 +87,9 @@ def test_a_changed_document_is_named(folder, change):
         open_ensemble(folder)
 
 
-@pytest.mark.parametrize("name", ["sets", "sizes", "starts", "signatures", "table_sets", "tokens", "token_offsets"])
+@pytest.mark.parametrize(
+    "name", ["sets", "sizes", "starts", "signatures", "table_sets", "tokens", "token_offsets", "posting_sets"]
+)
 def test_a_file_that_is_cut_short_or_missing_is_named(folder, name):
     path = folder / f"{name}.npy"
     path.write_bytes(path.read_bytes()[:-1])
