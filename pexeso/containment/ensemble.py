@@ -19,7 +19,7 @@ import pyarrow as pa
 from pexeso.containment.bands import BandTables, band_hits, build_tables
 from pexeso.containment.conversion import containment_of
 from pexeso.containment.exact import overlaps
-from pexeso.containment.hashing import distinct_sorted, hash_tokens
+from pexeso.containment.hashing import distinct_sorted, gathered, hash_tokens
 from pexeso.containment.minhash import seeds_of, signatures, similarities
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.partitioning import equal_partitions, optimal_partitions
@@ -163,7 +163,7 @@ class Ensemble:
         sizes = np.diff(ends)
         order = np.argsort(sizes, kind="stable")
         order = order[np.searchsorted(sizes[order], 1) :]
-        hashes, ends = _gathered(hashes, ends, order)
+        hashes, ends = gathered(hashes, ends, order)
         sizes = sizes[order]
         divide = optimal_partitions if options.partitioning == "optimal" else equal_partitions
         upper = divide(sizes, options.partitions).upper
@@ -343,11 +343,3 @@ def _hashed(tokens: Tokens) -> np.ndarray:
             f"Tokens must be an Arrow array of texts or a NumPy array uint64 of hashes. Got {type(tokens).__name__}."
         )
     return hash_tokens(tokens)
-
-
-def _gathered(hashes: np.ndarray, ends: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give the ragged list of some of the sets, in this order."""
-    lengths = np.diff(ends)[order]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    places = np.arange(offsets[-1]) + np.repeat(ends[order] - offsets[:-1], lengths)
-    return hashes[places], offsets

@@ -91,6 +91,31 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
     return kept[: ends[-1]].copy() if ends[-1] < len(kept) else kept, ends
 
 
+def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give some of the sets, in the order of `rows`.
+
+    Parameters
+    ----------
+    hashes : uint64 (n,)
+    offsets : int64 (s + 1,)
+    rows : int64 (c,)
+
+    Returns
+    -------
+    (uint64 (d,), int64 (c + 1,))
+        Tokens and offsets.
+
+    Examples
+    --------
+    >>> gathered(np.array([3, 7, 1], np.uint64), np.array([0, 2, 2, 3]), np.array([2, 0]))
+    (array([1, 3, 7], dtype=uint64), array([0, 1, 3]))
+    """
+    ends = np.concatenate([[0], np.cumsum(np.diff(offsets)[rows])]).astype(np.int64)
+    taken = np.empty(ends[-1], np.uint64)
+    _copy_rows(hashes, offsets, rows, taken)
+    return taken, ends
+
+
 def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
     """Refuse what is not a ragged list of hashes.
 
@@ -128,6 +153,15 @@ def _sort_each(hashes, offsets, ends):
                 hashes[n] = part[i]
                 n += 1
         ends[row + 1] = n
+
+
+@loop
+def _copy_rows(hashes, offsets, rows, taken):
+    n = 0
+    for row in rows:
+        for at in range(offsets[row], offsets[row + 1]):
+            taken[n] = hashes[at]
+            n += 1
 
 
 @loop

@@ -128,6 +128,24 @@ def test_acceptance_5_a_perfect_filter_at_the_converted_threshold_loses_nothing(
         assert passed[contained >= t].all()
 
 
+def test_acceptance_6_with_a_perfect_filter_more_partitions_are_more_precise():
+    rng = np.random.default_rng(13)
+    sizes = (30 * rng.pareto(0.8, 20_000)).astype(np.int64) + 1
+    means = []
+    for n in (1, 2, 4, 8, 16, 32, 64):
+        found = optimal_partitions(sizes, n)
+        u = found.upper[np.searchsorted(found.upper, sizes)]
+        precisions = []
+        for q in (10, 30, 100, 300, 1000):
+            contained = np.floor(np.random.default_rng(q).random(20_000) * (np.minimum(sizes, q) + 1)) / q
+            for t in (0.3, 0.5, 0.8):
+                passed = jaccard_of(contained, sizes / q) >= jaccard_of(t, u / q) - 1e-12
+                precisions.append((contained[passed] >= t).mean())
+        means.append(np.mean(precisions))
+    assert all(a <= b for a, b in pairwise(means))
+    assert means[-1] > 0.9 > means[0]
+
+
 @pytest.mark.parametrize(("sizes", "n"), [([1, 2], 0), ([0, 2], 1), ([-3], 1)])
 @pytest.mark.parametrize("divide", [optimal_partitions, equal_partitions])
 def test_what_cannot_be_divided_is_refused(sizes, n, divide):
