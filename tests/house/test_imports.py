@@ -14,6 +14,7 @@ OURS = ("embed", "partition", "pexeso")
 ROOMS = {
     "embed": ("pexeso.lake", "pexeso.errors"),
     "partition": ("pexeso.lake", "pexeso.errors"),
+    "pexeso.containment": ("pexeso.errors", "pexeso.lake", "pexeso.store"),
     "pexeso.engine": ("pexeso.errors",),
     "pexeso.lake": ("pexeso.errors", "pexeso.places"),
     "pexeso.overlap": ("pexeso.errors", "pexeso.lake", "pexeso.store"),

@@ -1,0 +1,72 @@
+"""Containment and Jaccard similarity: each from the other for sets of known sizes, and how likely banding makes a set a candidate.
+
+Symbols of the source: x and q are the sizes of an indexed set and of the query, rho = x / q, t the containment of the query in the set, s their
+Jaccard similarity, b bands of r rows each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
+    """Give the Jaccard similarity of a query and a set that contains this share of it (equation E3; E5 with the largest size of a partition).
+
+    It sinks as the set grows. So the similarity for the largest set of a partition is no more than that of any other with the same containment:
+    a filter at it loses nothing.
+
+    Parameters
+    ----------
+    containment : float or array
+        t, in [0, min(1, ratio)].
+    ratio : float or array
+        rho = x / q, above 0.
+
+    Examples
+    --------
+    >>> round(jaccard_of(0.6, 1.1), 12), round(jaccard_of(0.5, 2.0), 12)
+    (0.4, 0.2)
+    """
+    return containment / (ratio + 1 - containment)
+
+
+def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
+    """Give the containment of a query in a set from their Jaccard similarity: the inverse of `jaccard_of` (equation E4).
+
+    Parameters
+    ----------
+    jaccard : float or array
+        s, in [0, 1].
+    ratio : float or array
+        rho = x / q, above 0.
+
+    Examples
+    --------
+    >>> round(containment_of(0.2, 2.0), 12)
+    0.5
+    """
+    return (ratio + 1) * jaccard / (1 + jaccard)
+
+
+def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, rows: np.ndarray | int) -> np.ndarray:
+    """Say how likely one of b bands of r rows agrees in full for two sets of this similarity (equation E1; with `jaccard_of`, E12).
+
+    Parameters
+    ----------
+    jaccard : float or array
+        s, in [0, 1].
+    bands, rows : int or array
+        b and r, at least 1.
+
+    Returns
+    -------
+    float64, of the shape that the arguments broadcast to
+        ``1 - (1 - s**r)**b``, without loss for small s.
+
+    Examples
+    --------
+    >>> float(candidate_probability(1.0, 1, 8))
+    1.0
+    """
+    with np.errstate(divide="ignore"):  # of equal sets the logarithm is minus infinity, which is right
+        return -np.expm1(bands * np.log1p(-(np.asarray(jaccard, np.float64) ** rows)))

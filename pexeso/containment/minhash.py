@@ -1,0 +1,165 @@
+"""MinHash: a set as the minima of m hash functions over its tokens (Broder, "On the resemblance and containment of documents", SEQUENCES 1997).
+
+The k-th function is ``mix(token XOR seed_k)``, with the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) over a token's 64-bit hash; its upper
+32 bits are kept. Two signatures agree at a place with the probability of the Jaccard similarity of their sets; functions that are linear in the hash, as
+permutations ``a h + b`` are, do not quite have that. Two different tokens share a minimum by chance once in 2**32: nothing to sets below 10**7 tokens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.containment.compiling import loop
+from pexeso.containment.hashing import require_ragged
+from pexeso.errors import InputError
+
+EMPTY = np.uint32(0xFFFFFFFF)
+"""What every place of the signature of a set without tokens holds: the neutral element of `merge`."""
+
+MAX_PERMUTATIONS = 4096
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_C1, _C2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _32 = (np.uint64(n) for n in (30, 27, 31, 32))
+_MOST = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ROWS_AT_ONCE = 1 << 14
+
+
+def seeds_of(permutations: int, seed: int) -> np.ndarray:
+    """Give the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more.
+
+    Parameters
+    ----------
+    permutations : int
+        m, 1 to `MAX_PERMUTATIONS`.
+    seed : int
+        0 to 2**64 - 1.
+
+    Returns
+    -------
+    uint64 (m,)
+
+    Raises
+    ------
+    InputError
+        A number is not one of those allowed.
+    """
+    if not 1 <= permutations <= MAX_PERMUTATIONS:
+        raise InputError(f"A signature must have 1 to {MAX_PERMUTATIONS} hash functions. Got {permutations!r}.")
+    if not 0 <= seed < 1 << 64:
+        raise InputError(f"The seed of the hash functions must be from 0 to 2**64 - 1. Got {seed!r}.")
+    numbers = np.uint64(seed) + np.arange(1, permutations + 1, dtype=np.uint64) * _GOLDEN
+    numbers = (numbers ^ (numbers >> _30)) * _C1
+    numbers = (numbers ^ (numbers >> _27)) * _C2
+    return numbers ^ (numbers >> _31)
+
+
+def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Make the signatures of sets.
+
+    Time O(tokens * m); memory that of the result.
+
+    Parameters
+    ----------
+    hashes : uint64 (n,)
+        Tokens hashed; a repeated one counts once.
+    offsets : int64 (s + 1,)
+        Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
+    seeds : uint64 (m,)
+        Of `seeds_of`.
+
+    Returns
+    -------
+    uint32 (s, m)
+        `EMPTY` throughout for a set without tokens.
+
+    Raises
+    ------
+    InputError
+        The arrays are no ragged list.
+
+    Examples
+    --------
+    >>> one = signatures(np.array([5, 9], np.uint64), np.array([0, 2]), seeds_of(4, seed=1))
+    >>> parts = signatures(np.array([5, 9], np.uint64), np.array([0, 1, 2]), seeds_of(4, seed=1))
+    >>> bool((one[0] == merge(parts[0], parts[1])).all())
+    True
+    """
+    made = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
+    add_tokens(made, hashes, offsets, seeds)
+    return made
+
+
+def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> None:
+    """Add tokens to sets whose signatures are under way: a set of any size passes in batches of any size.
+
+    Parameters
+    ----------
+    made : uint32 (s, m)
+        Changed in place; `EMPTY` throughout at the start.
+    hashes : uint64 (n,)
+    offsets : int64 (s + 1,)
+    seeds : uint64 (m,)
+
+    Raises
+    ------
+    InputError
+        The arrays are no ragged list.
+    """
+    require_ragged(hashes, offsets)
+    _add(made, hashes, offsets, seeds)
+
+
+def merge(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Give the signatures of unions of sets; in any order and any grouping the same.
+
+    Parameters
+    ----------
+    one, other : uint32 (..., m)
+
+    Returns
+    -------
+    uint32, of the shape that both broadcast to
+    """
+    return np.minimum(one, other)
+
+
+def similarities(stored: np.ndarray, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Estimate Jaccard similarities: the share of places at which signatures agree.
+
+    The standard error is ``sqrt(s * (1 - s) / m)``.
+
+    Parameters
+    ----------
+    stored : uint32 (s, m)
+    query : uint32 (m,)
+    rows : int (c,)
+        Which of the stored signatures are compared.
+
+    Returns
+    -------
+    float64 (c,)
+        In [0, 1].
+    """
+    shares = np.empty(len(rows), np.float64)
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(begin, begin + _ROWS_AT_ONCE)
+        shares[part] = np.count_nonzero(stored[rows[part]] == query, axis=1) / len(query)
+    return shares
+
+
+@loop
+def _add(made, hashes, offsets, seeds):
+    m = len(seeds)
+    minima = np.empty(m, np.uint64)
+    for row in range(len(offsets) - 1):
+        minima[:] = _MOST
+        for at in range(offsets[row], offsets[row + 1]):
+            token = hashes[at]
+            for k in range(m):
+                number = token ^ seeds[k]
+                number = (number ^ (number >> _30)) * _C1
+                number = (number ^ (number >> _27)) * _C2
+                minima[k] = min(minima[k], number ^ (number >> _31))
+        for k in range(m):
+            made[row, k] = min(made[row, k], np.uint32(minima[k] >> _32))

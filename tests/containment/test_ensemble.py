@@ -1,0 +1,224 @@
+"""Building and searching: worked examples, brute force, options, bad input."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_sets import ragged
+
+from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.tuning import Tuner
+from pexeso.errors import InputError
+
+W2_PARTNERS = {
+    **{"Bell Canada": 3, "Kruger Inc.": 1, "MDS SCIEX": 2, "Corner Brook": 1, "TimberWest": 1, "Dofasco Inc.": 2},
+    **{"Barrick Gold": 1, "Cangene Corp": 2, "UMA Engineer": 1, "Pfizer Canada Inc.": 1},
+}
+W2_CANDIDATES = [
+    ["Bell Canada"] * 10,
+    [name for name in W2_PARTNERS if name != "MDS SCIEX"],
+    ["Bell Canada"] * 3 + ["Kruger Inc."] * 2 + ["Corner Brook", "TimberWest", "Pfizer Canada Inc."],
+]
+SMALL = EnsembleOptions(permutations=64, partitions=4)
+TEN = np.arange(1, 11, dtype=np.uint64)
+
+
+def lake_of(*sets: list[str], options: EnsembleOptions | None = None) -> Ensemble:
+    texts = pa.array([text for one in sets for text in one], pa.large_string())
+    return Ensemble.build(texts, np.cumsum([0, *(len(one) for one in sets)]), options)
+
+
+def numbered(*sets: list[int], options: EnsembleOptions = SMALL) -> Ensemble:
+    return Ensemble.build(*ragged([np.array(one, np.uint64) for one in sets]), options)
+
+
+def test_w1_containment_ranks_where_similarity_does_not():
+    second = ["Illinois", "Chicago", "New York City", "New York", "Nova Scotia", "Halifax", "California"]
+    second += ["San Francisco", "Seattle", "Washington", "Ontario", "Toronto"]
+    index = lake_of(["Alberta", "Ontario", "Manitoba"], second)
+    found = index.search(pa.array(["Ontario", "Toronto"]), 0.5)
+    assert found.sets.tolist() == [1, 0]
+    assert found.containments.tolist() == [1.0, 0.5]
+    assert found.overlaps.tolist() == [2, 1]
+    assert index.search(pa.array(["Ontario", "Toronto"]), 1.0).sets.tolist() == [1]
+
+
+def test_w2_relevance():
+    query = [name for name, rows in W2_PARTNERS.items() for _ in range(rows)]
+    assert len(query) == 15
+    found = lake_of(*W2_CANDIDATES).search(pa.array(query), 0.1)
+    assert dict(zip(found.sets.tolist(), found.containments.tolist(), strict=True)) == {1: 0.9, 2: 0.5, 0: 0.1}
+    assert found.sets.tolist() == [1, 2, 0]
+    joined = [sum(W2_PARTNERS[name] for name in one) for one in W2_CANDIDATES[:2]]
+    assert joined == [30, 13]  # rows joined would rank them otherwise
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 25), max_size=12), max_size=12),
+    st.lists(st.integers(0, 30), max_size=12),
+    st.sampled_from([0.1, 0.3, 0.55, 0.8, 1.0]),
+    st.sampled_from(["optimal", "equal"]),
+)
+def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(sets, query, threshold, partitioning):
+    index = numbered(*sets, options=EnsembleOptions(permutations=16, partitions=3, partitioning=partitioning))
+    hashed = np.array(query, np.uint64)
+    size = len(set(query))
+    exact = {i: len(set(one) & set(query)) for i, one in enumerate(sets)}
+    truth = {i for i, count in exact.items() if size and count / size >= threshold - 1e-12}
+    found = index.search(hashed, threshold)
+    assert set(found.sets.tolist()) <= truth
+    assert found.overlaps.tolist() == [exact[i] for i in found.sets.tolist()]
+    assert found.sizes.tolist() == [len(set(sets[i])) for i in found.sets.tolist()]
+    # A recall that sixteen functions never reach has posting lists read.
+    certain = index.search(hashed, threshold, tuner=Tuner(permutations=16, recall=1 - 1e-15))
+    missed = truth - set(certain.sets.tolist())
+    assert not missed or not all(one.counted for one in certain.asked)
+
+
+def test_tables_and_comparison_give_the_same_answer():
+    rng = np.random.default_rng(6)
+    sets = [rng.integers(0, 400, rng.integers(1, 200), dtype=np.uint64).tolist() for _ in range(200)]
+    index, bare = numbered(*sets), numbered(*sets, options=EnsembleOptions(permutations=64, partitions=4, tables=False))
+    for query in (sets[0], sets[50][:9]):
+        for verify in (True, False):
+            one = index.search(np.array(query, np.uint64), 0.6, verify=verify)
+            for other in (
+                index.search(np.array(query, np.uint64), 0.6, verify=verify, device="cpu"),
+                bare.search(np.array(query, np.uint64), 0.6, verify=verify),
+            ):
+                assert one.sets.tolist() == other.sets.tolist()
+                assert one.hits.tolist() == other.hits.tolist()
+                assert one.asked == other.asked
+
+
+def test_a_verifier_of_ones_own_is_handed_ids_and_the_count_needed():
+    index = numbered([1, 2, 3], [1, 2, 3, 4], options=EnsembleOptions(keep_tokens=False))
+    seen = []
+
+    def verify(sets, needed):
+        seen.append((sorted(sets.tolist()), needed))
+        return np.where(sets == 1, needed, 0)
+
+    assert index.search(np.array([1, 2, 3], np.uint64), 0.9, verify=verify).sets.tolist() == [1]
+    assert seen == [([0, 1], 3)]
+    with pytest.raises(InputError, match="one count for each of 2 sets"):
+        index.search(np.array([1, 2, 3], np.uint64), 0.9, verify=lambda sets, needed: np.zeros(1))
+
+
+def test_without_verification_estimates_order_candidates():
+    index = numbered(TEN.tolist(), [*TEN.tolist(), *range(20, 25)], list(range(6, 16)))
+    found = index.search(TEN, 0.5, verify=False)
+    assert found.overlaps is None
+    assert found.sets.tolist() == [0, 1, 2]
+    assert found.containments[0] == 1.0
+    assert (np.diff(found.containments) <= 0).all()
+    assert np.abs(found.estimates - [1, 1, 0.5]).max() < 0.25
+
+
+def test_a_partition_of_small_sets_is_skipped_and_small_sets_are_dropped():
+    index = numbered(*([i] for i in range(30)), TEN.tolist())
+    found = index.search(TEN, 0.9, verify=False)
+    assert [one.upper for one in found.asked] == [10]
+    assert found.sets.tolist() == [30]
+
+
+def test_pitfall_3_a_share_is_not_rounded_up():
+    hundred = np.arange(100, dtype=np.uint64)
+    index = numbered(list(range(55)), list(range(54)))
+    found = index.search(hundred, 0.55)
+    assert found.needed == 55
+    assert found.sets.tolist() == [0]
+
+
+def test_a_query_of_one_value_finds_it_in_sets_of_any_size():
+    rng = np.random.default_rng(8)
+    sets = [[1, *rng.integers(100, 2**40, size).tolist()] for size in (0, 1, 10, 200, 5000)]
+    others = [rng.integers(100, 2**40, 50).tolist() for _ in range(50)]
+    found = numbered(*sets, *others).search(np.array([1], np.uint64), 1.0)
+    assert found.sets.tolist() == [0, 1, 2, 3, 4]
+    assert any(one.counted for one in found.asked)
+
+
+def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
+    rng = np.random.default_rng(9)
+    sets = [rng.integers(0, 300, 60).tolist() for _ in range(300)]
+    query = np.array(sets[0][:20] + list(range(1000, 1020)), np.uint64)
+
+    def candidates(seed):
+        index = numbered(*sets, options=EnsembleOptions(permutations=32, seed=seed))
+        return index.search(query, 0.3, tuner=Tuner("source", permutations=32), verify=False).sets.tolist()
+
+    assert candidates(1) == candidates(1)
+    assert candidates(1) != candidates(2)
+
+
+def test_an_empty_query_finds_nothing():
+    index = numbered([1, 2], [])
+    for query in (np.empty(0, np.uint64), pa.array([], pa.string())):
+        found = index.search(query, 0.5)
+        assert (len(found), found.query_size, found.asked) == (0, 0, ())
+        assert found.containments.tolist() == []
+
+
+def test_values_that_are_not_in_the_lake_are_not_found():
+    index = numbered(list(range(50)), list(range(100, 120)))
+    assert len(index.search(np.arange(1000, 1010, dtype=np.uint64), 0.1)) == 0
+    half = np.concatenate([TEN, np.arange(1000, 1010, dtype=np.uint64)])
+    assert index.search(half, 0.5).containments.tolist() == [0.5]
+    assert len(index.search(half, 0.51)) == 0
+
+
+@pytest.mark.parametrize("sets", [[], [[]], [[], []]])
+def test_a_lake_without_tokens_has_no_answer(sets):
+    index = numbered(*sets)
+    assert len(index) == 0
+    assert len(index.search(TEN, 0.5)) == 0
+
+
+def test_a_column_listed_twice_is_two_sets_and_a_value_listed_twice_is_one():
+    found = numbered([1, 2, 2, 1], [2, 1]).search(np.array([1, 1, 2], np.uint64), 1.0)
+    assert found.sets.tolist() == [0, 1]
+    assert found.sizes.tolist() == [2, 2]
+    assert found.query_size == 2
+
+
+@pytest.mark.parametrize("threshold", [0, 0.0, -0.5, 1.0000001, 2, float("nan"), float("inf"), "0.5", None])
+def test_thresholds_outside_their_range_are_refused(threshold):
+    with pytest.raises(InputError, match="above 0 and at most 1"):
+        numbered([1, 2]).search(TEN, threshold)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (np.array([1, 2]), "uint64"),
+        (np.zeros((2, 2), np.uint64), "one axis"),
+        (["a"], "Got list"),
+        (pa.array([1]), "texts"),
+        (pa.array(["a", None]), "null"),
+    ],
+)
+def test_queries_of_another_type_are_refused(query, message):
+    with pytest.raises(InputError, match=message):
+        numbered([1, 2]).search(query, 0.5)
+
+
+def test_what_an_index_cannot_do_is_refused():
+    with pytest.raises(InputError, match="keeps no tokens"):
+        numbered([1], options=EnsembleOptions(keep_tokens=False)).search(TEN, 0.5)
+    with pytest.raises(InputError, match="64 hash functions and 8 rows"):
+        numbered([1]).search(TEN, 0.5, tuner=Tuner())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"permutations": 0}, {"permutations": 64.0}, {"max_rows": 0}, {"max_rows": 65}, {"partitions": 0}),
+        *({"seed": -1}, {"partitioning": "best"}, {"tables": 1}, {"keep_tokens": None}, {"partitions": True}),
+    ],
+)
+def test_options_that_are_not_allowed_are_refused(options):
+    with pytest.raises(InputError, match=f"'{next(iter(options))}' must be"):
+        EnsembleOptions(**options)

@@ -1,0 +1,102 @@
+"""The promise of the first stage on a lake of heavy-tailed sizes: recall and precision, at every threshold, with either tuner."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from synthetic_sets import ragged, some_of, vocabularies
+
+from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.exact import overlaps
+from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.tuning import Tuner
+
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+RATIOS = (2, 5, 20)
+N_PLANTED = 40
+
+
+class Lake:
+    """Sets drawn as the specification says, 120 planted supersets of 40 queries, and 60 more queries."""
+
+    def __init__(self):
+        rng = np.random.default_rng(21)
+        words = vocabularies(120, rng)
+        self.sets = [some_of(words[rng.integers(len(words))], rng) for _ in range(4000)]
+        drawn = (some_of(words[rng.integers(len(words))], rng) for _ in range(10_000))
+        self.queries = [one for one in drawn if 10 <= len(one) <= 1000][:60]
+        self.planted = []
+        for _ in range(N_PLANTED):
+            query = rng.integers(0, 2**63, rng.integers(10, 200), dtype=np.uint64)
+            ids = {}
+            for ratio in RATIOS:
+                ids[ratio] = len(self.sets)
+                more = rng.integers(0, 2**63, (ratio - 1) * len(query), dtype=np.uint64)
+                self.sets.append(np.concatenate([query, more]))
+            self.planted.append((query, ids))
+        self.indexes = {}
+
+    def index(self, partitions: int) -> Ensemble:
+        if partitions not in self.indexes:
+            self.indexes[partitions] = Ensemble.build(*ragged(self.sets), EnsembleOptions(partitions=partitions))
+        return self.indexes[partitions]
+
+    def measure(self, threshold: float, tuner: Tuner, partitions: int = 32) -> tuple[float, float]:
+        """Give recall and precision of the first stage, each the mean over queries that have an answer, or a candidate."""
+        index = self.index(partitions)
+        banded = replace(index, tokens=None, postings=None)  # what posting lists find is all right
+        recalls, precisions = [], []
+        for query in self.queries:
+            found = index.search(query, threshold, tuner=tuner)
+            candidates = banded.search(query, threshold, tuner=tuner, verify=False).sets.tolist()
+            every = overlaps(*index.tokens, np.arange(len(index)), np.unique(query), found.needed)
+            truth = set(index.sets[every >= 0].tolist())
+            assert set(found.sets.tolist()) <= truth  # precision 1 after verification
+            assert (found.overlaps == every[np.argsort(index.sets)][found.sets]).all()
+            recalls += [len(found) / len(truth)] if truth else []
+            precisions += [len(truth.intersection(candidates)) / len(candidates)] if candidates else []
+        return float(np.mean(recalls)), float(np.mean(precisions))
+
+
+@pytest.fixture(scope="module")
+def lake() -> Lake:
+    return Lake()
+
+
+@pytest.mark.parametrize("threshold", [0.1, *THRESHOLDS])
+def test_acceptance_9_the_recall_is_kept(lake, threshold):
+    assert lake.measure(threshold, Tuner())[0] >= 0.95
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_supersets_of_two_five_and_twenty_times_the_query_are_found(lake, threshold, ratio):
+    found = [ids[ratio] in lake.index(32).search(query, threshold).sets for query, ids in lake.planted]
+    assert np.mean(found) >= 0.95
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5])
+def test_acceptance_9_the_sources_tuner_at_low_thresholds(lake, threshold):
+    assert lake.measure(threshold, Tuner("source"))[0] >= 0.85
+
+
+def test_the_sources_tuner_loses_supersets_at_high_thresholds(lake):
+    tuner = Tuner("source")
+    found = [ids[20] in lake.index(32).search(query, 0.9, tuner=tuner).sets for query, ids in lake.planted]
+    assert np.mean(found) < 0.1
+
+
+@pytest.mark.parametrize("name", ["recall_floor", "source"])
+def test_acceptance_9_more_partitions_are_more_precise(lake, name):
+    precisions = [lake.measure(0.5, Tuner(name), partitions)[1] for partitions in (1, 8, 32)]
+    assert precisions[0] < precisions[1] < precisions[2]
+
+
+def test_estimates_are_near_the_containment(lake):
+    errors = []
+    for query in lake.queries[:20]:
+        found = lake.index(32).search(query, 0.5)
+        near = found.sizes < 2 * found.query_size
+        errors += (found.estimates - found.containments)[near].tolist()
+    assert len(errors) > 100
+    assert np.abs(errors).mean() < 0.05
