@@ -84,7 +84,7 @@ class BoostedTrees:
         float64 (n,)
             In (0, 1): the logistic function of the sum of the leaves.
         """
-        return _logistic(self.base + self._contributions(rows).sum(1))
+        return self.explained(rows)[0]
 
     def contributions(self, rows: np.ndarray) -> np.ndarray:
         """Return what each feature adds to the sum: by how much the value of a node changes where it was asked (Saabas, 2014).
@@ -94,7 +94,12 @@ class BoostedTrees:
         float64 (n, m)
             With `base` and the values of the roots they add up to what the score is the logistic function of.
         """
-        return self._contributions(rows)[:, :-1]
+        return self.explained(rows)[1]
+
+    def explained(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return `scores` and `contributions` in one walk over the trees."""
+        added = self._contributions(rows)
+        return _logistic(self.base + added.sum(1)), added[:, :-1]
 
     def _contributions(self, rows: np.ndarray) -> np.ndarray:
         """Walk all trees at once, a level at a time; the last column holds the roots."""

@@ -96,7 +96,7 @@ def reranked(
     started = time.perf_counter()
     looked, others = list(hits[:MOST_HITS]), list(hits[MOST_HITS:])
     features = count(scan, query, looked, usual_distance, stats).features()
-    scores, added = reranker().scores(features), reranker().contributions(features)
+    scores, added = reranker().explained(features)
     # As it is shown: a difference that nobody sees must not turn over the order by rows that match.
     order = np.argsort(-scores.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
