@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import pyarrow as pa
 
 from benchmarks.effectiveness.found import Found
 from benchmarks.effectiveness.judged import Judged, read_judged
 from benchmarks.effectiveness.methods import AUTOMATIC, DISTANCES
-from benchmarks.effectiveness.scoring import TOP, best_f1, cross_validated, f1, intervals, ranked, rates, truth_of
+from benchmarks.effectiveness.report import scores_of_found
+from benchmarks.effectiveness.scoring import best_f1, cross_validated, intervals
 from benchmarks.effectiveness.searched import searched
 from pexeso.advising.pair import advise_pair
 from pexeso.engine.metrics import Metric
@@ -69,16 +69,7 @@ def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa
 
 
 def _scores(judged: Judged, found: Found) -> dict[str, Any]:
-    precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
-    average, at_top = ranked(judged, found)
-    scores = {
-        "precision": precision,
-        "recall": recall,
-        "f1": f1(precision, recall),
-        "semantic_only_recall": by_meaning,
-        "map": average,
-        f"recall_at_{TOP}": at_top,
-    }
+    scores = scores_of_found(judged, found)
     return {name: round(value, 4) for name, value in scores.items()} | {"intervals": intervals(judged, found)}
 
 

@@ -29,6 +29,20 @@ CURVE_PRECISIONS = tuple(np.round(np.arange(0.5, 1.001, 0.01), 2).tolist())
 Scores = dict[str, Any]
 
 
+def scores_of_found(judged: Judged, found: Found) -> Scores:
+    """Score what a method finds, however its thresholds were chosen; not rounded."""
+    precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
+    average, at_top = ranked(judged, found)
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": f1(precision, recall),
+        "semantic_only_recall": by_meaning,
+        "map": average,
+        f"recall_at_{TOP}": at_top,
+    }
+
+
 def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
     """Score a method: thresholds for the highest F1, and for pairs by meaning at two precisions, each chosen on other query columns.
 
@@ -37,18 +51,7 @@ def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
     """
     truth = truth_of(judged, np.arange(judged.n_columns))
     found, chosen = cross_validated(judged, founds, best_f1)
-    precision, recall, by_meaning = rates(found, truth)
-    average, at_top = ranked(judged, found)
-    scores: Scores = {
-        "precision": precision,
-        "recall": recall,
-        "f1": f1(precision, recall),
-        "semantic_only_recall": by_meaning,
-        "map": average,
-        f"recall_at_{TOP}": at_top,
-        "thresholds": chosen,
-        "intervals": intervals(judged, found),
-    }
+    scores = {**scores_of_found(judged, found), "thresholds": chosen, "intervals": intervals(judged, found)}
     for least in PRECISIONS:
         found, chosen = cross_validated(judged, founds, by_meaning_at(least))
         held_out, _, by_meaning = rates(found, truth)

@@ -109,24 +109,24 @@ def test_batches_have_the_answers_of_the_definition(case, name, max_pairs):
         assert as_dict(answer) == as_dict(exact_partition(partition, vectors[query.members], query.weights, goal))
 
 
+def spread(dimensions, n_axes):
+    rng = np.random.default_rng(0)
+    vectors = sphere(rng, 6000, dimensions)
+    columns = [rng.integers(6000, size=30).tolist() for _ in range(300)]
+    partition, _ = build(vectors, columns, GridOptions(map="projection", n_axes=n_axes), raw_tau=False)
+    return partition, torch.from_numpy(vectors[:100].copy())
+
+
 @pytest.fixture(scope="module")
 def wide():
     """Vectors that spread over all of many dimensions, some near to each other."""
-    rng = np.random.default_rng(0)
-    vectors = sphere(rng, 6000, 256)
-    columns = [rng.integers(6000, size=30).tolist() for _ in range(300)]
-    partition, _ = build(vectors, columns, GridOptions(map="projection", n_axes=15), raw_tau=False)
-    return partition, torch.from_numpy(vectors[:100].copy())
+    return spread(256, n_axes=15)
 
 
 @pytest.fixture(scope="module")
 def flat():
     """Vectors that a few axes tell apart."""
-    rng = np.random.default_rng(0)
-    vectors = sphere(rng, 6000, 8)
-    columns = [rng.integers(6000, size=30).tolist() for _ in range(300)]
-    partition, _ = build(vectors, columns, GridOptions(map="projection", n_axes=7), raw_tau=False)
-    return partition, torch.from_numpy(vectors[:100].copy())
+    return spread(8, n_axes=7)
 
 
 def pays(lake, max_distance, name, lemmas=ALL_LEMMAS, least_pairs=0):
