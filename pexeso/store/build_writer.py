@@ -171,6 +171,7 @@ class BuildWriter(ABC):
         catalogs: Sequence[FolderEntry],
         embedder: FolderEntry,
         partitions: Sequence[FolderEntry],
+        token_sets: Sequence[FolderEntry] = (),
         options: dict[str, Any] | None = None,
         fingerprints: dict[str, Any] | None = None,
         facts: dict[str, Any] | None = None,
@@ -184,8 +185,8 @@ class BuildWriter(ABC):
         ----------
         written_by
             Program and version.
-        catalogs, embedder, partitions
-            The folders of the index; catalogs as they came to be, partitions in search order.
+        catalogs, embedder, partitions, token_sets
+            The folders of the index; catalogs as they came to be, partitions and token sets in search order.
         options, fingerprints, facts
             Plain JSON objects to keep in the manifest.
         deleted_columns
@@ -218,6 +219,7 @@ class BuildWriter(ABC):
             catalogs=tuple(catalogs),
             embedder=embedder,
             partitions=tuple(partitions),
+            token_sets=tuple(token_sets),
             deleted_columns=tuple(deleted_columns),
         )
         new = self._new_entries(manifest)

@@ -18,7 +18,7 @@ from pexeso.store.paths import MANIFEST, is_unicode, require_folder, require_rel
 from pexeso.store.plain_json import require_json_object
 from pexeso.store.sizes import format_bytes
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MAX_MANIFEST_BYTES = 1 << 30
 _CHECKSUM = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
@@ -102,10 +102,12 @@ class Manifest:
         The folder of the model, which every index has once.
     partitions
         The partitions, in search order. Their positions here, not their folder names, number them.
+    token_sets
+        More folders below ``partitions/``, of another kind: the columns as sets of equal texts. None in most indexes.
     deleted_columns
         Ids of columns that are still in the files but must not be returned, as ranges (first, end), `end` exclusive, ascending and apart.
     format_version
-        Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column.
+        Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column; version 2 had no token sets.
 
     Raises
     ------
@@ -123,11 +125,12 @@ class Manifest:
     catalogs: tuple[FolderEntry, ...]
     embedder: FolderEntry
     partitions: tuple[FolderEntry, ...]
+    token_sets: tuple[FolderEntry, ...] = ()
     deleted_columns: tuple[tuple[int, int], ...] = ()
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        for name in ("catalogs", "partitions"):
+        for name in ("catalogs", "partitions", "token_sets"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns))
         _require_text(self.written_by, "written_by")
@@ -141,8 +144,8 @@ class Manifest:
 
     @property
     def folders(self) -> tuple[FolderEntry, ...]:
-        """Those of the catalog, the embedder and all partitions."""
-        return (*self.catalogs, self.embedder, *self.partitions)
+        """Those of the catalog, the embedder, all partitions and all token sets."""
+        return (*self.catalogs, self.embedder, *self.partitions, *self.token_sets)
 
     @property
     def n_bytes(self) -> int:
@@ -161,6 +164,8 @@ class Manifest:
         Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
         document = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+        if self.format_version < 3:
+            del document["token_sets"]
         if self.format_version == 1:
             document = _as_version_1(document)
         return _canonical({**document, "checksum": _checksum(document)})
@@ -261,12 +266,18 @@ def _require_version(found: Any) -> None:
 def _from_document(document: dict[str, Any]) -> Manifest:
     if document["format_version"] == 1:
         document = _from_version_1(document)
-    catalogs, partitions = (
-        tuple(_folder(entry) for entry in _list(document.pop(name, None))) for name in ("catalogs", "partitions")
+    if document["format_version"] < 3:
+        if "token_sets" in document:
+            raise InputError("an index of this format version has no token sets.")
+        document = {**document, "token_sets": []}
+    catalogs, partitions, token_sets = (
+        tuple(_folder(entry) for entry in _list(document.pop(name, None)))
+        for name in ("catalogs", "partitions", "token_sets")
     )
     embedder = _folder(document.pop("embedder", None))
     deleted = tuple(tuple(_list(each)) for each in _list(document.pop("deleted_columns", None)))
-    return Manifest(**document, catalogs=catalogs, embedder=embedder, partitions=partitions, deleted_columns=deleted)
+    folders = {"catalogs": catalogs, "embedder": embedder, "partitions": partitions, "token_sets": token_sets}
+    return Manifest(**document, **folders, deleted_columns=deleted)
 
 
 def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +373,7 @@ def _require_own_places(manifest: Manifest) -> None:
     for entry, place in (*((catalog, "catalog") for catalog in manifest.catalogs), (manifest.embedder, "embedder")):
         if not isinstance(entry, FolderEntry) or not entry.folder.startswith(place):
             raise InputError(f"The entry {place} must be a folder named {place} or {place}. with a number.")
-    for entry in manifest.partitions:
+    for entry in (*manifest.partitions, *manifest.token_sets):
         if not isinstance(entry, FolderEntry) or not entry.folder.startswith("partitions/"):
             raise InputError("Every partition must be a folder below partitions/.")
     names = [folder.folder for folder in manifest.folders]

@@ -159,6 +159,18 @@ class Store:
             raise InputError(f"The index '{self.path}' has partitions 0 to {self.n_partitions - 1}. Got {number}.")
         return self.manifest.partitions[number]
 
+    def folder(self, entry: FolderEntry) -> Path:
+        """Return a folder of the index with all its files, for others to open; small ones have been compared with their checksums.
+
+        Raises
+        ------
+        IndexCorruptError
+            One of them is not there in its size, or is not as it was written.
+        """
+        for file in entry.files:
+            self._file(entry, file.path)
+        return self.path / entry.folder
+
     def _array(self, folder: FolderEntry, path: str) -> np.ndarray:
         full, entry = self._file(folder, path), folder.file(path)
         return open_array(full, None if entry is None else entry.n_bytes)

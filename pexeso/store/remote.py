@@ -49,9 +49,7 @@ class RemoteStore(Store):
     @property
     def embedder_folder(self) -> Path:
         """A local folder with the files of the embedder; fetched whole."""
-        entry = self.manifest.embedder
-        folder, self.leases[entry.folder] = self.cache.fetch(self.path, entry, [file.path for file in entry.files])
-        return folder
+        return self.folder(self.manifest.embedder)
 
     def partition(self, number: int) -> dict[str, np.ndarray]:
         """Map all arrays of a partition into memory, having fetched them; see `Store.partition`."""
@@ -73,6 +71,11 @@ class RemoteStore(Store):
     def document(self, number: int, name: str = "meta") -> Any:
         """Read one JSON file of a partition, having fetched it; see `Store.document`."""
         return self._mapped(super().document, number, name)
+
+    def folder(self, entry: FolderEntry) -> Path:
+        """Return a local folder with all files of a folder of the index, fetched whole; see `Store.folder`."""
+        folder, self.leases[entry.folder] = self.cache.fetch(self.path, entry, [file.path for file in entry.files])
+        return folder
 
     def _mapped(self, open_files: Callable[..., Result], *arguments: Any) -> Result:
         """Open files of a partition, and let the cache remove them then: what is mapped stays readable."""

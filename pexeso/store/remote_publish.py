@@ -229,6 +229,7 @@ def _renamed(manifest: Manifest, names: dict[str, str], generation: int) -> Mani
         catalogs=tuple(map(own, manifest.catalogs)),
         embedder=own(manifest.embedder),
         partitions=tuple(map(own, manifest.partitions)),
+        token_sets=tuple(map(own, manifest.token_sets)),
     )
 
 

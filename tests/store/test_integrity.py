@@ -115,7 +115,7 @@ def test_a_manifest_of_another_version_is_one_failure(index: Path, monkeypatch) 
     monkeypatch.setattr("pexeso.store.manifest.FORMAT_VERSION", 1)
     [problem] = check_store(index)
     assert (problem.path, problem.kind) == ("manifest.json", "version")
-    assert "format version 2, and this pexeso reads up to version 1" in problem.sentence
+    assert "format version 3, and this pexeso reads up to version 1" in problem.sentence
 
 
 def test_files_written_wrong_from_the_start_are_found(tmp_path: Path, fill_index) -> None:

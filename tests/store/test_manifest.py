@@ -52,7 +52,8 @@ def manifests(draw: st.DrawFn) -> Manifest:
         facts=draw(objects),
         catalogs=(FolderEntry(draw(st.sampled_from(["catalog", "catalog.2"])), draw(files)),),
         embedder=FolderEntry(draw(st.sampled_from(["embedder", "embedder.17"])), draw(files)),
-        partitions=tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in numbers),
+        partitions=tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in numbers[1:]),
+        token_sets=tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in numbers[:1]),
         deleted_columns=draw(ranges),
     )
 
@@ -156,7 +157,7 @@ def test_a_newer_version_is_told_from_damage() -> None:
     with pytest.raises(IndexVersionError) as caught:
         Manifest.from_bytes(newer)
     assert str(caught.value) == (
-        "The index has format version 7, and this pexeso reads up to version 2: "
+        "The index has format version 7, and this pexeso reads up to version 3: "
         "upgrade pexeso, or build the index again with this one."
     )
     with pytest.raises(IndexCorruptError):

@@ -173,12 +173,12 @@ def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: 
 
 def test_an_index_of_a_newer_format_is_told_in_one_sentence(index: Path, monkeypatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(manifest_module, "FORMAT_VERSION", 3)
+        patch.setattr(manifest_module, "FORMAT_VERSION", 4)
         document = json.loads((index / "manifest.json").read_bytes())
-        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 3}
+        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 4}
         values["checksum"] = manifest_module._checksum(values)
         (index / "manifest.json").write_bytes(manifest_module._canonical(values))
-    with pytest.raises(IndexVersionError, match="format version 3, and this pexeso reads up to version 2: upgrade"):
+    with pytest.raises(IndexVersionError, match="format version 4, and this pexeso reads up to version 3: upgrade"):
         open_store(index)
 
 
