@@ -11,6 +11,8 @@ from typing import Any
 from pexeso import tasks
 from pexeso.changes import live_rows
 from pexeso.elsewhere import open_store_anywhere, open_writer
+from pexeso.equal_text.compaction import rewrite_shards, shards_worth_rewriting
+from pexeso.equal_text.layout import TOKEN_STAGES
 from pexeso.id_ranges import Ranges, merge_ranges, ranges_of
 from pexeso.lake.catalog import COLUMNS, TABLES
 from pexeso.numbering import write_numbered, write_tables
@@ -22,7 +24,7 @@ from pexeso.steps import Steps
 from pexeso.store.reader import Store
 from pexeso.updating import Update
 
-COMPACT_STAGES = ("catalog", "partition", "index", "commit")
+COMPACT_STAGES = ("catalog", "partition", "index", *TOKEN_STAGES, "commit")
 """The steps of a compaction in order, as given to `progress`."""
 
 MAX_DELETED_SHARE = 0.2
@@ -65,10 +67,13 @@ def compact(
         store = open_store_anywhere(path)
         options = options_of(store.manifest)
         chosen = list(range(store.n_partitions)) if everything else worth_rewriting(store, options)
-        if not chosen and len(store.manifest.catalogs) == 1:
+        shards = list(range(len(store.manifest.token_sets)))
+        if not everything:
+            shards = shards_worth_rewriting(store, options.partition_bytes, MAX_DELETED_SHARE)
+        if not chosen and not shards and len(store.manifest.catalogs) == 1:
             return Update(store.manifest.generation, False)
         with session_for(None, writer, master, conf) as spark:
-            return _compact(Steps(spark, writer, options, progress), store, chosen)
+            return _compact(Steps(spark, writer, options, progress), store, chosen, shards)
 
 
 def worth_rewriting(store: Store, options: BuildOptions) -> list[int]:
@@ -84,7 +89,7 @@ def worth_rewriting(store: Store, options: BuildOptions) -> list[int]:
     return sorted(full_of_deleted + (small if worthwhile else []))
 
 
-def _compact(steps: Steps, store: Store, chosen: list[int]) -> Update:
+def _compact(steps: Steps, store: Store, chosen: list[int], shards: list[int]) -> Update:
     writer, manifest = steps.writer, store.manifest
     steps.stage("catalog", lambda folder, meter: _gather(steps, store, chosen, folder))
     kept = [entry for number, entry in enumerate(manifest.partitions) if number not in set(chosen)]
@@ -98,6 +103,7 @@ def _compact(steps: Steps, store: Store, chosen: list[int]) -> Update:
             steps.options.n_partitions if everything else None,
         )
         partitions = steps.write_partitions()
+    token_sets = rewrite_shards(steps, store, shards, first=len(partitions))
     steps.tell("commit")
     steps.write_report()
     new = [*kept, *partitions]
@@ -106,6 +112,7 @@ def _compact(steps: Steps, store: Store, chosen: list[int]) -> Update:
         catalogs=[writer.seal_folder(writer.catalog_folder)],
         embedder=manifest.embedder,
         partitions=new,
+        token_sets=token_sets,
         deleted_columns=_deleted_in(store, set(range(store.n_partitions)) - set(chosen)),
         facts={
             **manifest.facts,

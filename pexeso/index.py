@@ -24,6 +24,7 @@ from pexeso.elsewhere import open_store_anywhere
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.interface import KernelChoice
 from pexeso.engine.stats import SearchStats
+from pexeso.equal_text.searches import EqualTextSearches
 from pexeso.errors import EmbedderError, InputError
 from pexeso.evidence import Evidence
 from pexeso.explanation import Explanation, locate_column
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Index(Advised):
+class Index(Advised, EqualTextSearches):
     """An open index. Make one with `open_index` or `build_index`.
 
     Attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,9 @@ KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 CLUSTERINGS = ("jensen-shannon", "symmetric-kl", "mean-vector", "random")
 COUNTS = ("exact", "decide")
 DEVICES = ("auto", "cpu", "cuda")
+PARTS = ("overlap", "containment")
+"""What an index can have beside the semantic search: columns as sets of equal texts with posting lists, and signatures of these sets."""
+
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
@@ -68,6 +71,8 @@ class BuildOptions:
     normaliser : Normaliser
     max_table_bytes : int
         Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole by one task.
+    parts : tuple of str
+        Of ``"overlap"`` and ``"containment"``, what the index has for joins by equal text; ``"containment"`` rests on ``"overlap"`` and brings it.
     seed : int
         Of every sample and random choice.
     """
@@ -87,9 +92,11 @@ class BuildOptions:
     rules: ColumnRules = field(default_factory=ColumnRules)
     normaliser: Normaliser = field(default_factory=Normaliser)
     max_table_bytes: int = 1 << 30
+    parts: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", require_parts(self.parts))
         _require_choice("metric", self.metric, METRICS)
         _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
         _require_choice("clustering", self.clustering, CLUSTERINGS)
@@ -130,6 +137,26 @@ class BuildOptions:
         if self.cells == "grid" and self.n_axes is None:
             del options["n_axes"]
         return options
+
+
+def require_parts(parts: Iterable[str]) -> tuple[str, ...]:
+    """Give the parts that an index is to have, in the order of `PARTS`, with those that they rest on.
+
+    Raises
+    ------
+    InputError
+        There is no such part.
+
+    Examples
+    --------
+    >>> require_parts(["containment"])
+    ('overlap', 'containment')
+    """
+    wanted = [parts] if isinstance(parts, str) else list(parts)
+    for part in wanted:
+        if part not in PARTS:
+            raise InputError(f"The parts of an index for equal text are {' and '.join(PARTS)}. Got {part!r}.")
+    return PARTS if "containment" in wanted else PARTS[:1] if wanted else ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from embed.registry import check_model
 from pexeso import __version__, tasks
 from pexeso.elsewhere import open_writer
+from pexeso.equal_text.layout import TOKEN_STAGES, sets_of_tokens, write_token_sets
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.options import BuildOptions
 from pexeso.places import Place
@@ -27,8 +28,8 @@ from pexeso.store.manifest import FolderEntry, Manifest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STAGES = ("list", "read", "catalog", "train", "embed", "partition", "index", "commit")
-"""The steps of a build in order, as given to `progress`."""
+STAGES = ("list", "read", "catalog", "train", "embed", "partition", "index", *TOKEN_STAGES, "commit")
+"""The steps of a build in order, as given to `progress`; those of token sets where the index gets them."""
 
 SMALL_LAKE_SETTINGS = {
     # Java's best compiler and its parallel collector cost more than they save in a build of a minute.
@@ -103,10 +104,12 @@ def build(
         model = steps.make_embedder()
         steps.embed(writer.embedder_folder)
         steps.plan_new(model["dimensions"], options.n_partitions)
-        return _commit(steps, source, steps.write_partitions())
+        partitions = steps.write_partitions()
+        token_sets = write_token_sets(steps, *sets_of_tokens(steps), first=len(partitions)) if options.parts else []
+        return _commit(steps, source, partitions, token_sets)
 
 
-def _commit(steps: Steps, source: Source, partitions: list[FolderEntry]) -> Manifest:
+def _commit(steps: Steps, source: Source, partitions: list[FolderEntry], token_sets: list[FolderEntry]) -> Manifest:
     steps.tell("commit")
     steps.write_report()
     writer, options = steps.writer, steps.options
@@ -116,6 +119,7 @@ def _commit(steps: Steps, source: Source, partitions: list[FolderEntry]) -> Mani
         catalogs=[writer.seal_folder(writer.catalog_folder)],
         embedder=writer.seal_folder(writer.embedder_folder),
         partitions=partitions,
+        token_sets=token_sets,
         options=described(options),
         fingerprints={"normaliser": options.normaliser.fingerprint, "embedder": model["fingerprint"]},
         facts={

@@ -25,6 +25,7 @@ def described(options: BuildOptions) -> dict[str, Any]:
         "rules": options.rules.to_dict(),
         "normaliser": options.normaliser.to_json(),
         "max_table_bytes": options.max_table_bytes,
+        "parts": list(options.parts),
         "seed": options.seed,
     }
 
@@ -44,6 +45,7 @@ def options_of(manifest: Manifest) -> BuildOptions:
         return BuildOptions(
             **{name: described[name] for name in names},
             **grid,
+            parts=described.get("parts", ()),
             rules=ColumnRules.from_dict(described["rules"]),
             normaliser=Normaliser.from_json(described["normaliser"]),
         )

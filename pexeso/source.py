@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pexeso import tasks
 from pexeso.errors import LakeError
-from pexeso.lake import records
+from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake
 from pexeso.listing import list_lake, skipped_row, table_row
 from pexeso.places import Place, is_url
@@ -81,7 +81,7 @@ class Source(Protocol):
     def records(
         self, spark: SparkSession, listing: DataFrame, n_bytes: int, options: BuildOptions, measured: Measured
     ) -> DataFrame:
-        """Give the records (`pexeso.lake.records.SCHEMA`) of the tables listed; tasks go through `measured`."""
+        """Give the records (`pexeso.lake.record_schema.SCHEMA`) of the tables listed; tasks go through `measured`."""
 
 
 def source_of(lake: Any) -> Source:
@@ -168,8 +168,9 @@ class FolderSource:
             rules=options.rules,
             normaliser=options.normaliser,
             max_table_bytes=options.max_table_bytes,
+            tokens=bool(options.parts),
         )
-        return deal_out(listing, n_tasks).mapInArrow(measured(read), spark_schema(records.SCHEMA))
+        return deal_out(listing, n_tasks).mapInArrow(measured(read), spark_schema(record_schema.SCHEMA))
 
     def changed(self, doubtful: DataFrame) -> DataFrame:
         """Compare files (of `LISTING_SCHEMA`, with ``old_fingerprint``) by content; give ``table, change``."""
@@ -210,7 +211,11 @@ class SparkSource:
     ) -> DataFrame:
         """See `Source.records`."""
         return frame_records(
-            self._tables(spark), options.rules, options.normaliser, max_table_bytes=options.max_table_bytes
+            self._tables(spark),
+            options.rules,
+            options.normaliser,
+            max_table_bytes=options.max_table_bytes,
+            tokens=bool(options.parts),
         )
 
     def _tables(self, spark: SparkSession) -> list[SparkTable]:

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import LakeError
-from pexeso.lake.choose import ColumnRules
+from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.columns import label_columns
 from pexeso.lake.normalise import Normaliser
-from pexeso.lake.records import SCHEMA, counted_column_records
+from pexeso.lake.record_schema import SCHEMA
+from pexeso.lake.records import counted_column_records
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -96,7 +97,7 @@ def _is_table(spark: SparkSession, name: str) -> bool:
 
 
 def frame_records(
-    tables: list[SparkTable], rules: ColumnRules, normaliser: Normaliser, *, max_table_bytes: int
+    tables: list[SparkTable], rules: ColumnRules, normaliser: Normaliser, *, max_table_bytes: int, tokens: bool = False
 ) -> DataFrame:
     """Turn Spark tables into records, as `pexeso.lake.records.table_records` does with files.
 
@@ -111,11 +112,13 @@ def frame_records(
     normaliser : Normaliser
     max_table_bytes : int
         Columns whose distinct values take more bytes in a task are left out with the reason: a column is held whole by one.
+    tokens : bool
+        Give the records of `pexeso.lake.token_records` too, for which columns of numbers are read.
 
     Returns
     -------
     DataFrame
-        Of `pexeso.lake.records.SCHEMA`. The text of a value is the first by code point of those with this normalised form.
+        Of `pexeso.lake.record_schema.SCHEMA`. The text of a value is the first by code point of those with this normalised form.
         Size, time and fingerprint of a table are null.
 
     Raises
@@ -130,29 +133,33 @@ def frame_records(
         raise LakeError(
             f"The tables of a lake need different names, and there must be one at least. Got {', '.join(names) or 'none'}."
         )
-    counted = reduce(lambda ours, theirs: ours.unionByName(theirs), (_counted(table, rules) for table in tables))
+    read_kinds = KINDS if tokens else rules.kinds
+    counted = reduce(lambda ours, theirs: ours.unionByName(theirs), (_counted(table, read_kinds) for table in tables))
 
     def work(group: pa.Table) -> pa.Table:
-        return _records_of_column(group, rules, normaliser)
+        return _records_of_column(group, rules, normaliser, tokens)
 
     groups = _bounded(counted, max_table_bytes).groupBy("table", "position")
     return groups.applyInArrow(work, from_arrow_schema(SCHEMA))
 
 
-def _counted(table: SparkTable, rules: ColumnRules) -> DataFrame:
+def _counted(table: SparkTable, kinds: tuple[str, ...]) -> DataFrame:
     """Count the distinct values of every column of a table; one row of each column, the one with a label, tells what it is."""
     from pyspark.sql import functions as sql
 
     fields = table.frame.schema.fields
     labels = label_columns([field.name for field in fields])
-    reasons = [_reason_not_read(field.dataType, rules) for field in fields]
+    reasons = [_reason_not_read(field.dataType, kinds) for field in fields]
     told = [(table.name, _TABLE, None, "", None, None, len(fields))]
     for position, field in enumerate(fields):
         told.append((table.name, position, field.name, labels[position], reasons[position], None, None))
     # By position: names may repeat, or hold dots.
     frame = table.frame.toDF(*(f"c{position}" for position in range(len(fields))))
     read = [position for position, reason in enumerate(reasons) if reason is None]
-    cells = [_cell(_TABLE, sql.lit(None)), *(_cell(position, sql.col(f"c{position}")) for position in read)]
+    cells = [
+        _cell(_TABLE, sql.lit(None)),
+        *(_cell(position, _as_text(sql.col(f"c{position}"), fields[position].dataType)) for position in read),
+    ]
     values = frame.select(sql.explode(sql.array(*cells)).alias("cell"))
     counts = values.groupBy("cell.position", "cell.value").agg(sql.count("*").alias("count"))
     nothing = (sql.lit(None).cast("string").alias(name) for name in ("name", "label", "reason"))
@@ -166,13 +173,23 @@ def _cell(position: int, value: Column) -> Column:
     return sql.struct(sql.lit(position).alias("position"), value.cast("string").alias("value"))
 
 
-def _reason_not_read(kind: DataType, rules: ColumnRules) -> str | None:
+def _as_text(value: Column, kind: DataType) -> Column:
+    """Write numbers as a file of the same type gives them: floats that are whole as integers, not as 1.0E7."""
+    from pyspark.sql import functions as sql
     from pyspark.sql import types
 
-    if isinstance(kind, types.NumericType) and "number" not in rules.kinds:
-        return (
-            f"numbers: its type is {kind.simpleString()}, and only {' and '.join(rules.kinds)} columns are kept (kinds)"
-        )
+    text = value.cast("string")
+    if not isinstance(kind, types.FloatType | types.DoubleType):
+        return text
+    whole = (sql.floor(value) == value) & (sql.abs(value) < float(1 << 53))
+    return sql.when(whole, value.cast("bigint").cast("string")).otherwise(text)
+
+
+def _reason_not_read(kind: DataType, kinds: tuple[str, ...]) -> str | None:
+    from pyspark.sql import types
+
+    if isinstance(kind, types.NumericType) and "number" not in kinds:
+        return f"numbers: its type is {kind.simpleString()}, and only {' and '.join(kinds)} columns are kept (kinds)"
     as_text = (
         types.StringType,
         types.CharType,
@@ -203,7 +220,7 @@ def _bounded(counted: DataFrame, max_table_bytes: int) -> DataFrame:
     return kept.select("table", "position", "name", "label", reason, "value", "count")
 
 
-def _records_of_column(group: pa.Table, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
+def _records_of_column(group: pa.Table, rules: ColumnRules, normaliser: Normaliser, tokens: bool) -> pa.Table:
     """Turn the counted values of a column, or the number of rows of a table, into records."""
     told = group.filter(pc.is_valid(group["label"])).to_pylist()[0]
     counted = group.filter(pc.is_null(group["label"]))
@@ -218,7 +235,8 @@ def _records_of_column(group: pa.Table, rules: ColumnRules, normaliser: Normalis
     present = counted.filter(pc.is_valid(counted["value"])).sort_by("value").combine_chunks()
     columns = [_one_array(present[name]) for name in ("value", "count")]
     raw = pa.StructArray.from_arrays(columns, names=["values", "counts"])
-    return pa.Table.from_batches(counted_column_records(about, raw, n_rows, rules, normaliser), schema=SCHEMA)
+    records = counted_column_records(about, raw, n_rows, rules, normaliser, tokens=tokens)
+    return pa.Table.from_batches(records, schema=SCHEMA)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

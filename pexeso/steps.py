@@ -23,7 +23,7 @@ from embed.spark import embed_values
 from partition.spark import plan_partitions
 from pexeso import tasks
 from pexeso.engine.grid_options import GridOptions
-from pexeso.lake import records
+from pexeso.lake import record_schema
 from pexeso.lake.catalog import COLUMNS, COLUMNS_SCHEMA, Catalog, files_in
 from pexeso.numbering import number_columns, write_tables
 from pexeso.options import BuildOptions
@@ -311,7 +311,7 @@ class Steps:
 
     def _records_in(self, folder: Path, kind: str) -> DataFrame:
         """Rows of one kind; the schema is given, since a lake without any value leaves no file of that kind."""
-        schema = spark_schema(records.SCHEMA)
+        schema = spark_schema(record_schema.SCHEMA)
         return self.spark.read.schema(schema).parquet(folder.as_uri()).where(f"record = '{kind}'")
 
 

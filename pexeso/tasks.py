@@ -45,13 +45,19 @@ _OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
 
 
 def read_tables(
-    batches: Batches, *, root: Path | Place, rules: ColumnRules, normaliser: Normaliser, max_table_bytes: int
+    batches: Batches,
+    *,
+    root: Path | Place,
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    max_table_bytes: int,
+    tokens: bool,
 ) -> Batches:
     """Turn a listing of files (`pexeso.source.LISTING_SCHEMA`) into records; a bad file becomes a record with its reason."""
     for batch in batches:
         for row in batch.to_pylist():
             file = TableFile(**{**row, "path": path_from_text(root, row["path"])})
-            yield from table_records(file, rules, normaliser, max_bytes=max_table_bytes)
+            yield from table_records(file, rules, normaliser, max_bytes=max_table_bytes, tokens=tokens)
 
 
 def write_partitions(

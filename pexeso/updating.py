@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 
 from pexeso.changes import CHANGED, GONE, NEW, UNCHANGED, find_changes
 from pexeso.elsewhere import open_store_anywhere, open_writer
+from pexeso.equal_text.layout import TOKEN_STAGES, sets_of_tokens, write_token_sets
+from pexeso.equal_text.shards import without_tables
 from pexeso.errors import InputError, LakeError
 from pexeso.id_ranges import Ranges, merge_ranges, ranges_of
 from pexeso.lake.catalog import REMOVED, REMOVED_SCHEMA, Catalog, write_rows
@@ -29,10 +31,10 @@ from pexeso.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_o
 from pexeso.steps import Steps
 from pexeso.store.build_writer import BuildWriter
 from pexeso.store.claim import some_names
-from pexeso.store.manifest import Manifest
+from pexeso.store.manifest import FolderEntry, Manifest
 from pexeso.store.reader import Store
 
-APPEND_STAGES = ("list", "changes", "read", "catalog", "embed", "partition", "index", "commit")
+APPEND_STAGES = ("list", "changes", "read", "catalog", "embed", "partition", "index", *TOKEN_STAGES, "commit")
 """The steps of an append in order, as given to `progress`."""
 
 
@@ -115,7 +117,7 @@ def append(
     if compare not in ("modified", "content"):
         raise InputError(f"compare must be 'modified' or 'content'. Got {compare!r}.")
     store = open_store_anywhere(path)
-    source = _files(store, lake)
+    source = require_files(store, lake)
     asked = {"lake": source.name, "delete_missing": delete_missing, "compare": compare}
     with open_writer(path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}") as writer:
         store = open_store_anywhere(path)  # the one that the writer locked
@@ -124,7 +126,14 @@ def append(
             return _append(steps, store, source, delete_missing, compare)
 
 
-def _files(store: Store, lake: Any) -> FolderSource:
+def require_files(store: Store, lake: Any) -> FolderSource:
+    """Give the files that an index was built of, or those that are in their place now.
+
+    Raises
+    ------
+    LakeError
+        It was built of Spark tables.
+    """
     named = store.manifest.facts["lake"]
     source = None if lake is None and named.startswith(SPARK_PREFIX) else source_of(named if lake is None else lake)
     if source is None or not source.is_files:
@@ -164,6 +173,7 @@ def _append(steps: Steps, store: Store, source: FolderSource, delete_missing: bo
         steps.embed(store.embedder_folder)
         steps.plan_new(facts["dimensions"], None)
         partitions = steps.write_partitions()
+    token_sets = write_token_sets(steps, *sets_of_tokens(steps), first=len(partitions)) if steps.options.parts else []
     steps.tell("commit")
     steps.write_report()
     gone = ids_of(store, removed)
@@ -172,6 +182,7 @@ def _append(steps: Steps, store: Store, source: FolderSource, delete_missing: bo
         store,
         removed,
         partitions=(*store.manifest.partitions, *partitions),
+        token_sets=(*without_tables(store, removed), *token_sets),
         deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
         facts={
             "lake": source.name,
@@ -230,7 +241,15 @@ def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Updat
             return Update(store.manifest.generation, False)
         gone = ids_of(store, wanted)
         deleted = merge_ranges(store.manifest.deleted_columns, ranges_of(gone))
-        manifest = _commit(writer, store, wanted, partitions=store.manifest.partitions, deleted=deleted, facts={})
+        manifest = _commit(
+            writer,
+            store,
+            wanted,
+            partitions=store.manifest.partitions,
+            token_sets=without_tables(store, wanted),
+            deleted=deleted,
+            facts={},
+        )
     return Update(manifest.generation, True, deleted=len(wanted), columns_deleted=len(gone))
 
 
@@ -246,7 +265,8 @@ def _commit(
     store: Store,
     removed: pa.Array,
     *,
-    partitions: Sequence[Any],
+    partitions: Sequence[FolderEntry],
+    token_sets: Sequence[FolderEntry],
     deleted: Ranges,
     facts: dict[str, Any],
 ) -> Manifest:
@@ -258,6 +278,7 @@ def _commit(
         catalogs=[*manifest.catalogs, writer.seal_folder(writer.catalog_folder)],
         embedder=manifest.embedder,
         partitions=partitions,
+        token_sets=token_sets,
         deleted_columns=deleted,
         facts={**manifest.facts, "next_column": _next_column(store), **facts},
     )

@@ -10,8 +10,8 @@ from pexeso.cli.advice import tell_advice
 from pexeso.cli.options import Asked, distance_settings
 from pexeso.cli.output import count, output_options, plain, table_lines, write_csv, write_json
 from pexeso.cli.pages import page_options, require_page, write_page
+from pexeso.cli.query_columns import read_queries
 from pexeso.cli.report import ALL_PAIRS, pair_lines, percent, shares
-from pexeso.cli.search import read_queries
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pexeso.cli.advice import tell_advice
 from pexeso.cli.explain import split_lake_column
 from pexeso.cli.options import Asked, distance_settings
 from pexeso.cli.output import MAX_NAME, count, plain, talk
+from pexeso.cli.query_columns import read_queries
 from pexeso.cli.report import percent
-from pexeso.cli.search import read_queries
 from pexeso.cli.tables import require_writable, write_table
 from pexeso.errors import InputError
 from pexeso.joining.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES, JoinOptions

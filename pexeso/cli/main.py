@@ -12,6 +12,7 @@ from pexeso import __version__
 from pexeso.cli.batch import batch
 from pexeso.cli.build import index
 from pexeso.cli.demo import demo
+from pexeso.cli.equal_text import contain, overlap
 from pexeso.cli.errors import plain_errors, remember_arguments
 from pexeso.cli.estimate import estimate
 from pexeso.cli.explain import explain
@@ -42,7 +43,7 @@ class _Group(click.Group):
 @click.group(
     cls=_Group,
     commands=[
-        *(demo, index, append, delete, compact, search, batch, join, explain, tune),
+        *(demo, index, append, delete, compact, search, overlap, contain, batch, join, explain, tune),
         *(estimate, info, rules, check, doctor),
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

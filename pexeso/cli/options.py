@@ -21,6 +21,7 @@ from pexeso.options import (
     KERNELS,
     MAPS,
     METRICS,
+    PARTS,
     USUAL_MAX_DISTANCES,
     BuildOptions,
     max_distance_of_cosine,
@@ -314,12 +315,27 @@ _NORMALISER_OPTIONS = (
         help="Switch a rule for normalising values off, such as opponents. May be repeated.",
     ),
 )
+_PARTS = click.option(
+    "--with",
+    "parts",
+    metavar="PART,...",
+    default="",
+    help=f"Parts for joins by equal text, of {' and '.join(PARTS)}; pexeso overlap and contain ask them.",
+)
 _SEED = click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="Of samples and choices.")
 
 
 def build_settings(command: Command) -> Command:
     """Add all options of a build, as the parameter `options`, a `BuildOptions`."""
-    options = (*_MODEL_OPTIONS, *_GRID_OPTIONS, *_PARTITION_OPTIONS, *_COLUMN_OPTIONS, *_NORMALISER_OPTIONS, _SEED)
+    options = (
+        *_MODEL_OPTIONS,
+        *_GRID_OPTIONS,
+        *_PARTITION_OPTIONS,
+        *_COLUMN_OPTIONS,
+        *_NORMALISER_OPTIONS,
+        _PARTS,
+        _SEED,
+    )
 
     @functools.wraps(command)
     def with_options(**given: Any) -> Any:
@@ -327,6 +343,7 @@ def build_settings(command: Command) -> Command:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
         rules = {each.name: given.pop(each.name) for each in fields(ColumnRules)}
         rules["kinds"] = tuple(kind.strip() for kind in rules["kinds"].split(","))
+        given["parts"] = tuple(part.strip() for part in given["parts"].split(",") if part.strip())
         normaliser = _DEFAULTS.normaliser.switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
         chosen = {each.name: given.pop(each.name) for each in fields(BuildOptions) if each.name in given}
         for name in ("partition_bytes", "max_table_bytes"):

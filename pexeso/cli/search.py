@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.advice import tell_advice
+from pexeso.cli.how import HOWS, MEANING, search_otherwise
 from pexeso.cli.options import Asked, search_settings
 from pexeso.cli.output import output_options, talk, write_json, write_json_line
 from pexeso.cli.pages import page_options, require_page, write_page
+from pexeso.cli.query_columns import read_queries
 from pexeso.cli.report import (
     PairsCount,
     found_nothing,
@@ -20,7 +22,6 @@ from pexeso.cli.report import (
 )
 
 if TYPE_CHECKING:
-    from pexeso.queries import QueryColumn
     from pexeso.results import SearchResult
 
 
@@ -50,6 +51,13 @@ if TYPE_CHECKING:
     help="Order what is found by how likely it can be joined, from all that the two columns say; or by rows that match alone.",
 )
 @click.option("--every-column", is_flag=True, help="Search with each text column of FILE in turn.")
+@click.option(
+    "--how",
+    type=click.Choice(HOWS),
+    default=MEANING,
+    show_default=True,
+    help="What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in one list that says which.",
+)
 @page_options
 @output_options("json", "jsonl", "csv")
 def search(
@@ -60,6 +68,7 @@ def search(
     n_pairs: float,
     rerank: bool,
     every_column: bool,
+    how: str,
     html: str | None,
     overwrite: bool,
     form: str | None,
@@ -73,6 +82,7 @@ def search(
       pexeso search lake.pexeso people.csv:company --auto
       pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
       pexeso search lake.pexeso people.csv:company --html found.html
+      pexeso search lake.pexeso people.csv:company --how all
 
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the column; #3 is the one at
     position 3, counted from 0. Without a column, the text column with most distinct values is taken.
@@ -81,6 +91,12 @@ def search(
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
     queries = read_queries(query, every_column)
+    if how != MEANING:
+        if html is not None:
+            raise click.UsageError("--html shows what the search by meaning finds: leave it out, or leave --how out.")
+        values = {"with_values": with_pairs, "n_values": n_pairs}
+        search_otherwise(how, index, queries, asked, form=form or "table", name_queries=every_column, **values)
+        return
     results = asked.open(index).search_batch(queries, rerank=rerank, **asked.to_search())
     tell_advice(result.options for result in results)
     for result in results:
@@ -93,25 +109,6 @@ def search(
         write_page(results_page(results), html, overwrite=overwrite)
     for result in results:
         talk(stats_line(result, name=every_column))
-
-
-def read_queries(spec: str, every_column: bool) -> list[QueryColumn]:
-    """Read the query column of FILE:COLUMN, or all text columns of FILE."""
-    from pexeso.errors import QueryError
-    from pexeso.queries import read_every_query, read_query, split_spec
-
-    file, column = split_spec(spec)
-    if not every_column:
-        query = read_query(spec)
-        if column is None:
-            talk(f"No column was named: searching with {query.column!r}.")
-        return [query]
-    if column is not None:
-        raise click.UsageError(f"--every-column takes a file alone. Got the column {column!r} too.")
-    queries = read_every_query(file)
-    if not queries:
-        raise QueryError(f"'{file}' has no column of text or dates to search with.")
-    return queries
 
 
 def _write(results: list[SearchResult], form: str, every_column: bool, with_pairs: bool, n_pairs: float) -> None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import IndexCorruptError
-from pexeso.lake.records import SCHEMA
+from pexeso.lake.record_schema import SCHEMA
 
 TABLES, COLUMNS, REMOVED = "tables", "columns", "removed"
 
@@ -33,7 +33,7 @@ TABLES_SCHEMA = _schema(
     *("table", "format", "n_bytes", "modified", "version", "encoding", "delimiter"),
     *("n_rows", "n_columns", "fingerprint", "reason", "notes"),
 )
-"""One row a table, ordered by `table` in each folder. See `records.SCHEMA`; `reason` says why a file could not be read."""
+"""One row a table, ordered by `table` in each folder. See `record_schema.SCHEMA`; `reason` says why a file could not be read."""
 
 COLUMNS_SCHEMA = pa.schema(
     [

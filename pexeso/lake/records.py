@@ -14,49 +14,10 @@ from pexeso.lake.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise import Normaliser
 from pexeso.lake.reader import parse_table
+from pexeso.lake.record_schema import MAX_RECORDS, batch_of, batch_of_columns
 from pexeso.lake.sniff import ColumnProfile, profile_columns, profile_counted
 from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES, Table
-
-MAX_RECORDS = 1 << 16
-"""Most records in one batch."""
-
-SCHEMA = pa.schema(
-    [
-        pa.field("record", pa.string(), nullable=False),  # table, column or value
-        pa.field("table", pa.string(), nullable=False),
-        # of a table
-        pa.field("format", pa.string()),
-        pa.field("n_bytes", pa.int64()),  # on disk
-        pa.field(
-            "modified", pa.int64()
-        ),  # when the file was last changed, in nanoseconds since 1970; null where unknown
-        pa.field(
-            "version", pa.string()
-        ),  # what its storage calls this state of the file; null where it has no name for it
-        pa.field("encoding", pa.string()),
-        pa.field("delimiter", pa.string()),
-        pa.field("n_columns", pa.int32()),
-        pa.field("fingerprint", pa.string()),  # of the bytes on disk; null where these could not be read or unpacked
-        pa.field("notes", pa.list_(pa.string())),  # what was repaired
-        # of a table and of a column
-        pa.field("n_rows", pa.int64()),
-        pa.field("reason", pa.string()),  # why it is left out; null where it is kept
-        # of a column and of its values
-        pa.field("position", pa.int32()),  # 0-based
-        # of a column
-        pa.field("name", pa.string()),
-        pa.field("label", pa.string()),
-        pa.field("kind", pa.string()),  # text, date, number or empty
-        pa.field("n_missing", pa.int64()),
-        pa.field("n_distinct", pa.int64()),  # of kept columns: normalised values
-        pa.field("median_tokens", pa.float64()),
-        # of a value
-        pa.field("value", pa.string()),  # normalised
-        pa.field("text", pa.string()),  # as first written, without white space around it
-        pa.field("count", pa.int64()),  # cells
-    ]
-)
-"""Schema of the records. Fields that are not of a record's sort are null."""
+from pexeso.lake.token_records import set_records
 
 
 @dataclass(frozen=True)
@@ -75,6 +36,7 @@ def table_records(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
+    tokens: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table file into records: one of the table, one of each column, one of each distinct value of kept columns.
 
@@ -91,6 +53,8 @@ def table_records(
         Gives values their form.
     max_bytes, max_cell_bytes
         Limits of `read_table`.
+    tokens
+        Give the records of `pexeso.lake.token_records` too.
 
     Raises
     ------
@@ -100,8 +64,8 @@ def table_records(
     Yields
     ------
     pa.RecordBatch
-        Of `SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns by position, then values by
-        column, in order of first appearance.
+        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns by position, then values by
+        column, in order of first appearance; sets and tokens last.
     """
     content: Content | None = None
     table: Table | None = None
@@ -117,9 +81,9 @@ def table_records(
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
     fingerprint = content.fingerprint if content else None
     content = None  # the bytes are no longer needed, and may be many
-    yield _batch([_table_record(file, table, fingerprint, reason)])
+    yield batch_of([_table_record(file, table, fingerprint, reason)])
     if table is not None:
-        yield from _column_records(file.table, table, rules, normaliser)
+        yield from _column_records(file.table, table, rules, normaliser, tokens)
 
 
 def _sentence(error: Exception) -> str:
@@ -139,11 +103,13 @@ def _table_record(
     return record
 
 
-def _column_records(name: str, table: Table, rules: ColumnRules, normaliser: Normaliser) -> Iterator[pa.RecordBatch]:
+def _column_records(
+    name: str, table: Table, rules: ColumnRules, normaliser: Normaliser, tokens: bool
+) -> Iterator[pa.RecordBatch]:
     profiles, reasons = _profiles(table, rules)
     kept, values = _values(table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons)
-    records = []
-    for position, label in enumerate(label_columns(table.names)):
+    records, labels = [], label_columns(table.names)
+    for position, label in enumerate(labels):
         place = kept.get(position)
         record, reasons[position] = _column_record(
             profiles[position], None if place is None else values[place], reasons[position], rules
@@ -151,8 +117,11 @@ def _column_records(name: str, table: Table, rules: ColumnRules, normaliser: Nor
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
     for start in range(0, len(records), MAX_RECORDS):
-        yield _batch(records[start : start + MAX_RECORDS])
+        yield batch_of(records[start : start + MAX_RECORDS])
     yield from _value_batches(name, {p: values[i] for p, i in kept.items() if reasons[p] is None})
+    if tokens:
+        for position, profile in enumerate(profiles):
+            yield from set_records((name, position, labels[position]), table.columns[position], profile, rules)
 
 
 def _column_record(
@@ -170,7 +139,13 @@ def _column_record(
 
 
 def counted_column_records(
-    about: dict[str, object], raw: pa.StructArray, n_rows: int, rules: ColumnRules, normaliser: Normaliser
+    about: dict[str, object],
+    raw: pa.StructArray,
+    n_rows: int,
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    *,
+    tokens: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Turn one column of which the distinct cells are counted into records: one of the column, one of each value if it is kept.
 
@@ -182,7 +157,7 @@ def counted_column_records(
         ``values`` and ``counts``: distinct cells as they stand, white space and all, without null, and how often each occurs.
     n_rows
         Cells, empty ones included.
-    rules, normaliser
+    rules, normaliser, tokens
         As for `table_records`.
 
     Yields
@@ -198,9 +173,12 @@ def counted_column_records(
     reason = reason_left_out(profile, rules)
     values = _normalised_values([raw], normaliser)[0] if reason is None else None
     record, reason = _column_record(profile, values, reason, rules)
-    yield _batch([about | record | {"n_rows": n_rows}])
+    yield batch_of([about | record | {"n_rows": n_rows}])
     if reason is None:
         yield from _value_batches(str(about["table"]), {int(str(about["position"])): values})
+    if tokens:
+        place = (str(about["table"]), int(str(about["position"])), str(about["label"]))
+        yield from set_records(place, raw.field("values"), profile, rules)
 
 
 def _profiles(table: Table, rules: ColumnRules) -> tuple[list[ColumnProfile | None], list[str | None]]:
@@ -280,9 +258,4 @@ def _value_batch(name: str, position: int, column: ColumnValues, start: int, len
         "text": column.texts.slice(start, length),
         "count": column.counts.slice(start, length),
     }
-    arrays = [given[field.name] if field.name in given else pa.nulls(length, field.type) for field in SCHEMA]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-
-
-def _batch(records: list[dict[str, object]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(records, schema=SCHEMA)
+    return batch_of_columns(given)

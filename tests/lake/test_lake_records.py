@@ -9,6 +9,7 @@ from pexeso.lake import records
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise import Normaliser
+from pexeso.lake.record_schema import SCHEMA
 from pexeso.lake.rows import read_rows, table_path
 
 CITIES = "city,country,n,fixed\nRome,Italy,1,x\nROME ,Italy,2,x\nOslo,Norway,3,x\n,Peru,4,x\nLima,Peru,5,x\n"
@@ -18,7 +19,7 @@ def records_of(lake, **options):
     batches = [
         b for f in find_tables(lake)[0] for b in records.table_records(f, ColumnRules(), Normaliser(), **options)
     ]
-    return pa.Table.from_batches(batches, records.SCHEMA)
+    return pa.Table.from_batches(batches, SCHEMA)
 
 
 def rows_of(table, *names):
@@ -161,7 +162,7 @@ def test_rows_of_what_is_not_there_are_refused(write, tmp_path):
 def test_real_lakes_are_read_whole(lake_folder, name):
     files = find_tables(lake_folder(name))[0][:100]
     batches = [b for file in files for b in records.table_records(file, ColumnRules(), Normaliser())]
-    found = pa.Table.from_batches(batches, records.SCHEMA)
+    found = pa.Table.from_batches(batches, SCHEMA)
     tables, columns = of_kind(found, "table"), of_kind(found, "column")
     assert len(tables) == len(files)
     assert tables["reason"].null_count == len(files)

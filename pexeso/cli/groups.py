@@ -1,0 +1,57 @@
+"""A command with a verb beside it: ``pexeso overlap INDEX FILE:COLUMN`` searches, ``pexeso overlap build INDEX`` builds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+BUILD = "build"
+
+
+class _OwnPath(click.Context):
+    """The context of a command that is called by the name of its group."""
+
+    @property
+    def command_path(self) -> str:
+        """The name as it is typed."""
+        return self.parent.command_path if self.parent is not None else super().command_path
+
+
+class WithBuild(click.Group):
+    """A command that goes by the name of a group, whose only other command is ``build``.
+
+    Parameters
+    ----------
+    name : str
+    default : click.Command
+        Done unless the first argument is ``build``; a folder of that name is ``./build``.
+    build : click.Command
+    """
+
+    def __init__(self, name: str, default: click.Command, build: click.Command) -> None:
+        self._default = default
+        default.context_class = _OwnPath
+        super().__init__(
+            name,
+            commands={BUILD: build},
+            help=default.help,
+            short_help=default.short_help,
+            add_help_option=False,
+            context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+        )
+
+    @property
+    def default(self) -> click.Command:
+        """The command that goes by the group's name."""
+        return self._default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Hand everything to the command that is meant."""
+        name = BUILD if args[:1] == [BUILD] else self._default.name or ""
+        rest = args[1:] if name == BUILD else args
+        return super().parse_args(ctx, [name, *rest])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
+        """Give the command of a name, the default one too."""
+        return self._default if cmd_name == self._default.name else super().get_command(ctx, cmd_name)

@@ -1,0 +1,52 @@
+"""A query column as a set of tokens: what both searches by equal text ask with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.containment.hashing import hash_tokens
+from pexeso.lake.tokens import distinct_tokens
+from pexeso.queries import QueryColumn, query_from_values
+
+
+@dataclass(frozen=True)
+class TokenQuery:
+    """The distinct tokens of a query column.
+
+    Attributes
+    ----------
+    column : QueryColumn
+    tokens : pa.LargeStringArray (q,)
+    """
+
+    column: QueryColumn
+    tokens: pa.LargeStringArray
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def hashes(self) -> np.ndarray:
+        """The tokens as 64-bit numbers, uint64 (q,)."""
+        return hash_tokens(self.tokens)
+
+    def describe(self) -> dict[str, Any]:
+        """Give file, column, number of rows and of distinct values as plain JSON."""
+        return {**self.column.describe(), "values": len(self)}
+
+
+def token_query(values: Any) -> TokenQuery:
+    """Make the query of a column of values, given as in `pexeso.index.Index.search`.
+
+    Examples
+    --------
+    >>> token_query([1, "1", 1.0, " Oslo", None]).tokens.to_pylist()
+    ['1', 'Oslo']
+    """
+    column = query_from_values(values)
+    return TokenQuery(column, distinct_tokens(column.values))

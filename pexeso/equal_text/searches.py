@@ -1,0 +1,131 @@
+"""Searches by equal text that an index answers, and how it gets the parts for them: methods of `pexeso.index.Index`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pexeso.equal_text.query import TokenQuery, token_query
+from pexeso.equal_text.results import EqualTextResult
+from pexeso.equal_text.searching import (
+    DEFAULT_K,
+    DEFAULT_MIN_CONTAINMENT,
+    search_containment,
+    search_overlap,
+)
+from pexeso.equal_text.shards import Shard, open_shards, parts_of, require_part
+
+if TYPE_CHECKING:
+    from pexeso.equal_text.adding import Added
+    from pexeso.store.reader import Store
+
+
+class EqualTextSearches:
+    """What an index with parts for equal text can be asked; these are `pexeso.options.PARTS`."""
+
+    if TYPE_CHECKING:
+        store: Store
+        path: Any
+        table_of: Callable[[str | os.PathLike[str]], str | None]
+        refresh: Callable[[], bool]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts for equal text that this index has."""
+        return tuple(parts_of(self.store))
+
+    def overlap(self, values: Any, *, k: int = DEFAULT_K, exclude_self: bool = False) -> EqualTextResult:
+        """Find the k columns that share most distinct values with a query column, as equal texts.
+
+        Values are compared as `pexeso.lake.tokens` says: 1, "1" and 1.0 are equal, "01" is another; case counts.
+
+        Parameters
+        ----------
+        values
+            As in `search`; columns of numbers too.
+        k : int
+            From 1 on.
+        exclude_self : bool
+            Do not find the table that the query column was read from, where that lies in the lake.
+
+        Returns
+        -------
+        EqualTextResult
+            Exact, best first; equal overlaps by table, then column.
+
+        Raises
+        ------
+        InputError
+            When an option is out of its range, or the index has no part for this: the message says how to add it.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.overlap([101, 102, 205], k=3).to_pandas()  # doctest: +SKIP
+        """
+        require_part(self.store, "overlap")
+        query = token_query(values)
+        return search_overlap(self.shards, query, k, exclude_table=self._own_table(query, exclude_self))
+
+    def contain(
+        self,
+        values: Any,
+        *,
+        min_containment: float = DEFAULT_MIN_CONTAINMENT,
+        verify: bool = True,
+        k: int | None = None,
+        exclude_self: bool = False,
+    ) -> EqualTextResult:
+        """Find the columns that have at least a share of a query column's distinct values, as equal texts.
+
+        Parameters
+        ----------
+        values, exclude_self
+            As in `overlap`.
+        min_containment : float
+            In (0, 1], inclusive.
+        verify : bool
+            Count the values of each candidate. Without it what is found is a guess from signatures, and its containment an estimate.
+        k : int, optional
+            Only the k best.
+
+        Returns
+        -------
+        EqualTextResult
+            Best first. With `verify` nothing is found wrongly, and a column that has enough is missed with a probability of at most 0.02.
+
+        Raises
+        ------
+        InputError
+            As for `overlap`.
+        """
+        require_part(self.store, "containment")
+        query = token_query(values)
+        return search_containment(
+            self.shards,
+            query,
+            min_containment,
+            verify=verify,
+            k=k,
+            exclude_table=self._own_table(query, exclude_self),
+        )
+
+    def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
+        """Add parts for equal text to this index; see `pexeso.equal_text.adding.add_parts`."""
+        from pexeso.equal_text.adding import add_parts
+
+        added = add_parts(self.path, parts, **options)
+        self.refresh()
+        return added
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        """The open token sets of this index."""
+        return open_shards(self.store)
+
+    def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
+        file = query.column.file
+        return self.table_of(file) if exclude_self and file is not None else None
