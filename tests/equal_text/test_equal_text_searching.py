@@ -1,0 +1,102 @@
+"""Searches over shards: what several of them find together is what brute force over all columns finds."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from equal_text_lakes import overlaps, shard_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.equal_text.query import token_query
+from pexeso.equal_text.searching import overlap_with, search_containment, search_overlap, shared_values
+from pexeso.errors import InputError
+
+tokens = st.sets(st.sampled_from([str(number) for number in range(12)]), min_size=1)
+names = st.tuples(st.sampled_from(["a.csv", "b.csv", "é.csv", "z/a.csv"]), st.sampled_from(["id", "x", "#2"]))
+lakes = st.dictionaries(names, tokens, min_size=1, max_size=10)
+
+
+def found(result):
+    return [(match.table, match.column, match.overlap) for match in result]
+
+
+@settings(max_examples=40)
+@given(lake=lakes, query=tokens, data=st.data())
+def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, query, data):
+    folder = tmp_path_factory.mktemp("shards")
+    of_shard = {name: data.draw(st.integers(0, 2)) for name in lake}
+    shards, hidden = [], set()
+    for number in range(3):
+        columns = {name: lake[name] for name in lake if of_shard[name] == number}
+        if columns:
+            (folder / str(number)).mkdir()
+            in_order = sorted(columns)
+            deleted = data.draw(st.sets(st.integers(0, len(in_order) - 1)))
+            hidden |= {in_order[place] for place in deleted}
+            shards.append(shard_of(folder / str(number), columns, deleted=deleted))
+    asked, k = token_query(sorted(query)), data.draw(st.sampled_from([1, 2, 5, 100]))
+    assert found(search_overlap(shards, asked, k)) == overlaps(lake, query, k, hidden=hidden)
+    own = next(iter(lake))[0]
+    without = hidden | {name for name in lake if name[0] == own}
+    result = search_overlap(shards, asked, k, exclude_table=own)
+    assert found(result) == overlaps(lake, query, k, hidden=without)
+    for match in result:
+        assert match.shared() == sorted(query & lake[match.table, match.column])
+        assert match.containment == match.overlap / len(query)
+        assert match.size == len(lake[match.table, match.column])
+    every = overlap_with(shards, asked, list(lake))
+    expected = [len(query & lake[name]) * (name not in hidden) for name in lake]
+    assert [0 if match is None else match.overlap for match in every] == expected
+
+
+@pytest.fixture
+def shard(tmp_path):
+    return shard_of(tmp_path, {("a.csv", "id"): {"1", "2", "01"}, ("b.csv", "id"): {"2", "3"}})
+
+
+def test_values_are_compared_as_tokens(shard):
+    assert found(search_overlap([shard], token_query([1, "1", 1.0, " 2 ", "01", None]), 5)) == [
+        ("a.csv", "id", 3),
+        ("b.csv", "id", 1),
+    ]
+
+
+def test_results_tell_of_themselves(shard):
+    result = search_overlap([shard], token_query(["2", "3", "9"]), 5)
+    document = result.to_dict(explain=True)
+    assert document["results"] == [
+        {"table": "b.csv", "column": "id", "overlap": 2, "shared": ["2", "3"]},
+        {"table": "a.csv", "column": "id", "overlap": 1, "shared": ["2"]},
+    ]
+    assert document["query"] == {"file": None, "column": None, "rows": 3, "values": 3}
+    assert document["options"] == {"k": 5, "exclude_table": None}
+    assert list(result.to_pandas().columns) == ["table", "column", "overlap"]
+    assert result[0].containment == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("values", [[], [None, ""], ["nowhere"]])
+def test_a_query_without_a_value_of_the_lake_finds_nothing(shard, values):
+    assert not len(search_overlap([shard], token_query(values), 3))
+    assert search_overlap([], token_query(values), 3).to_dict()["results"] == []
+
+
+def test_more_columns_than_there_are_gives_all_that_share_a_value(shard):
+    assert len(search_overlap([shard], token_query(["2"]), 10**6)) == 2
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
+def test_k_must_be_a_whole_number_from_one_on(shard, k):
+    with pytest.raises(InputError, match="k, the number of columns wanted"):
+        search_overlap([shard], token_query(["2"]), k)
+
+
+@pytest.mark.parametrize("least", [0, -0.1, 1.01, float("nan"), True, "0.5", None])
+def test_a_threshold_must_lie_above_zero_and_at_most_at_one(shard, least):
+    with pytest.raises(InputError, match="min_containment must be a number above 0 and at most 1"):
+        search_containment([shard], token_query(["2"]), least)
+
+
+def test_the_shared_values_are_those_of_the_query_that_a_set_has(shard):
+    assert shared_values(shard, 0, pa.array(["9", "2", "01"], pa.large_string())) == ["01", "2"]
+    assert shard.numbers_of([("b.csv", "id"), ("b.csv", "x"), ("c.csv", "id")]).tolist() == [1, -1, -1]
+    assert np.array_equal(shard.hidden("b.csv"), [1])
