@@ -27,6 +27,7 @@ SPARK_MODULES = {
         f"pexeso.{name}"
         for name in (
             *("changes", "distributed", "listing", "numbering", "pipeline"),
+            *("equal_text.compaction", "equal_text.layout"),
             *("joining.spark", "report", "session", "source", "sources", "steps"),
         )
     ),
