@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pexeso.containment.found import Found
 from pexeso.equal_text.query import TokenQuery
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.shards import Shard
 from pexeso.errors import InputError
 from pexeso.overlap.merge import merge_list
-from pexeso.overlap.topk import require_k
+from pexeso.overlap.topk import Overlaps, require_k
 
 DEFAULT_K = 10
 DEFAULT_MIN_CONTAINMENT = 0.7
@@ -41,7 +42,7 @@ class _Found:
     @property
     def key(self) -> tuple[float, str, str]:
         """What results are ordered by."""
-        return -(self.containment if self.overlap is None else self.overlap), self.table, self.label
+        return -self.containment, self.table, self.label
 
 
 def search_overlap(
@@ -84,7 +85,7 @@ def search_overlap(
     names = ("lists", "sets", "entries", "tokens", "n_bytes")
     stats = {
         "shards": len(shards),
-        "ways": {way: ways.count(way) for way in sorted(set(ways))},
+        "ways": _counted(ways),
         **{name: sum(getattr(each, name) for each in reads) for name in names},
         "seconds": round(time.perf_counter() - started, 6),
     }
@@ -109,7 +110,7 @@ def search_containment(
     min_containment : float
         In (0, 1], inclusive.
     verify : bool
-        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures.
+        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures, where these are asked.
     k : int, optional
         Only the k best.
     exclude_table
@@ -134,16 +135,18 @@ def search_containment(
         )
     if k is not None:
         require_k(k)
-    started, found, n_candidates = time.perf_counter(), [], 0
+    started, found, n_candidates, routes = time.perf_counter(), [], 0, []
     for shard in shards if len(query) else ():
         answer = shard.ensemble.search(
             query.tokens, float(min_containment), verify=verify, exclude=shard.hidden(exclude_table)
         )
         n_candidates += answer.n_candidates
+        routes.append(answer.route)
         found += _contained(shard, answer)
     found = sorted(found, key=lambda each: each.key)[:k]
     stats = {
         "shards": len(shards),
+        "ways": _counted(routes),
         "candidates": n_candidates,
         "seconds": round(time.perf_counter() - started, 6),
     }
@@ -151,7 +154,11 @@ def search_containment(
     return _result(query, options, found, CONTAINMENT_FIELDS, stats)
 
 
-def _named(shard: Shard, answer: Any, n_asked: int) -> list[_Found]:
+def _counted(ways: list[str]) -> dict[str, int]:
+    return {way: ways.count(way) for way in sorted(set(ways))}
+
+
+def _named(shard: Shard, answer: Overlaps, n_asked: int) -> list[_Found]:
     """Name the sets of an answer of `pexeso.overlap`; numbers are ids in a shard."""
     numbers = answer.ids
     sizes = np.diff(shard.overlap.set_offsets)[numbers] if len(numbers) else numbers
@@ -163,16 +170,15 @@ def _named(shard: Shard, answer: Any, n_asked: int) -> list[_Found]:
     ]
 
 
-def _contained(shard: Shard, answer: Any) -> list[_Found]:
+def _contained(shard: Shard, answer: Found) -> list[_Found]:
     """Name the sets of an answer of `pexeso.containment`."""
-    counted = [None] * len(answer) if answer.overlaps is None else answer.overlaps.tolist()
     return [
-        _Found(shard, number, table, label, size, overlap, containment)
+        _Found(shard, number, table, label, size, overlap if overlap >= 0 else None, containment)
         for number, (table, label), size, overlap, containment in zip(
             answer.sets.tolist(),
             shard.names.of(answer.sets),
             answer.sizes.tolist(),
-            counted,
+            answer.overlaps.tolist(),
             answer.containments.tolist(),
             strict=True,
         )

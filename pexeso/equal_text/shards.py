@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.stored import read_ensemble
+from pexeso.equal_text.lists import OverlapLists
 from pexeso.equal_text.names import SetNames
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.id_ranges import merge_ranges, ranges_of
@@ -75,9 +77,6 @@ class Shard:
     @cached_property
     def ensemble(self) -> Ensemble:
         """Signatures of the sets, verified by their posting lists."""
-        from pexeso.containment.stored import read_ensemble
-        from pexeso.equal_text.lists import OverlapLists
-
         return read_ensemble(self.folder, OverlapLists(self.overlap))
 
     def numbers_of(self, columns: Sequence[tuple[str, str]]) -> np.ndarray:
