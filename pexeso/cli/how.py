@@ -52,7 +52,7 @@ def search_otherwise(
 
 
 def _equal_text(how: str, index: str, query: QueryColumn, asked: Asked):
-    from pexeso.index import open_index
+    from pexeso.equal_text.opening import open_token_sets
 
     usable = (*_OF_EVERY_WAY, *(("min_joinability",) if how == "containment" else ()))
     given = [each.name for each in fields(Asked) if getattr(asked, each.name) != each.default]
@@ -61,7 +61,7 @@ def _equal_text(how: str, index: str, query: QueryColumn, asked: Asked):
         raise click.UsageError(
             f"--how {how} compares equal texts and has no use for {', '.join(useless)}: leave it out."
         )
-    opened = open_index(index)
+    opened = open_token_sets(index)
     chosen = {} if asked.k is None else {"k": asked.k}
     if how == "overlap":
         return opened.overlap(query, exclude_self=asked.exclude_self, **chosen)

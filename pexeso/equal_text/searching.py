@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.found import Found
 from pexeso.equal_text.query import TokenQuery
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.shards import Shard
 from pexeso.errors import InputError
+from pexeso.options import DEFAULT_MIN_CONTAINMENT
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.topk import Overlaps, require_k
 
-DEFAULT_K = 10
-DEFAULT_MIN_CONTAINMENT = 0.7
+if TYPE_CHECKING:
+    from pexeso.containment.found import Found
 
 OVERLAP_FIELDS = ("table", "column", "overlap")
 CONTAINMENT_FIELDS = ("table", "column", "containment", "estimated")
