@@ -15,7 +15,7 @@ import pyarrow as pa
 from pexeso.equal_text.query import TokenQuery
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.shards import Shard
-from pexeso.errors import InputError
+from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import DEFAULT_MIN_CONTAINMENT
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.topk import Overlaps, require_k
@@ -159,8 +159,12 @@ def _counted(ways: list[str]) -> dict[str, int]:
 
 
 def _named(shard: Shard, answer: Overlaps, n_asked: int) -> list[_Found]:
-    """Name the sets of an answer of `pexeso.overlap`; numbers are ids in a shard."""
+    """Name the sets of an answer of `pexeso.overlap`; ids are numbers in a shard."""
     numbers = answer.ids
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < shard.overlap.n_sets:
+        raise IndexCorruptError(
+            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a copy, or build it again."
+        )
     sizes = np.diff(shard.overlap.set_offsets)[numbers] if len(numbers) else numbers
     return [
         _Found(shard, number, table, label, size, overlap, overlap / n_asked)
