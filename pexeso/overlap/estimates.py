@@ -69,7 +69,7 @@ def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndar
 
     Examples
     --------
-    >>> expected_matches(np.array([0, 10, 10**6]), np.array([5, 5]), np.array([1, 2]), 100).round(2).tolist()
+    >>> expected_matches(np.array([0, 10, 1000]), np.array([5, 5]), np.array([1, 2]), 100).round(2).tolist()
     [0.0, 1.18, 3.0]
     """
     if not len(rest) or not len(frequencies):
