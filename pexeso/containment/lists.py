@@ -113,11 +113,10 @@ class CsrLists:
         >>> query.n_entries(2), query.at_least(2), query.overlaps(np.array([0, 1]), 1)
         (1, (array([1]), array([2])), array([1, 2]))
         """
-        if len(tokens) and (tokens.min() < 0 or tokens.max() >= len(self.token_offsets) - 1):
+        ordered, entries, sound = _shortest_first(self.token_offsets, tokens)
+        if not sound:
             raise _corrupt()
-        lengths = self.token_offsets[tokens + 1] - self.token_offsets[tokens]
-        order = np.argsort(lengths, kind="stable")
-        return CsrQuery(self, tokens[order], np.cumsum(lengths[order]), size)
+        return CsrQuery(self, ordered, entries, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,10 +175,11 @@ class CsrQuery:
         n = _at_least(*arrays, self.tokens, needed, ENTRIES_A_PROBE, counts, met)
         if n < 0:
             raise _corrupt()
-        found = counts[met[:n]].astype(np.int64)
-        counts[met[:n]] = 0
+        met = met[:n]
+        found = counts[met].astype(np.int64)
+        counts[met] = 0
         give_back(counts)
-        return met[:n], found
+        return met, found
 
     def overlaps(self, sets: np.ndarray, needed: int) -> np.ndarray:
         """Count the tokens in common with each of some sets, as far as it is still open whether they are enough.
@@ -213,6 +213,17 @@ def _corrupt() -> IndexCorruptError:
         "A posting list or a set of an index for containment search leads out of it: it was changed or cut short. "
         "Restore it from a copy, or build it again."
     )
+
+
+@loop
+def _shortest_first(token_offsets, tokens):
+    lengths = np.empty(len(tokens), np.int64)
+    for j in range(len(tokens)):
+        if tokens[j] < 0 or tokens[j] >= len(token_offsets) - 1:
+            return tokens, lengths, False
+        lengths[j] = token_offsets[tokens[j] + 1] - token_offsets[tokens[j]]
+    order = np.argsort(lengths)
+    return tokens[order], np.cumsum(lengths[order]), True
 
 
 @loop
