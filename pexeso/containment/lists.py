@@ -20,7 +20,7 @@ from pexeso.containment.compiling import loop
 from pexeso.containment.scratch import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
 
-ENTRIES_A_PROBE = 20
+ENTRIES_A_PROBE = 50
 """Entries of a list that are read in the time that one look-up in a set takes, most of which is waiting for memory."""
 
 
