@@ -147,7 +147,7 @@ class CsrQuery:
     def at_least(self, needed: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the sets with so many tokens of the query.
 
-        Time: a step for each of `n_entries`, and for each set met a step a list or a look-up, until it misses too many. Memory: 12 bytes for each set
+        Time: a step for each of `n_entries`, and for each set met a step a list or a look-up, until it misses too many. Memory: 8 bytes for each set
         met, and 4 for each set of the lake, which stay with the thread.
 
         Parameters
@@ -170,12 +170,12 @@ class CsrQuery:
         if prefix <= 0 or entries <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         lists = self.lists
-        counts, met = borrow_counters(lists.n_sets), np.empty(min(entries, lists.n_sets) + 1, np.int64)
+        counts, met = borrow_counters(lists.n_sets), np.empty(min(entries, lists.n_sets) + 1, np.int32)
         arrays = lists.token_offsets, lists.list_sets, lists.set_offsets, lists.set_tokens
         n = _at_least(*arrays, self.tokens, needed, ENTRIES_A_PROBE, counts, met)
         if n < 0:
             raise _corrupt()
-        met = met[:n]
+        met = met[:n].astype(np.int64)
         found = counts[met].astype(np.int64)
         counts[met] = 0
         give_back(counts)
