@@ -17,7 +17,7 @@ from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.shards import Shard
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import DEFAULT_MIN_CONTAINMENT
-from pexeso.overlap.merge import merge_list
+from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import Overlaps, require_k
 
 if TYPE_CHECKING:
@@ -78,10 +78,13 @@ def search_overlap(
     require_k(k)
     started, found, reads, ways = time.perf_counter(), [], [], []
     for shard in shards if len(query) else ():
-        answer, way = merge_list(shard.overlap, query.tokens, k, exclude=shard.hidden(exclude_table)), "merge_list"
+        least = found[k - 1].overlap if len(found) >= k else 1
+        asked = prepare_query(shard.overlap, query.tokens)
+        ways.append(shard.planner.choose(shard.overlap, asked, k))
+        hidden = shard.hidden(exclude_table)
+        answer = shard.planner.search(shard.overlap, asked, k, exclude=hidden, at_least=least)
         found = sorted([*found, *_named(shard, answer, len(query))], key=lambda each: each.key)[:k]
         reads.append(answer.reads)
-        ways.append(way)
     names = ("lists", "sets", "entries", "tokens", "n_bytes")
     stats = {
         "shards": len(shards),

@@ -20,6 +20,7 @@ from pexeso.equal_text.names import SetNames
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.id_ranges import merge_ranges, ranges_of
 from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.planner import Planner
 from pexeso.overlap.saving import open_index
 from pexeso.store.arrays import open_array
 from pexeso.store.manifest import FolderEntry
@@ -58,6 +59,11 @@ class Shard:
     def overlap(self) -> OverlapIndex:
         """Sets and posting lists."""
         return open_index(self.folder)
+
+    @cached_property
+    def planner(self) -> Planner:
+        """What tells which way a search for overlaps goes; a few reads are timed for it."""
+        return Planner.measured(self.overlap)
 
     @cached_property
     def names(self) -> SetNames:
