@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from pexeso.equal_text.first_searches import searched_by_arrays
 from pexeso.equal_text.query import TokenQuery
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.shards import Shard
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import DEFAULT_MIN_CONTAINMENT
 from pexeso.overlap.query import prepare_query
+from pexeso.overlap.reading import Reads
 from pexeso.overlap.topk import Overlaps, require_k
 
 if TYPE_CHECKING:
@@ -83,16 +85,77 @@ def search_overlap(
         ways.append(shard.planner.choose(shard.overlap, asked, k))
         hidden = shard.hidden(exclude_table)
         answer = shard.planner.search(shard.overlap, asked, k, exclude=hidden, at_least=least)
-        found = sorted([*found, *_named(shard, answer, len(query))], key=lambda each: each.key)[:k]
+        found = _best([*found, *_named(shard, answer, len(query))], k)
         reads.append(answer.reads)
+    stats = _overlap_stats(shards, ways, reads, started)
+    return _result(query, {"k": k, "exclude_table": exclude_table}, found, OVERLAP_FIELDS, stats)
+
+
+def search_overlap_batch(
+    shards: Sequence[Shard],
+    queries: Sequence[TokenQuery],
+    k: int,
+    *,
+    device: str = "cpu",
+    exclude_tables: Sequence[str | None] | None = None,
+) -> list[EqualTextResult]:
+    """Find the k columns that share most distinct values with each of several queries, whose lists are counted together.
+
+    Parameters
+    ----------
+    shards
+    queries
+    k : int
+        From 1 on.
+    device : str
+        Of torch; the posting lists are held there, 4 bytes a pair of column and token.
+    exclude_tables
+        For each query a table that must not be found, or None.
+
+    Returns
+    -------
+    list of EqualTextResult
+        As `search_overlap` gives them; the seconds are those of all queries.
+
+    Raises
+    ------
+    InputError, IndexCorruptError
+        As for `search_overlap`.
+    DeviceError
+        The device is not there, or its memory does not suffice.
+    """
+    require_k(k)
+    started = time.perf_counter()
+    without = [None] * len(queries) if exclude_tables is None else list(exclude_tables)
+    found: list[list[_Found]] = [[] for _ in queries]
+    reads: list[list[Reads]] = [[] for _ in queries]
+    for shard in shards:
+        asked = [prepare_query(shard.overlap, query.tokens) for query in queries]
+        answers = shard.batched(device).search(asked, k, exclude=[shard.hidden(table) for table in without])
+        for row, answer in enumerate(answers):
+            found[row] = _best([*found[row], *_named(shard, answer, len(queries[row]))], k)
+            reads[row].append(answer.reads)
+    ways = ["batched"] * len(shards)
+    return [
+        _result(
+            query, {"k": k, "exclude_table": table}, best, OVERLAP_FIELDS, _overlap_stats(shards, ways, read, started)
+        )
+        for query, table, best, read in zip(queries, without, found, reads, strict=True)
+    ]
+
+
+def _best(found: list[_Found], k: int) -> list[_Found]:
+    return sorted(found, key=lambda each: each.key)[:k]
+
+
+def _overlap_stats(shards: Sequence[Shard], ways: list[str], reads: Sequence[Reads], started: float) -> dict[str, Any]:
     names = ("lists", "sets", "entries", "tokens", "n_bytes")
-    stats = {
+    return {
         "shards": len(shards),
         "ways": _counted(ways),
         **{name: sum(getattr(each, name) for each in reads) for name in names},
         "seconds": round(time.perf_counter() - started, 6),
     }
-    return _result(query, {"k": k, "exclude_table": exclude_table}, found, OVERLAP_FIELDS, stats)
 
 
 def search_containment(
@@ -140,12 +203,10 @@ def search_containment(
         require_k(k)
     started, found, n_candidates, routes = time.perf_counter(), [], 0, []
     for shard in shards if len(query) else ():
-        answer = shard.ensemble.search(
-            query.tokens, float(min_containment), verify=verify, exclude=shard.hidden(exclude_table)
-        )
-        n_candidates += answer.n_candidates
-        routes.append(answer.route)
-        found += _contained(shard, answer)
+        some, n_some, way = _containing(shard, query, float(min_containment), verify, shard.hidden(exclude_table))
+        n_candidates += n_some
+        routes.append(way)
+        found += some
     found = sorted(found, key=lambda each: each.key)[:k]
     stats = {
         "shards": len(shards),
@@ -155,6 +216,17 @@ def search_containment(
     }
     options = {"min_containment": min_containment, "verify": verify, "k": k, "exclude_table": exclude_table}
     return _result(query, options, found, CONTAINMENT_FIELDS, stats)
+
+
+def _containing(
+    shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
+) -> tuple[list[_Found], int, str]:
+    """Search one shard: what is found, how many candidates there were, and which way was taken."""
+    counted = searched_by_arrays(shard, prepare_query(shard.overlap, query.tokens), min_containment, hidden)
+    if counted is not None:
+        return _named(shard, counted, len(query)), len(counted.ids), "merge_list"
+    answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
+    return _contained(shard, answer), answer.n_candidates, answer.route
 
 
 def _counted(ways: list[str]) -> dict[str, int]:
