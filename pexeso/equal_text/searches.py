@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pexeso.equal_text.containment_search import search_containment
+from pexeso.equal_text.overlap_search import search_overlap, search_overlap_batch
 from pexeso.equal_text.query import TokenQuery, token_query
 from pexeso.equal_text.results import EqualTextResult
-from pexeso.equal_text.searching import search_containment, search_overlap, search_overlap_batch
 from pexeso.equal_text.shards import Shard, open_shards, parts_of, require_part
 from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS
 from pexeso.places import Place, locate, name_within

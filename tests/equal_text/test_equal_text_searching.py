@@ -8,14 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.equal_text import first_searches
+from pexeso.equal_text.containment_search import search_containment
+from pexeso.equal_text.found import shared_values
+from pexeso.equal_text.overlap_search import overlap_with, search_overlap, search_overlap_batch
 from pexeso.equal_text.query import token_query
-from pexeso.equal_text.searching import (
-    overlap_with,
-    search_containment,
-    search_overlap,
-    search_overlap_batch,
-    shared_values,
-)
 from pexeso.errors import InputError
 from pexeso.options import PARTS
 
