@@ -152,13 +152,13 @@ def fit(lake: ContainmentLake) -> dict[str, Any]:
     index = Ensemble.build(lake.tokens, lake.offsets)
     known: dict[str, list] = {"lists": [], "bands": []}
     seconds: dict[str, list] = {"lists": [], "bands": []}
-    m, mean_size = index.options.permutations, float(index.sizes.mean())
+    m, usual_size = index.options.permutations, float(1 / np.mean(1 / index.sizes))
     for threshold in THRESHOLDS:
         measured = measure({route: way_of(index, lake, route) for route in known}, lake, threshold)
         for number, query in enumerate(lake.queries):
             looked, needed = index.lists.look_up(query), max(1, math.ceil(threshold * len(query) - 1e-9))
             known["lists"].append([1, looked.size, looked.n_entries(needed)])
-            hits = m * looked.n_entries(1) / len(query) / mean_size
+            hits = m * looked.n_entries(1) / len(query) / usual_size
             known["bands"].append([1, m * math.log2(len(index)), m * len(query), hits])
             for route in known:
                 seconds[route].append(measured[route]["seconds"][number])
