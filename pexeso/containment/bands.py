@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.containment.compiling import loop
-from pexeso.containment.scratch import borrow_counters, give_back
+from pexeso.compiling import loop
+from pexeso.counters import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
 
 _ROW_BITS = np.uint64(32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.compiling import loop
+from pexeso.compiling import loop
 from pexeso.containment.hashing import as_hashes, gathered, sort_each
 from pexeso.containment.lists import CsrLists, CsrQuery
 

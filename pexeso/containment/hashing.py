@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.compiling import loop
+from pexeso.compiling import loop
 from pexeso.errors import InputError
 
 SEED = 42

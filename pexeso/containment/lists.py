@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.compiling import loop
-from pexeso.containment.scratch import borrow_counters, give_back
+from pexeso.compiling import loop
+from pexeso.counters import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
 
 ENTRIES_A_PROBE = 50

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.containment.compiling import loop
+from pexeso.compiling import loop
 from pexeso.containment.hashing import require_ragged
 from pexeso.errors import InputError
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.containment.compiling import loop
+from pexeso.compiling import loop
 from pexeso.errors import InputError
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.compiling import loops_pay
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.overlap.dictionary import Dictionary
+from pexeso.overlap.dictionary import UNKNOWN, Dictionary
 from pexeso.overlap.order import MAX_GROUPED, duplicate_groups, global_order
 from pexeso.overlap.paging import MappedRuns
 from pexeso.overlap.reading import PostingList
@@ -74,7 +75,13 @@ class OverlapIndex:
 
     def find(self, tokens: pa.Array) -> np.ndarray:
         """Give the number of each token, -1 where no set holds it; see `Dictionary.find`."""
-        numbers = self.dictionary.find(tokens)
+        if len(tokens) and len(self.dictionary) and loops_pay(len(tokens) << 6):
+            from pexeso.overlap.loops import find_texts
+
+            places = find_texts(self.dictionary.texts, tokens)
+            numbers = np.where(places >= 0, self.dictionary.numbers[places], UNKNOWN).astype(np.int64)
+        else:
+            numbers = self.dictionary.find(tokens)
         if (numbers >= self.n_tokens).any():
             raise IndexCorruptError(f"The dictionary of an overlap index names a token that is not there: {_WAY_OUT}")
         return numbers
@@ -114,10 +121,15 @@ class OverlapIndex:
             self.pages.want("list_sets", begins, ends)
             self.pages.want("list_places", begins, ends)
 
-    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Read the sets of posting lists, a third of their bytes; otherwise as `posting_lists`."""
+    def list_runs(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give where posting lists begin and end in `list_sets`, which are about to be read; errors as for `posting_lists`."""
         begins, ends = self._runs("token_offsets", tokens)
         self.pages.want("list_sets", begins, ends)
+        return begins, ends
+
+    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the sets of posting lists, a third of their bytes; otherwise as `posting_lists`."""
+        begins, ends = self.list_runs(tokens)
         return self._sets(begins, ends), ends - begins
 
     def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,10 +9,12 @@ from collections.abc import Collection
 
 import numpy as np
 
+from pexeso.compiling import loops_pay
 from pexeso.overlap.costs import MAPPED, ReadCosts
+from pexeso.overlap.index import OverlapIndex
 from pexeso.overlap.query import OverlapQuery, Values, as_query
 from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
-from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k
+from pexeso.overlap.topk import Overlaps, require_at_least, require_k
 
 MEMBER_BYTES = 4
 DENSE = 64
@@ -47,15 +49,25 @@ def merge_list(
     require_k(k)
     require_at_least(at_least)
     query = as_query(source, values, distinct_lists=distinct_lists)
-    reads, best = Reads(), TopK(k, at_least)
+    reads = Reads()
     source.begin_search()
-    if query.n_blocks:
-        sets, lengths = source.posting_sets(query.tokens[query.ends - 1])
-        reads.add_lists(len(lengths), len(sets), MEMBER_BYTES * len(sets), float(costs.of_lists(lengths).sum()))
-        excluded = excluded_numbers(source, exclude)
-        found, overlaps = _counted(sets, lengths, query.ends - query.starts, source.n_sets, excluded)
-        best.push_all(*_best_with_ranks(source, found, overlaps, k, at_least))
-    return best.answer(query.n_asked, reads, source.ids_of_ranks)
+    if not query.n_blocks:
+        return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), query.n_asked, reads)
+    lists, entries = query.tokens[query.ends - 1], int(query.frequencies.sum())
+    reads.add_lists(len(lists), entries, MEMBER_BYTES * entries, float(costs.of_lists(query.frequencies).sum()))
+    excluded = excluded_numbers(source, exclude)
+    if isinstance(source, OverlapIndex) and loops_pay(entries):
+        from pexeso.overlap.loops import best_by_lists
+
+        weights = query.ends - query.starts + 1
+        ranks, overlaps = best_by_lists(
+            source.list_sets, source.list_runs(lists), weights, source.n_sets, k, at_least, excluded
+        )
+    else:
+        sets, lengths = source.posting_sets(lists)
+        found, counts = _counted(sets, lengths, query.ends - query.starts, source.n_sets, excluded)
+        ranks, overlaps = _best_by_rank(source, found, counts, k, at_least)
+    return Overlaps(source.ids_of_ranks(ranks).astype(np.int64), overlaps, query.n_asked, reads)
 
 
 def _counted(
@@ -87,11 +99,13 @@ def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarr
     return rows, np.repeat(more[heavy], counts)
 
 
-def _best_with_ranks(
+def _best_by_rank(
     source: OverlapSource, found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give overlaps and ranks of all sets that may be among the best k: the border is a count of counts, since those are small."""
+    """Give ranks and overlaps of the best k sets; the border is found by a count of counts, since those are small."""
     by_overlap = np.cumsum(np.bincount(overlaps)[::-1])[::-1] if len(overlaps) else np.zeros(1, np.int64)
     border = max(int(np.searchsorted(-by_overlap, -k, side="right")) - 1, at_least)
     kept = overlaps >= border
-    return overlaps[kept], source.ranks_of(found[kept])
+    ranks, overlaps = source.ranks_of(found[kept]), overlaps[kept]
+    order = np.lexsort((ranks, -overlaps))[:k]
+    return ranks[order], overlaps[order]

@@ -11,7 +11,7 @@ from pexeso.containment import lists as lists_module
 from pexeso.containment.hashed_lists import build_hashed_lists
 from pexeso.containment.hashing import hash_tokens
 from pexeso.containment.lists import CsrLists
-from pexeso.containment.scratch import borrow_counters, give_back
+from pexeso.counters import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError, InputError
 
 HALF = 1 << 32

@@ -15,9 +15,10 @@ from pexeso.containment.hashed_lists import build_hashed_lists
 from pexeso.containment.hashing import distinct_sorted, hash_tokens
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.stored import read_ensemble, write_ensemble
-from pexeso.equal_text.lists import OverlapLists, ensemble_over, find_texts
+from pexeso.equal_text.lists import OverlapLists, ensemble_over
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index import build_index
+from pexeso.overlap.loops import find_texts
 from pexeso.overlap.saving import open_index, save_index
 
 OPTIONS = EnsembleOptions(permutations=32, partitions=3)

@@ -14,10 +14,10 @@ OURS = ("embed", "partition", "pexeso")
 ROOMS = {
     "embed": ("pexeso.lake", "pexeso.errors"),
     "partition": ("pexeso.lake", "pexeso.errors"),
-    "pexeso.containment": ("pexeso.errors", "pexeso.lake", "pexeso.store"),
+    "pexeso.containment": ("pexeso.compiling", "pexeso.counters", "pexeso.errors", "pexeso.lake", "pexeso.store"),
     "pexeso.engine": ("pexeso.errors",),
     "pexeso.lake": ("pexeso.errors", "pexeso.places"),
-    "pexeso.overlap": ("pexeso.errors", "pexeso.lake", "pexeso.store"),
+    "pexeso.overlap": ("pexeso.compiling", "pexeso.counters", "pexeso.errors", "pexeso.lake", "pexeso.store"),
     "pexeso.store": ("pexeso.errors", "pexeso.places"),
 }
 SPARK_MODULES = {

@@ -1,0 +1,192 @@
+"""Posting lists counted, and texts found, by compiled loops: what `merge` and `dictionary` do by arrays, the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.compiling import loop
+from pexeso.counters import borrow_counters, give_back
+from pexeso.errors import IndexCorruptError
+
+_DAMAGED = 2
+
+
+def best_by_lists(
+    list_sets: np.ndarray,
+    runs: tuple[np.ndarray, np.ndarray],
+    weights: np.ndarray,
+    n_sets: int,
+    k: int,
+    at_least: int,
+    excluded: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count posting lists, and give the k sets with most of them, equal ones by number.
+
+    Parameters
+    ----------
+    list_sets : int32 (e,)
+    runs : (int64 (m,), int64 (m,))
+        Where each list begins and ends, within `list_sets`.
+    weights : int64 (m,)
+        The tokens that each list stands for.
+    n_sets : int
+    k, at_least : int
+        Sets wanted, and the least count of one; both from 1 on.
+    excluded : int64
+        Numbers of sets that are not wanted.
+
+    Returns
+    -------
+    (int64 (r,), int64 (r,))
+        Numbers of sets, and their counts; r is at most k.
+
+    Raises
+    ------
+    IndexCorruptError
+        A list names a set that is not there.
+
+    Notes
+    -----
+    A step for each entry, and some for each set met; 4 bytes for each set of the index stay with the thread.
+    """
+    begins, ends = runs
+    counts = borrow_counters(n_sets)
+    met = np.empty(min(int((ends - begins).sum()), n_sets) + 1, np.int32)
+    sets, found = _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met)
+    if len(sets) and sets[0] < 0:
+        raise IndexCorruptError(
+            "A posting list of an overlap index names a set that is not there: it was changed or cut short. Restore it from a copy, or build it again."
+        )
+    give_back(counts)
+    order = np.lexsort((sets, -found))[:k]
+    return sets[order], found[order]
+
+
+@loop
+def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
+    """Give the sets whose counts are not below that of the k-th, in no order; one set -1 where a list is damaged."""
+    n, most = 0, 0
+    for j in range(len(begins)):
+        weight = weights[j]
+        most += weight
+        for at in range(begins[j], ends[j]):
+            row = list_sets[at]
+            if row < 0 or row >= len(counts):
+                return np.full(1, -1, np.int64), np.zeros(1, np.int64)
+            # Without a branch: nobody can foresee which sets were met before. The place behind the last is written to in vain.
+            met[n] = row
+            n += counts[row] == 0
+            counts[row] += weight
+    for row in excluded:
+        if row >= 0 and row < len(counts):
+            counts[row] = 0
+    having = np.zeros(most + 2, np.int64)
+    for i in range(n):
+        having[counts[met[i]]] += 1
+    border, n_best = most + 1, 0
+    while border > at_least and n_best < k:
+        border -= 1
+        n_best += having[border]
+    sets, found, m = np.empty(n_best, np.int64), np.empty(n_best, np.int64), 0
+    for i in range(n):
+        count = counts[met[i]]
+        if count >= border:
+            sets[m], found[m] = met[i], count
+            m += 1
+        counts[met[i]] = 0
+    return sets, found
+
+
+def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
+    """Find texts among sorted ones, O(log n) steps for each; all take a step in turn, so that steps do not wait for each other's memory.
+
+    Parameters
+    ----------
+    texts : Arrow texts (n,)
+        Ascending by code point, in memory or mapped, without nulls.
+    wanted : Arrow texts (q,)
+        Without nulls.
+
+    Returns
+    -------
+    int64 (q,)
+        The place of each, -1 where it is not there.
+
+    Raises
+    ------
+    IndexCorruptError
+        A text that is looked at leads out of its file.
+
+    Examples
+    --------
+    >>> find_texts(pa.array(["lima", "oslo"]), pa.array(["oslo", "rome"])).tolist()
+    [1, -1]
+    """
+    places = np.zeros(len(wanted), np.int64)
+    if not _find(*_letters(texts), *_letters(wanted), places):
+        raise IndexCorruptError(
+            "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' tells which. Restore it from a copy, or build it again."
+        )
+    return places
+
+
+def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Give where texts begin and end, and their bytes, as they lie in Arrow's buffers."""
+    dtype = np.int32 if texts.type == pa.string() else np.int64
+    _, offsets, data = texts.buffers()
+    ends = (
+        np.frombuffer(offsets, dtype)[texts.offset : texts.offset + len(texts) + 1]
+        if len(texts)
+        else np.zeros(1, dtype)
+    )
+    return _read_only(ends), np.frombuffer(data if data is not None else b"", np.uint8)
+
+
+@loop
+def _find(offsets, data, wanted_offsets, wanted, places):
+    n = len(offsets) - 1
+    left = n
+    while left > 1:
+        half = left >> 1
+        for j in range(len(places)):
+            order = _compared(offsets, data, places[j] + half - 1, wanted_offsets, wanted, j)
+            if order == _DAMAGED:
+                return False
+            if order < 0:
+                places[j] += half
+        left -= half
+    for j in range(len(places)):
+        # The search ends at the last place that can be, and where that is less at the one behind.
+        for _ in range(2):
+            order = _compared(offsets, data, places[j], wanted_offsets, wanted, j) if places[j] < n else 1
+            if order == _DAMAGED:
+                return False
+            if order >= 0:
+                break
+            places[j] += 1
+        if order != 0:
+            places[j] = -1
+    return True
+
+
+@loop
+def _compared(offsets, data, row, wanted_offsets, wanted, j):
+    """Give -1, 0 or 1 as a text is less than what is wanted, the same or greater, byte by byte; 2 where it leads out of its file."""
+    begin, end = offsets[row], offsets[row + 1]
+    if begin < 0 or end < begin or end > len(data):
+        return _DAMAGED
+    at, until = wanted_offsets[j], wanted_offsets[j + 1]
+    for i in range(min(end - begin, until - at)):
+        if data[begin + i] != wanted[at + i]:
+            return -1 if data[begin + i] < wanted[at + i] else 1
+    if end - begin == until - at:
+        return 0
+    return -1 if end - begin < until - at else 1
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Give a view that cannot be written to, as mapped arrays are, so that loops are compiled once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
