@@ -26,7 +26,15 @@ SPARK_MODULES = {
     *(
         f"pexeso.{name}"
         for name in (
-            *("changes", "distributed", "listing", "numbering", "pipeline"),
+            *(
+                "changes",
+                "distributed",
+                "equal_text.compaction",
+                "equal_text.layout",
+                "listing",
+                "numbering",
+                "pipeline",
+            ),
             *("joining.spark", "report", "session", "source", "sources", "steps"),
         )
     ),
