@@ -1,226 +1,211 @@
-"""Containment search on a synthetic lake of heavy-tailed sizes, beside datasketch's MinHashLSHEnsemble where that is installed.
+"""Containment search beside what it could be replaced by, on drawn lakes of any size and on real ones, with every answer checked.
 
-The lake: vocabularies with sizes of a Pareto distribution with shape 0.8, 30 to 20,000 tokens; each set a random share of one of them. For half of the queries
-supersets of 2, 5 and 20 times their size are planted. The truth is counted on all sets.
-
-Both sides get tokens as numbers, so that neither hashes texts. One index of ours serves all thresholds; datasketch has one for each threshold, and its
-signatures are made once. Its answers are candidates; ours are verified, and the time for that is in ours.
+Recall, precision and times for each threshold and each way: our index as it chooses, by posting lists (the prefix filter) and by bands; with ``--baselines``
+fewer partitions, asymmetric MinHash and a linear scan; with ``--datasketch`` the MinHashLSHEnsemble of datasketch, where that is installed (pip install
+datasketch==2.0.0). All get tokens as hashes, so that none hashes texts, and each query is asked of all ways in turn. What is verified is compared with a
+linear scan, for all queries or some. ``--growth`` measures builds and searches over sizes; ``--fit`` fits the constants of `pexeso.containment.costs` anew.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
+import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import psutil
 import torch
 
+from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
+from benchmarks.containment_ways import Datasketch, Way, baselines, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
 from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.exact import overlaps
-from pexeso.containment.options import EnsembleOptions
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-RATIOS = (2, 5, 20)
-LEAST, MOST, SETS_A_VOCABULARY = 30, 20_000, 50
+GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
-class SyntheticLake:
-    """Sets and queries of hashed tokens.
-
-    Parameters
-    ----------
-    n_sets : int
-        At least 1,000.
-    n_queries : int
-        Half of them have planted supersets, half are drawn like the sets.
-    seed : int
-
-    Attributes
-    ----------
-    tokens : uint64 (t,)
-    offsets : int64 (n_sets + 1,)
-    queries : list of uint64 arrays of 10 to 1,000 tokens
-    """
-
-    def __init__(self, n_sets: int, n_queries: int, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        sizes = np.minimum(MOST, LEAST * (1 + rng.pareto(0.8, max(1, n_sets // SETS_A_VOCABULARY)))).astype(int)
-        words = [rng.integers(0, 1 << 63, size, dtype=np.uint64) for size in sizes]
-
-        def draw() -> np.ndarray:
-            one = words[rng.integers(len(words))]
-            kept = one[rng.random(len(one)) < rng.random()]
-            return kept if len(kept) else one[:1]
-
-        planted = [rng.integers(0, 1 << 63, rng.integers(10, 300), dtype=np.uint64) for _ in range(n_queries // 2)]
-        sets = [
-            np.concatenate([query, rng.integers(0, 1 << 63, (ratio - 1) * len(query), dtype=np.uint64)])
-            for query in planted
-            for ratio in RATIOS
-        ]
-        sets += [draw() for _ in range(n_sets - len(sets))]
-        self.offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
-        self.tokens = np.concatenate(sets)
-        while len(planted) < n_queries:
-            query = draw()
-            if 10 <= len(query) <= 1000:
-                planted.append(query)
-        self.queries = [np.unique(query) for query in planted]
-
-
-def truths(index: Ensemble, queries: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Count every set: ids of those that contain at least half of each query, and their containments."""
-    found = []
-    for query in queries:
-        counts = overlaps(*index.tokens, np.arange(len(index)), query, max(1, -(-len(query) // 2)))
-        found.append((index.sets[counts > 0], counts[counts > 0] / len(query)))
-    return found
-
-
-def scores(answers: list[set[int]], truth: list[tuple[np.ndarray, np.ndarray]], threshold: float) -> dict[str, float]:
-    """Give recall and precision, means over queries that have an answer, or got one; of planted supersets too, by ratio."""
-    recalls, precisions, planted = [], [], {ratio: [] for ratio in RATIOS}
-    for number, (answer, (ids, containments)) in enumerate(zip(answers, truth, strict=True)):
-        right = set(ids[containments >= threshold - 1e-9].tolist())
-        recalls += [len(answer & right) / len(right)] if right else []
-        precisions += [len(answer & right) / len(answer)] if answer else []
-        if number < len(answers) // 2:
-            for place, ratio in enumerate(RATIOS):
-                planted[ratio].append(number * len(RATIOS) + place in answer)
-    mean = {f"recall_{ratio}x": float(np.mean(hits)) for ratio, hits in planted.items()}
-    return {
-        "recall": float(np.mean(recalls)),
-        "precision": float(np.mean(precisions)) if precisions else None,
-        **mean,
-    }
-
-
-def run_ours(lake: SyntheticLake) -> tuple[dict[str, Any], Ensemble]:
-    """Build, and tell what it takes."""
+def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
+    """Build, check and measure one lake."""
     begin = time.perf_counter()
-    index = Ensemble.build(lake.tokens, lake.offsets, EnsembleOptions())
-    result = {"build_seconds": time.perf_counter() - begin}
-    tables, tokens = index.tables, index.tokens
-    result["signature_and_table_bytes"] = index.signatures.nbytes + tables.values.nbytes + tables.sets.nbytes
-    result["token_bytes"] = tokens[0].nbytes + tokens[1].nbytes
-    result["posting_bytes"] = index.postings.halves.nbytes + index.postings.sets.nbytes
-    return result, index
-
-
-def search_ours(
-    index: Ensemble, lake: SyntheticLake, truth: list[tuple[np.ndarray, np.ndarray]], threshold: float
-) -> dict[str, Any]:
-    """Search with verification, each query once before the clock; precision is given of the candidates too."""
-    answers, seconds, candidates = [], [], 0
-    for query in lake.queries:
-        index.search(query, threshold)
-        begin = time.perf_counter()
-        found = index.search(query, threshold)
-        seconds.append(time.perf_counter() - begin)
-        answers.append(set(found.sets.tolist()))
-        candidates += found.n_candidates
-    found = sum(len(answer) for answer in answers)
-    return {
-        **_times(seconds),
-        **scores(answers, truth, threshold),
-        "precision_of_candidates": found / max(candidates, 1),
+    index = Ensemble.build(lake.tokens, lake.offsets)
+    result: dict[str, Any] = {
+        "sets": len(lake),
+        "tokens": len(lake.tokens),
+        "queries": len(lake.queries),
+        "build_seconds": time.perf_counter() - begin,
+        "bytes": index_bytes(index),
     }
-
-
-def run_datasketch(
-    lake: SyntheticLake,
-    truth: list[tuple[np.ndarray, np.ndarray]],
-    thresholds: Sequence[float],
-    permutations: int,
-    partitions: int,
-) -> dict[str, Any]:
-    """Build and search an index for each threshold, each query once before the clock. Raises ImportError where datasketch is not installed."""
-    from datasketch import MinHash, MinHashLSHEnsemble
-
-    def signed(tokens: np.ndarray) -> Any:
-        made = empty.copy()
-        made.update_batch((tokens & np.uint64(0xFFFFFFFF)).tolist())
-        return made
-
-    empty = MinHash(num_perm=permutations, hashfunc=int)
-    begin, held = time.perf_counter(), _held_bytes()
-    entries = []
-    for number in range(len(lake.offsets) - 1):
-        tokens = lake.tokens[lake.offsets[number] : lake.offsets[number + 1]]
-        entries.append((number, signed(tokens), len(tokens)))
-    result: dict[str, Any] = {"signature_seconds": time.perf_counter() - begin, "signature_bytes": _held_bytes() - held}
-    for threshold in thresholds:
-        begin, held = time.perf_counter(), _held_bytes()
-        index = MinHashLSHEnsemble(threshold=threshold, num_perm=permutations, num_part=partitions)
-        index.index(entries)
-        one = {"index_seconds": time.perf_counter() - begin, "index_bytes": _held_bytes() - held}
-        answers, seconds = [], []
-        for query in lake.queries:
-            set(index.query(signed(query), len(query)))
-            begin = time.perf_counter()
-            answers.append(set(index.query(signed(query), len(query))))
-            seconds.append(time.perf_counter() - begin)
-        result[f"{threshold}"] = {**one, **_times(seconds), **scores(answers, truth, threshold)}
-        del index
-        gc.collect()
+    result["checked_by_scan"] = check(index, lake, asked.checked)
+    ways = {"pexeso": way_of(index, lake, "auto"), "lists": way_of(index, lake, "lists")}
+    ways["bands"] = way_of(index, lake, "bands")
+    ways |= baselines(index, lake, asked.seed) if asked.baselines else {}
+    truths = {
+        threshold: [np.sort(ways["lists"](number, threshold)[0]) for number in range(len(lake.queries))]
+        for threshold in asked.thresholds
+    }
+    for threshold in asked.thresholds:
+        routes = Counter(index.search(query, threshold).route for query in lake.queries)
+        result[f"{threshold}"] = {"routes": dict(routes), **summed(ways, lake, threshold, truths[threshold])}
+    if asked.datasketch:
+        # At a million sets there is no room for both indexes with their tables: bands are not asked beside the rival.
+        index = replace(index, tables=None) if len(lake) > asked.bare_over else index
+        del ways
+        result["datasketch"] = beside_datasketch(index, lake, truths, asked)
     return result
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw a lake, measure both sides, print JSON; give the exit status."""
-    asked = _parser().parse_args(arguments)
-    torch.set_num_threads(1)
-    small = SyntheticLake(1000, 4, asked.seed)
-    run_ours(small)[1].search(small.queries[0], 0.5)  # loops are compiled, or loaded, before the clock
-    lake = SyntheticLake(asked.sets, asked.queries, asked.seed)
-    result: dict[str, Any] = {
-        "machine": describe_machine(torch.device("cpu")),
-        "sets": asked.sets,
-        "tokens": len(lake.tokens),
-        "queries": asked.queries,
-    }
-    ours, index = run_ours(lake)
-    truth = truths(index, lake.queries)
-    for threshold in THRESHOLDS:
-        ours[f"{threshold}"] = search_ours(index, lake, truth, threshold)
-        _say("pexeso", threshold, ours[f"{threshold}"])
-    result["pexeso"] = ours
-    print(f"pexeso: built in {ours['build_seconds']:.1f} s", file=sys.stderr, flush=True)
-    del index
+def check(index: Ensemble, lake: ContainmentLake, n: int) -> dict[str, Any]:
+    """Compare verified answers, by lists and by bands, with a linear scan, at all thresholds; stop where one is wrong."""
+    seconds = []
+    for number in range(min(n, len(lake.queries))):
+        begin = time.perf_counter()
+        counts = scan(lake, lake.queries[number])
+        seconds.append(time.perf_counter() - begin)
+        for threshold in THRESHOLDS:
+            right = right_answer(lake, number, counts, threshold)
+            for route in ("auto", "lists", "bands"):
+                found = index.search(lake.queries[number], threshold, route=route, exclude=[lake.own[number]])
+                whole = route == "bands" or np.array_equal(np.sort(found.sets), right)
+                if not (whole and np.isin(found.sets, right).all() and (found.overlaps == counts[found.sets]).all()):
+                    raise SystemExit(f"query {number} at {threshold} by {route}: the answer is not that of a scan")
+    return {"queries": len(seconds), "median_scan_seconds": float(np.median(seconds)) if seconds else None}
+
+
+def summed(ways: dict[str, Way], lake: ContainmentLake, threshold: float, truth: list[np.ndarray]) -> dict[str, Any]:
+    """Measure ways at a threshold; ratios are those of the first way's time to each, query by query."""
+    measured = measure(ways, lake, threshold, slow=["linear scan"])
+    first = np.array(next(iter(measured.values()))["seconds"])
+    result = {}
+    for name, one in measured.items():
+        seconds = np.array(one["seconds"])
+        low, middle, high = np.quantile(seconds / first, [0.25, 0.5, 0.75]).round(3).tolist()
+        found = sum(len(np.intersect1d(a, right)) for a, right in zip(one["answers"], truth, strict=True))
+        result[name] = {
+            "median_seconds": float(np.median(seconds)),
+            "p90_seconds": float(np.quantile(seconds, 0.9)),
+            "times_the_first": {"quartile": low, "median": middle, "upper_quartile": high},
+            **scores(lake, one["answers"], truth),
+            "precision_of_candidates": found / max(one["candidates"], 1),
+        }
+        say(name, threshold, result[name])
+    return result
+
+
+def beside_datasketch(
+    index: Ensemble, lake: ContainmentLake, truths: dict[float, list[np.ndarray]], asked: argparse.Namespace
+) -> dict[str, Any] | str:
+    """Measure ours and theirs query by query in turn."""
     try:
-        theirs = run_datasketch(lake, truth, asked.thresholds, asked.permutations, asked.partitions)
+        rival = Datasketch(lake, asked.permutations, asked.partitions, asked.depth)
     except ImportError:
         print(
             "datasketch is left out: it is not installed (pip install datasketch==2.0.0).", file=sys.stderr, flush=True
         )
-    else:
-        result["datasketch"] = {"permutations": asked.permutations, "partitions": asked.partitions, **theirs}
-        print(f"datasketch: signed in {theirs['signature_seconds']:.1f} s", file=sys.stderr, flush=True)
+        return "not installed"
+    result: dict[str, Any] = dict(rival.facts)
+    for threshold in asked.thresholds:
+        ask, facts = rival.built(threshold)
+        ways = {"pexeso": way_of(index, lake, "auto"), "datasketch": ask}
+        result[f"{threshold}"] = {**facts, **summed(ways, lake, threshold, truths[threshold])}
+        print(f"datasketch {threshold}: {facts}", file=sys.stderr, flush=True)
+        del ask, ways
+    return result
+
+
+def growth(asked: argparse.Namespace) -> dict[str, Any]:
+    """Build and search lakes of several sizes; say how near builds and searches are to a line (R squared)."""
+    rows = []
+    for n in asked.growth:
+        lake = draw_lake(asked.data, n, asked.queries, asked.seed)
+        begin = time.perf_counter()
+        index = Ensemble.build(lake.tokens, lake.offsets)
+        row = {"sets": len(lake), "tokens": len(lake.tokens), "build_seconds": time.perf_counter() - begin}
+        row |= {f"{name}_bytes": n_bytes for name, n_bytes in index_bytes(index).items()}
         for threshold in asked.thresholds:
-            _say("datasketch", threshold, theirs[f"{threshold}"])
+            seconds = measure({"pexeso": way_of(index, lake, "auto")}, lake, threshold)["pexeso"]["seconds"]
+            row[f"mean_seconds_{threshold}"] = float(np.mean(seconds))
+            row[f"median_seconds_{threshold}"] = float(np.median(seconds))
+        print(row, file=sys.stderr, flush=True)
+        rows.append(row)
+        del index, lake
+    columns = ["build_seconds", *(f"mean_seconds_{threshold}" for threshold in asked.thresholds)]
+    sets = [row["sets"] for row in rows]
+    return {"rows": rows, "r_squared": {name: straightness(sets, [row[name] for row in rows]) for name in columns}}
+
+
+def straightness(x: Sequence[float], y: Sequence[float]) -> float:
+    """Give R squared of the best line through points: 1 where they lie on one."""
+    return float(np.corrcoef(x, y)[0, 1] ** 2)
+
+
+def fit(lake: ContainmentLake) -> dict[str, Any]:
+    """Fit what both routes take to what is known before, with no negative weight and every measurement counting by its share."""
+    from scipy.optimize import nnls
+
+    index = Ensemble.build(lake.tokens, lake.offsets)
+    known: dict[str, list] = {"lists": [], "bands": []}
+    seconds: dict[str, list] = {"lists": [], "bands": []}
+    m, mean_size = index.options.permutations, float(index.sizes.mean())
+    for threshold in THRESHOLDS:
+        measured = measure({route: way_of(index, lake, route) for route in known}, lake, threshold)
+        for number, query in enumerate(lake.queries):
+            looked, needed = index.lists.look_up(query), max(1, math.ceil(threshold * len(query) - 1e-9))
+            known["lists"].append([1, looked.size, looked.n_entries(needed)])
+            hits = m * looked.n_entries(1) / len(query) / mean_size
+            known["bands"].append([1, m * math.log2(len(index)), m * len(query), hits])
+            for route in known:
+                seconds[route].append(measured[route]["seconds"][number])
+    result = {}
+    for route, rows in known.items():
+        took = np.array(seconds[route])
+        features = np.array(rows, float)
+        weights, _ = nnls(features / took[:, None], np.ones(len(took)))
+        errors = np.abs(np.log2(np.maximum(features @ weights, 1e-9) / took))
+        result[route] = {"weights": weights.tolist(), "median_factor_off": float(2 ** np.median(errors))}
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print JSON; give the exit status."""
+    asked = _parser().parse_args(arguments)
+    torch.set_num_threads(1)
+    small = draw_lake("planted", 1000, 4, asked.seed)
+    for route in ("lists", "bands"):  # loops are compiled, or loaded, before the clock
+        Ensemble.build(small.tokens, small.offsets).search(small.queries[0], 0.5, route=route)
+    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "data": asked.data}
+    if asked.growth:
+        result |= growth(asked)
+    else:
+        lake = draw_lake(asked.data, asked.sets, asked.queries, asked.seed)
+        result |= fit(lake) if asked.fit else run(lake, asked)
     print(json.dumps(result, indent=1), flush=True)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.containment", description=__doc__.splitlines()[0])
-    made.add_argument("--sets", type=int, default=10_000, help="sets of the lake (default 10000)")
-    made.add_argument(
-        "--queries", type=int, default=100, help="queries, half of them with planted supersets (default 100)"
-    )
+    made.add_argument("--data", choices=DATA, default="planted")
+    made.add_argument("--sets", type=int, default=10_000, help="sets of a drawn lake (default 10000)")
+    made.add_argument("--queries", type=int, default=100)
     made.add_argument("--seed", type=int, default=0)
-    made.add_argument(
-        "--thresholds", type=_numbers, default=THRESHOLDS, help="those of datasketch, with commas between"
-    )
+    made.add_argument("--thresholds", type=_numbers, default=THRESHOLDS, help="with commas between")
+    made.add_argument("--checked", type=int, default=100, help="queries whose answers are compared with a linear scan")
+    made.add_argument("--baselines", action="store_true", help="fewer partitions, asymmetric MinHash, linear scan")
+    made.add_argument("--growth", type=_counts, nargs="?", const=GROWTH, help="sizes, with commas between")
+    made.add_argument("--fit", action="store_true", help="fit the cost model")
+    made.add_argument("--datasketch", action="store_true", help="measure datasketch too")
     made.add_argument("--permutations", type=int, default=128, help="of datasketch (its default: 128)")
     made.add_argument("--partitions", type=int, default=16, help="of datasketch (its default: 16)")
+    made.add_argument("--depth", type=int, default=8, help="of datasketch, its m (default: 8)")
+    made.add_argument(
+        "--bare-over", type=int, default=500_000, help="sets from which on our tables are dropped beside datasketch"
+    )
     return made
 
 
@@ -228,17 +213,13 @@ def _numbers(text: str) -> list[float]:
     return [float(one) for one in text.split(",")]
 
 
-def _times(seconds: list[float]) -> dict[str, float]:
-    return {"median_seconds": float(np.median(seconds)), "p90_seconds": float(np.quantile(seconds, 0.9))}
+def _counts(text: str) -> list[int]:
+    return [int(one) for one in text.split(",")]
 
 
-def _held_bytes() -> int:
-    gc.collect()
-    return psutil.Process().memory_info().rss
-
-
-def _say(name: str, threshold: float, one: dict[str, Any]) -> None:
-    numbers = ", ".join(f"{key} {value:.4g}" for key, value in one.items() if value is not None)
+def say(name: str, threshold: float, one: dict[str, Any]) -> None:
+    """Print the numbers of a way."""
+    numbers = ", ".join(f"{key} {value:.4g}" for key, value in one.items() if isinstance(value, float))
     print(f"{name} {threshold}: {numbers}", file=sys.stderr, flush=True)
 
 

@@ -11,13 +11,18 @@ This is LSH Ensemble (E. Zhu, "Search and Join Algorithms for Tables in Data Lak
 `tuning`            bands and rows for a threshold (E13 to E15), and the tuner that keeps a recall instead
 `bands`             dynamic LSH: one index of a partition for every setting
 `dense`             the same candidates by comparing every signature, on any device
-`exact`             verification
-`postings`          sets by token, where a query is too small for bands
+`lists`             posting lists: the exact way, and verification
+`hashed_lists`      those of hashed tokens, for an index that stands alone
+`costs`             which way is expected to be sooner done
 `options`           what an index is built with
-`ensemble`          the index: build, and search of the partitions
+`ensemble`          the index: build, and search by lists or by bands
+`found`             what a search gives
 `stored`            the index on disk
+`checking`          every number of it looked at
+`scratch`           counters that searches borrow
 `compiling`         how loops are compiled
 ==================  ============================================================================================
 
-The recall is a promise about chance: hash functions are drawn by the seed, once for an index. The precision after verification is 1.
+By bands the recall is a promise about chance: hash functions are drawn by the seed, once for an index. By lists nothing is missed. The precision after
+verification is 1.
 """

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pexeso.containment.compiling import loop
+from pexeso.containment.scratch import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
 
 _ROW_BITS = np.uint64(32)
@@ -96,7 +97,7 @@ def band_hits(
     """
     if not len(ranges):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    hits = np.zeros(len(signatures), np.int32)
+    hits = borrow_counters(len(signatures))
     found = np.empty(int((ranges[:, 1] - ranges[:, 2]).sum()), np.int32)
     n_places = int((settings[:, 0] * settings[:, 1]).max())
     lows = np.zeros(n_places, np.int64)
@@ -106,7 +107,10 @@ def band_hits(
             "A table of an index for containment search names a set that there is not: build it again."
         )
     rows = np.sort(found[:n]).astype(np.int64)
-    return rows, hits[rows].astype(np.int64)
+    counts = hits[rows].astype(np.int64)
+    hits[rows] = 0
+    give_back(hits)
+    return rows, counts
 
 
 @loop

@@ -1,15 +1,16 @@
 """The index: sets with their signatures, divided by size, and the search for those that contain enough of a query.
 
-A search has two stages. The first collects candidates: partitions whose largest set is too small are skipped, the others are asked with as many bands of as
-many rows as their sizes and the threshold call for, and sets too small by themselves are dropped. The second counts the tokens in common, and keeps the
-sets that have enough.
+There are two ways. By posting lists the sets are found that can have enough tokens, and counted: nothing is missed. By bands there are two stages. The first
+collects candidates: partitions whose largest set is too small are skipped, the others are asked with as many bands of as many rows as their sizes and the
+threshold call for, and sets too small by themselves are dropped. The second counts the tokens in common, and keeps the sets that have enough. Which way is
+taken is a matter of expected time (`costs`), and of the recall where bands cannot keep it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 
@@ -18,14 +19,16 @@ import pyarrow as pa
 
 from pexeso.containment.bands import BandTables, band_hits, build_tables
 from pexeso.containment.conversion import containment_of
-from pexeso.containment.exact import overlaps
-from pexeso.containment.hashing import distinct_sorted, gathered, hash_tokens
+from pexeso.containment.costs import bands_seconds, lists_seconds
+from pexeso.containment.found import Asked, Found
+from pexeso.containment.hashed_lists import build_hashed_lists, sorted_distinct
+from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
+from pexeso.containment.lists import QueryLists, TokenLists
 from pexeso.containment.minhash import seeds_of, signatures, similarities
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.partitioning import equal_partitions, optimal_partitions
-from pexeso.containment.postings import Postings, build_postings, sharing
-from pexeso.containment.tuning import Setting, Tuner
-from pexeso.errors import InputError
+from pexeso.containment.tuning import Tuner
+from pexeso.errors import IndexCorruptError, InputError
 
 Tokens = pa.Array | pa.ChunkedArray | np.ndarray
 """Texts of Arrow, or their 64-bit hashes: an array uint64."""
@@ -33,75 +36,14 @@ Tokens = pa.Array | pa.ChunkedArray | np.ndarray
 Verifier = Callable[[np.ndarray, int], np.ndarray]
 """Takes the ids of sets int64 (c,) and the tokens needed; gives int64 (c,): tokens in common with the query, which may be any lower number where too few."""
 
+_SIZES_READ = 1 << 12
 
-@dataclass(frozen=True)
-class Asked:
-    """What was asked of a partition.
-
-    Attributes
-    ----------
-    lower, upper : int
-        The sizes of its sets.
-    setting : Setting
-        Bands, rows, and the recall that they give.
-    counted : bool
-        No bands were looked up, since too few sets would be found: all sets were found by the lists of the query's tokens.
-    """
-
-    lower: int
-    upper: int
-    setting: Setting
-    counted: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The sets found, the one with most tokens in common first, then by id; without verification by estimate, then by id.
-
-    Attributes
-    ----------
-    sets : int64 (c,)
-        Ids: positions in what the index was built of.
-    sizes : int64 (c,)
-        Distinct tokens of each.
-    overlaps : int64 (c,) or None
-        Tokens in common with the query; None without verification.
-    estimates : float64 (c,)
-        Containment as signatures tell it, in [0, 1].
-    hits : int64 (c,)
-        Bands in common; 0 where posting lists found it.
-    query_size : int
-        Distinct tokens of the query.
-    needed : int
-        The least number of tokens in common.
-    n_candidates : int
-        Sets that the first stage found.
-    asked : tuple of Asked
-        For each partition that was not skipped.
-    """
-
-    sets: np.ndarray
-    sizes: np.ndarray
-    overlaps: np.ndarray | None
-    estimates: np.ndarray
-    hits: np.ndarray
-    query_size: int
-    needed: int
-    n_candidates: int
-    asked: tuple[Asked, ...]
-
-    def __len__(self) -> int:
-        return len(self.sets)
-
-    @property
-    def containments(self) -> np.ndarray:
-        """Containment of the query in each set, float64 (c,): exact where verified, else the estimate."""
-        return self.estimates if self.overlaps is None else self.overlaps / max(self.query_size, 1)
+ROUTES = ("auto", "lists", "bands")
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """An index for containment search. Made by `build`, or by `stored.open_ensemble`.
+    """An index for containment search. Made by `build`, or by `stored.read_ensemble`.
 
     Rows are sets in the order of their sizes, then of their ids, so that a partition is a run of rows and so are the sets that are large enough.
 
@@ -115,10 +57,8 @@ class Ensemble:
     signatures : uint32 (s, m)
     tables : BandTables or None
         None: candidates are found by comparing with every signature.
-    tokens : (uint64 (t,), int64 (s + 1,)) or None
-        Hashed tokens by row, ascending, and the offsets of rows; None: verification needs a callable.
-    postings : Postings or None
-        The same tokens with the rows that have each.
+    lists : TokenLists or None
+        Posting lists and sets by id; None: searches give candidates only.
     """
 
     options: EnsembleOptions
@@ -127,15 +67,22 @@ class Ensemble:
     starts: np.ndarray
     signatures: np.ndarray
     tables: BandTables | None
-    tokens: tuple[np.ndarray, np.ndarray] | None
-    postings: Postings | None
+    lists: TokenLists | None
     _tensors: dict = field(default_factory=dict, repr=False)
 
     @classmethod
-    def build(cls, tokens: Tokens, offsets: np.ndarray, options: EnsembleOptions | None = None) -> Ensemble:
+    def build(
+        cls,
+        tokens: Tokens,
+        offsets: np.ndarray,
+        options: EnsembleOptions | None = None,
+        *,
+        lists: TokenLists | None = None,
+    ) -> Ensemble:
         """Index sets.
 
-        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, 16 a token; while it is built as much again for tokens.
+        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, and for hashed lists 8 a token and 20 a distinct one; while
+        it is built 32 a token beside these.
 
         Parameters
         ----------
@@ -144,11 +91,13 @@ class Ensemble:
         offsets : int64 (s + 1,)
             Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never found.
         options : EnsembleOptions, optional
+        lists : TokenLists, optional
+            Those of the same sets under the same numbers, which are then used in place of hashed ones.
 
         Raises
         ------
         InputError
-            The arrays are no ragged list, or a token is null.
+            The arrays are no ragged list, a token is null, or the lists are of another number of sets.
 
         Examples
         --------
@@ -159,7 +108,9 @@ class Ensemble:
         (array([1]), array([1.]))
         """
         options = options or EnsembleOptions()
-        hashes, ends = distinct_sorted(_hashed(tokens), np.asarray(offsets))
+        hashes, ends = distinct_sorted(as_hashes(tokens), np.asarray(offsets))
+        if lists is None and options.keep_tokens:
+            lists = build_hashed_lists(hashes, ends)
         sizes = np.diff(ends)
         order = np.argsort(sizes, kind="stable")
         order = order[np.searchsorted(sizes[order], 1) :]
@@ -169,16 +120,25 @@ class Ensemble:
         upper = divide(sizes, options.partitions).upper
         starts = np.concatenate([[0], np.searchsorted(sizes, upper, side="right")]).astype(np.int64)
         signed = signatures(hashes, ends, seeds_of(options.permutations, options.seed))
+        del hashes
         tables = build_tables(signed) if options.tables else None
-        postings = build_postings(hashes, ends) if options.keep_tokens else None
-        arrays = [order, sizes, starts, signed, hashes, ends]
-        arrays += [tables.values, tables.sets] if tables else []
-        arrays += [postings.halves, postings.sets] if postings else []
-        for array in arrays:
+        for array in (order, sizes, starts, signed, *((tables.values, tables.sets) if tables else ())):
             array.flags.writeable = False  # as those of a stored index are, so that loops are compiled once
-        return cls(
-            options, order, sizes, starts, signed, tables, (hashes, ends) if options.keep_tokens else None, postings
-        )
+        return cls(options, order, sizes, starts, signed, tables, None).with_lists(lists)
+
+    def with_lists(self, lists: TokenLists | None) -> Ensemble:
+        """Give the same index over other posting lists of the same sets, or over none.
+
+        Raises
+        ------
+        InputError
+            They are of fewer sets than the index.
+        """
+        if lists is not None and lists.n_sets < len(self):
+            raise InputError(
+                f"Posting lists of an ensemble must be of its own {len(self):,} sets or more. Got {lists.n_sets:,}."
+            )
+        return replace(self, lists=lists)
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -188,6 +148,8 @@ class Ensemble:
         query: Tokens,
         threshold: float,
         *,
+        exclude: Collection[int] | np.ndarray = (),
+        route: str = "auto",
         tuner: Tuner | None = None,
         verify: bool | Verifier = True,
         device: str | None = None,
@@ -197,90 +159,145 @@ class Ensemble:
         Parameters
         ----------
         query : Arrow texts or uint64 (q,)
-            Repeated tokens count once. Without any nothing is found.
+            Repeated tokens count once; hashes only where the posting lists are hashed ones. Without any token nothing is found.
         threshold : float
             In (0, 1]: the least containment, one query's own.
+        exclude : integers
+            Ids of sets that are not to be found.
+        route : {"auto", "lists", "bands"}
+            By posting lists, by bands, or whichever is expected to be sooner done; where bands cannot keep the recall, it is lists.
         tuner : Tuner, optional
-            How settings are chosen; its hash functions and rows must be those of the index. By default the recall is kept at 0.98: each set that contains
-            enough is a candidate with at least this probability. Where no setting keeps it and the index has the tokens, their posting lists are read
-            instead, and nothing is missed.
+            How bands and rows are chosen; its hash functions and rows must be those of the index. By default the recall is kept at 0.98: each set that
+            contains enough is a candidate with at least this probability.
         verify : bool or callable
-            True counts on the index's tokens; a callable is handed ids and counts by itself; False gives the candidates.
+            What is done with candidates of bands: True counts by the posting lists, where there are any; a callable is handed ids and counts by itself; False
+            leaves them as they are.
         device : str, optional
-            Compares with every signature on this device of torch instead of looking up tables; so it is done on the CPU where there are no tables.
+            Compares with every signature on this device of torch instead of looking up tables, which takes the way by bands; so it is done on the CPU where
+            there are no tables.
 
         Raises
         ------
         InputError
-            The threshold is not in (0, 1], the query holds nulls or is of another type, the tuner is for another index, or there is nothing to verify by.
+            The threshold is not in (0, 1], the query holds nulls or is of another type, the tuner is for another index, excluded ids are no integers, or
+            there are no lists to go by.
+        IndexCorruptError
+            Arrays of a damaged file would lead out of themselves.
 
         Notes
         -----
-        Verified answers have no false positives but by two 64-bit hashes that are equal. They are as complete as the first stage.
+        What is exact (`Found.exact`) has no false positives, but by two hashes that are equal in hashed lists. By lists nothing is missed.
         """
+        tuner = tuner or Tuner(permutations=self.options.permutations, max_rows=self.options.max_rows)
+        self._require(threshold, route, tuner)
+        left_out = _ids(exclude)
+        looked = None if self.lists is None else self.lists.look_up(query)
+        hashed = sorted_distinct(as_hashes(query)) if looked is None else None
+        size = len(hashed) if looked is None else looked.size
+        # Rounded first: 0.55 * 100 is a little more than 55, which must not ask for 56.
+        needed = max(1, math.ceil(threshold * size - 1e-9))
+        if self._by_lists(looked, size, needed, threshold, tuner, "bands" if device and route == "auto" else route):
+            return self._found_by_lists(looked, needed, left_out)
+        hashed = sorted_distinct(as_hashes(query)) if hashed is None else hashed
+        return self._found_by_bands(hashed, looked, needed, threshold, tuner, left_out, verify, device)
+
+    def _require(self, threshold: float, route: str, tuner: Tuner) -> None:
         if not isinstance(threshold, Real) or not 0 < threshold <= 1:
             raise InputError(f"The threshold of a containment search must be above 0 and at most 1. Got {threshold!r}.")
-        if verify is True and self.tokens is None:
+        if route not in ROUTES:
+            raise InputError(f"The route of a containment search must be one of {', '.join(ROUTES)}. Got {route!r}.")
+        if route == "lists" and self.lists is None:
             raise InputError(
-                "The index keeps no tokens to verify by: pass a callable or False as 'verify', or build it with keep_tokens=True."
+                "The index has no posting lists to go by: take the route 'bands', or build it with keep_tokens=True."
             )
-        tuner = tuner or Tuner(permutations=self.options.permutations, max_rows=self.options.max_rows)
         if (tuner.permutations, tuner.max_rows) != (self.options.permutations, self.options.max_rows):
             raise InputError(
                 f"The tuner must be for the {self.options.permutations} hash functions and {self.options.max_rows} rows of the index. "
                 f"Got one for {tuner.permutations} and {tuner.max_rows}."
             )
-        hashed = np.unique(_hashed(query))
-        # Rounded first: 0.55 * 100 is a little more than 55, which must not ask for 56.
-        needed = max(1, math.ceil(threshold * len(hashed) - 1e-9))
-        asked, ranges = self._plan(len(hashed), needed, threshold, tuner)
-        signed = signatures(hashed, np.array([0, len(hashed)]), self._seeds)[0]
-        rows, hits = self._candidates(signed, asked, ranges, hashed, needed, device)
-        return self._answer(rows, hits, signed, hashed, needed, tuple(asked), verify)
+
+    def _by_lists(
+        self, looked: QueryLists | None, size: int, needed: int, threshold: float, tuner: Tuner, route: str
+    ) -> bool:
+        if looked is None or route != "auto":
+            return route == "lists"
+        expected = lists_seconds(size, looked.n_entries(needed))
+        by_bands = bands_seconds(size, self.options.permutations, len(self), looked.n_entries(1), self._mean_size)
+        if expected <= by_bands:
+            return True
+        asked, _ = self._plan(size, needed, threshold, tuner)
+        return tuner.name == "recall_floor" and bool((asked.recalls < tuner.recall).any())
+
+    def _found_by_lists(self, looked: QueryLists, needed: int, left_out: np.ndarray) -> Found:
+        sets, counts = looked.at_least(needed)
+        sets, counts = _without(left_out, sets, counts)
+        order = np.lexsort((sets, -counts))
+        sets, counts = sets[order], counts[order]
+        shares, sizes, hits = counts / max(looked.size, 1), self.lists.sizes_of(sets), np.zeros(len(sets), np.int64)
+        return Found(sets, sizes, counts, shares, hits, looked.size, needed, len(sets), "lists", None)
 
     @cached_property
     def _seeds(self) -> np.ndarray:
         return seeds_of(self.options.permutations, self.options.seed)
 
-    def _plan(self, query_size: int, needed: int, threshold: float, tuner: Tuner) -> tuple[list[Asked], np.ndarray]:
-        """Decide what each partition is asked, and which rows of it count."""
-        asked, ranges = [], []
-        least = int(np.searchsorted(self.sizes, needed))
-        for begin, end in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
-            if end <= least or not query_size:
-                continue
-            lower, upper = int(self.sizes[begin]), int(self.sizes[end - 1])
-            setting = tuner.choose(upper / query_size, threshold)
-            falls_short = tuner.name == "recall_floor" and setting.recall < tuner.recall
-            asked.append(Asked(lower, upper, setting, falls_short and self.postings is not None))
-            ranges.append((begin, end, max(begin, least)))
-        return asked, np.array(ranges, np.int64).reshape(-1, 3)
+    @cached_property
+    def _mean_size(self) -> float:
+        """Give the mean size of evenly spread rows, since to read all sizes of a stored index would take longer than a search."""
+        return max(float(self.sizes[:: max(1, len(self) // _SIZES_READ)].mean()), 1.0) if len(self) else 1.0
 
-    def _candidates(
+    @cached_property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Give the least and the largest size of each partition."""
+        bounds = np.array(self.sizes[self.starts[:-1]]), np.array(self.sizes[self.starts[1:] - 1])
+        if len(self) and min(part.min() for part in bounds) < 1:
+            raise IndexCorruptError("An index for containment search has a set of less than one token: build it again.")
+        return bounds
+
+    def _plan(self, query_size: int, needed: int, threshold: float, tuner: Tuner) -> tuple[Asked, np.ndarray]:
+        """Decide what each partition is asked, and which rows of it count."""
+        least = int(np.searchsorted(self.sizes, needed))
+        begins, ends = self.starts[:-1], self.starts[1:]
+        some = ends > least if query_size else np.zeros(len(ends), bool)
+        lower, upper = (part[some] for part in self._bounds)
+        asked = Asked(lower, upper, *tuner.choose_all(upper / max(query_size, 1), threshold))
+        return asked, np.stack([begins[some], ends[some], np.maximum(begins[some], least)], axis=1)
+
+    def _found_by_bands(
         self,
-        signed: np.ndarray,
-        asked: list[Asked],
-        ranges: np.ndarray,
         hashed: np.ndarray,
+        looked: QueryLists | None,
         needed: int,
+        threshold: float,
+        tuner: Tuner,
+        left_out: np.ndarray,
+        verify: bool | Verifier,
         device: str | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        counted = np.array([one.counted for one in asked], bool)
-        settings = np.array([(one.setting.bands, one.setting.rows) for one in asked], np.int64).reshape(-1, 2)
-        looked, by_bands = ranges[~counted], settings[~counted]
+    ) -> Found:
+        asked, ranges = self._plan(len(hashed), needed, threshold, tuner)
+        settings = np.stack([asked.bands, asked.rows], axis=1)
+        signed = signatures(hashed, np.array([0, len(hashed)]), self._seeds)[0]
         if device is None and self.tables is not None:
-            rows, hits = band_hits(self.tables, self.signatures, signed, looked, by_bands)
+            rows, hits = band_hits(self.tables, self.signatures, signed, ranges, settings)
         else:
             from pexeso.containment.dense import dense_hits
 
-            rows, hits = dense_hits(self._on(device or "cpu"), signed, looked, by_bands)
-        if not counted.any():
-            return rows, hits
-        # The larger its sets, the less bands find: these partitions are the last ones, and their rows all those from one on.
-        first = int(ranges[counted][0, 2])
-        some = sharing(self.postings, len(self), hashed, first, needed)
-        enough = some[overlaps(*self.tokens, some, hashed, needed) >= 0]
-        return np.concatenate([rows, enough]), np.concatenate([hits, np.zeros(len(enough), np.int64)])
+            rows, hits = dense_hits(self._on(device or "cpu"), signed, ranges, settings)
+        sets, rows, hits = _without(left_out, self.sets[rows], rows, hits)
+        n_candidates, counts = len(sets), np.full(len(sets), -1, np.int64)
+        if callable(verify) or (verify and looked is not None):
+            counts = _verified(verify, looked, sets, needed)
+            kept = counts >= needed
+            sets, rows, hits, counts = sets[kept], rows[kept], hits[kept], counts[kept]
+            shares = counts / max(len(hashed), 1)
+        else:
+            shares = self._estimates(signed, rows, len(hashed))
+        order = np.lexsort((sets, -shares))
+        sets, sizes, counts, shares, hits = (array[order] for array in (sets, self.sizes[rows], counts, shares, hits))
+        return Found(sets, sizes, counts, shares, hits, len(hashed), needed, n_candidates, "bands", asked)
+
+    def _estimates(self, signed: np.ndarray, rows: np.ndarray, query_size: int) -> np.ndarray:
+        ratios = self.sizes[rows] / max(query_size, 1)
+        return np.minimum(containment_of(similarities(self.signatures, signed, rows), ratios), np.minimum(1.0, ratios))
 
     def _on(self, device: str) -> object:
         """Give the signatures as a tensor, which stays on its device for the next search."""
@@ -290,56 +307,26 @@ class Ensemble:
             self._tensors[device] = on_device(self.signatures, device)
         return self._tensors[device]
 
-    def _answer(
-        self,
-        rows: np.ndarray,
-        hits: np.ndarray,
-        signed: np.ndarray,
-        hashed: np.ndarray,
-        needed: int,
-        asked: tuple[Asked, ...],
-        verify: bool | Verifier,
-    ) -> Found:
-        n_candidates, counts = len(rows), None
-        if verify is not False:
-            if verify is True:
-                counts = overlaps(*self.tokens, rows, hashed, needed)
-            else:
-                counts = np.asarray(verify(self.sets[rows], needed), np.int64)
-                if counts.shape != rows.shape:
-                    raise InputError(
-                        f"'verify' must give one count for each of {len(rows)} sets. Got shape {counts.shape}."
-                    )
-            kept = counts >= needed
-            rows, hits, counts = rows[kept], hits[kept], counts[kept]
-        sets, sizes = self.sets[rows], self.sizes[rows]
-        ratios = sizes / max(len(hashed), 1)
-        estimates = np.minimum(
-            containment_of(similarities(self.signatures, signed, rows), ratios), np.minimum(1.0, ratios)
-        )
-        order = np.lexsort((sets, -(estimates if counts is None else counts)))
-        return Found(
-            sets[order],
-            sizes[order],
-            None if counts is None else counts[order],
-            estimates[order],
-            hits[order],
-            len(hashed),
-            needed,
-            n_candidates,
-            asked,
-        )
+
+def _verified(verify: bool | Verifier, looked: QueryLists | None, sets: np.ndarray, needed: int) -> np.ndarray:
+    if not callable(verify):
+        return looked.overlaps(sets, needed)
+    counts = np.asarray(verify(sets, needed), np.int64)
+    if counts.shape != sets.shape:
+        raise InputError(f"'verify' must give one count for each of {len(sets)} sets. Got shape {counts.shape}.")
+    return counts
 
 
-def _hashed(tokens: Tokens) -> np.ndarray:
-    if isinstance(tokens, np.ndarray):
-        if tokens.dtype != np.uint64 or tokens.ndim != 1:
-            raise InputError(
-                f"Hashed tokens must be an array uint64 with one axis. Got {tokens.dtype} of shape {tokens.shape}."
-            )
-        return tokens
-    if not isinstance(tokens, pa.Array | pa.ChunkedArray):
-        raise InputError(
-            f"Tokens must be an Arrow array of texts or a NumPy array uint64 of hashes. Got {type(tokens).__name__}."
-        )
-    return hash_tokens(tokens)
+def _ids(exclude: Collection[int] | np.ndarray) -> np.ndarray:
+    ids = exclude if isinstance(exclude, np.ndarray) else np.array(list(exclude))
+    if len(ids) and (ids.dtype.kind not in "iu" or ids.ndim != 1):
+        raise InputError(f"'exclude' must hold ids of sets, which are integers. Got {exclude!r}.")
+    return ids
+
+
+def _without(left_out: np.ndarray, sets: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Leave some sets out, and what belongs to them."""
+    if not len(left_out) or not len(sets):
+        return sets, *others
+    kept = ~np.isin(sets, left_out)
+    return tuple(array[kept] for array in (sets, *others))

@@ -87,23 +87,24 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
     """
     require_ragged(hashes, offsets)
     kept, ends = np.array(hashes), np.zeros(len(offsets), np.int64)
-    _sort_each(kept, offsets, ends)
+    _sort_distinct(kept, offsets, ends)
     return kept[: ends[-1]].copy() if ends[-1] < len(kept) else kept, ends
 
 
 def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give some of the sets, in the order of `rows`.
+    """Give some of the sets, in the order of `rows`; or runs of another ragged list.
 
     Parameters
     ----------
     hashes : uint64 (n,)
+        Or numbers of another type.
     offsets : int64 (s + 1,)
     rows : int64 (c,)
 
     Returns
     -------
     (uint64 (d,), int64 (c + 1,))
-        Tokens and offsets.
+        Tokens, of the type that they have, and offsets.
 
     Examples
     --------
@@ -111,9 +112,43 @@ def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple
     (array([1, 3, 7], dtype=uint64), array([0, 1, 3]))
     """
     ends = np.concatenate([[0], np.cumsum(np.diff(offsets)[rows])]).astype(np.int64)
-    taken = np.empty(ends[-1], np.uint64)
+    taken = np.empty(ends[-1], hashes.dtype)
     _copy_rows(hashes, offsets, rows, taken)
     return taken, ends
+
+
+def sort_each(numbers: np.ndarray, offsets: np.ndarray) -> None:
+    """Sort each run of a ragged list in place: integers (n,), with offsets int64 (s + 1,)."""
+    _sort_each(numbers, offsets)
+
+
+def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
+    """Give the hashes of tokens: of texts, or hashes as they are.
+
+    Parameters
+    ----------
+    tokens : Arrow texts or uint64 (n,)
+
+    Returns
+    -------
+    uint64 (n,)
+
+    Raises
+    ------
+    InputError
+        They are of another type, or a text is null.
+    """
+    if isinstance(tokens, np.ndarray):
+        if tokens.dtype != np.uint64 or tokens.ndim != 1:
+            raise InputError(
+                f"Hashed tokens must be an array uint64 with one axis. Got {tokens.dtype} of shape {tokens.shape}."
+            )
+        return tokens
+    if not isinstance(tokens, pa.Array | pa.ChunkedArray):
+        raise InputError(
+            f"Tokens must be an Arrow array of texts or a NumPy array uint64 of hashes. Got {type(tokens).__name__}."
+        )
+    return hash_tokens(tokens)
 
 
 def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
@@ -138,7 +173,7 @@ def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
 
 
 @loop
-def _sort_each(hashes, offsets, ends):
+def _sort_distinct(hashes, offsets, ends):
     n = 0
     for row in range(len(offsets) - 1):
         begin, end = offsets[row], offsets[row + 1]
@@ -153,6 +188,16 @@ def _sort_each(hashes, offsets, ends):
                 hashes[n] = part[i]
                 n += 1
         ends[row + 1] = n
+
+
+@loop
+def _sort_each(numbers, offsets):
+    for row in range(len(offsets) - 1):
+        part = numbers[offsets[row] : offsets[row + 1]]
+        for i in range(1, len(part)):
+            if part[i] < part[i - 1]:
+                part.sort()
+                break
 
 
 @loop

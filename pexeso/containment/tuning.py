@@ -182,12 +182,45 @@ class Tuner:
             t*, in (0, 1]; taken down to the next hundredth, but not to 0.
         """
         step = math.ceil(_STEPS_AN_OCTAVE * math.log2(ratio) - 1e-9)
-        hundredths = math.floor(threshold * 100 + 1e-9)
-        return _chosen(self, 2.0 ** (step / _STEPS_AN_OCTAVE), hundredths / 100 if hundredths else threshold)
+        return _chosen(self, step, _hundredth(threshold))
+
+    def choose_all(self, ratios: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Do what `choose` does for many ratios at once.
+
+        Parameters
+        ----------
+        ratios : float64 (p,)
+            Above 0.
+        threshold : float
+
+        Returns
+        -------
+        bands, rows : int64 (p,)
+        recalls : float64 (p,)
+
+        Examples
+        --------
+        >>> bands, rows, recalls = Tuner().choose_all(np.array([1.0, 100.0]), 0.5)
+        >>> bands.tolist(), rows.tolist(), recalls.round(2).tolist()
+        ([34, 256], [2, 1], [0.98, 0.69])
+        """
+        threshold = _hundredth(threshold)
+        steps = np.ceil(_STEPS_AN_OCTAVE * np.log2(ratios) - 1e-9).astype(np.int64).tolist()
+        chosen = [_chosen(self, step, threshold) for step in steps] if len(steps) else []
+        bands, rows, recalls = (
+            zip(*((one.bands, one.rows, one.recall) for one in chosen), strict=True) if chosen else ((), (), ())
+        )
+        return np.array(bands, np.int64), np.array(rows, np.int64), np.array(recalls, np.float64)
+
+
+def _hundredth(threshold: float) -> float:
+    hundredths = math.floor(threshold * 100 + 1e-9)
+    return hundredths / 100 if hundredths else threshold
 
 
 @lru_cache(maxsize=1 << 16)
-def _chosen(tuner: Tuner, ratio: float, threshold: float) -> Setting:
+def _chosen(tuner: Tuner, step: int, threshold: float) -> Setting:
+    ratio = 2.0 ** (step / _STEPS_AN_OCTAVE)
     if tuner.name == "source":
         return tune_source(ratio, threshold, tuner.permutations, tuner.max_rows)
     return tune_recall_floor(ratio, threshold, tuner.permutations, tuner.max_rows, tuner.recall)

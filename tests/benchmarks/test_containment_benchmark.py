@@ -1,4 +1,4 @@
-"""The benchmark of containment search runs, with and without the rival."""
+"""The benchmark of containment search: what it draws, its truth, its scores, and that it runs, with and without the rival."""
 
 import json
 import sys
@@ -6,30 +6,69 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.containment import RATIOS, SyntheticLake, main, scores
+from benchmarks.containment import main, straightness
+from benchmarks.containment_sets import RATIOS, ContainmentLake, draw_lake, right_answer, scan, scores
+from benchmarks.containment_ways import asymmetric
+from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.options import EnsembleOptions
 
 
-def test_a_run_measures_every_threshold_and_says_what_is_left_out(monkeypatch, capsys):
+def lake_of(sets, queries, own=None):
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
+    tokens = np.array([token for one in sets for token in one], np.uint64)
+    return ContainmentLake(tokens, offsets, [np.array(one, np.uint64) for one in queries], own or [-1] * len(queries))
+
+
+@pytest.mark.parametrize("data", ["planted", "power"])
+def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys, data):
     monkeypatch.setitem(sys.modules, "datasketch", None)
-    assert main(["--sets", "1000", "--queries", "8"]) == 0
+    asked = [
+        "--data",
+        data,
+        "--sets",
+        "1000",
+        "--queries",
+        "8",
+        "--thresholds",
+        "0.5,0.9",
+        "--baselines",
+        "--datasketch",
+    ]
+    assert main(asked) == 0
     out, err = capsys.readouterr()
     result = json.loads(out)
     assert "datasketch is left out: it is not installed" in err
-    assert set(result["pexeso"]) >= {"0.5", "0.6", "0.7", "0.8", "0.9", "1.0", "build_seconds"}
-    assert result["pexeso"]["0.9"]["precision"] == 1.0
-    assert "datasketch" not in result
+    assert result["datasketch"] == "not installed"
+    assert result["checked_by_scan"]["queries"] == 8
+    ways = {"pexeso", "lists", "bands", "bands, 8 partitions", "bands, 1 partitions", "asymmetric", "linear scan"}
+    assert set(result["0.9"]) == {"routes", *ways}
+    assert result["0.5"]["lists"]["recall"] == result["0.5"]["linear scan"]["recall"] == 1.0
+    assert result["0.5"]["bands"]["precision"] in (1.0, None)
+    assert set(result["bytes"]) == {"signatures_and_tables", "lists"}
 
 
 def test_the_rival_is_asked_the_same(capsys):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
-    assert main(["--sets", "1000", "--queries", "8", "--thresholds", "0.5"]) == 0
+    assert main(["--sets", "1000", "--queries", "8", "--thresholds", "0.5", "--datasketch", "--bare-over", "10"]) == 0
+    result = json.loads(capsys.readouterr().out)["datasketch"]
+    assert 0.5 < result["0.5"]["datasketch"]["recall"] <= 1
+    assert result["0.5"]["pexeso"]["recall"] == 1
+
+
+def test_growth_and_fit_run(capsys):
+    assert main(["--data", "power", "--growth", "500,1000", "--queries", "4", "--thresholds", "0.5"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert 0.5 < result["datasketch"]["0.5"]["recall"] <= 1
+    assert [row["sets"] for row in result["rows"]] == [500, 1000]
+    assert set(result["r_squared"]) == {"build_seconds", "mean_seconds_0.5"}
+    assert main(["--data", "power", "--fit", "--sets", "500", "--queries", "4"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [len(result[route]["weights"]) for route in ("lists", "bands")] == [3, 4]
+    assert straightness([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
 
 
 def test_planted_sets_come_first_and_contain_their_query():
-    lake = SyntheticLake(1000, 6, seed=3)
-    assert len(lake.offsets) == 1001
+    lake = draw_lake("planted", 1000, 6, seed=3)
+    assert (len(lake), lake.n_planted) == (1000, 3)
     for number in range(3):
         for place, ratio in enumerate(RATIOS):
             row = number * len(RATIOS) + place
@@ -38,8 +77,38 @@ def test_planted_sets_come_first_and_contain_their_query():
             assert len(one) == pytest.approx(ratio * len(lake.queries[number]), rel=0.01)
 
 
-def test_scores_leave_out_queries_without_answers():
-    truth = [(np.array([0, 1, 7]), np.array([1.0, 0.9, 0.5])), (np.array([], np.int64), np.array([]))]
-    found = scores([{0, 2, 7}, set()], truth, 0.9)
-    assert (found["recall"], found["precision"]) == (0.5, pytest.approx(1 / 3))
-    assert (found["recall_2x"], found["recall_5x"]) == (1.0, 0.0)
+def test_a_real_lake_is_asked_with_its_own_columns(shared_lakes):
+    lake = draw_lake("pudding", 0, 20, seed=1)
+    assert len(lake.queries) == 20
+    for number, own in enumerate(lake.own):
+        counts = scan(lake, lake.queries[number])
+        assert counts[own] == len(lake.queries[number])
+        assert own not in right_answer(lake, number, counts, 1.0)
+
+
+def test_a_scan_counts_and_scores_leave_out_queries_without_answers():
+    lake = lake_of([[1, 2, 3], [], [3, 9], [2, 3]], [[2, 3], [50, 60]], own=[3, -1])
+    assert scan(lake, lake.queries[0]).tolist() == [2, 0, 1, 2]
+    assert right_answer(lake, 0, scan(lake, lake.queries[0]), 0.5).tolist() == [0, 2]
+    found = scores(lake, [np.array([0, 1]), np.array([], int)], [np.array([0, 2]), np.array([], int)])
+    assert (found["recall"], found["precision"], found["answered"]) == (0.5, 0.5, 0.5)
+
+
+def test_padding_makes_small_sets_hard_to_find():
+    rng = np.random.default_rng(3)
+    query = rng.integers(0, 2**63, 50, dtype=np.uint64)
+    sets = [
+        query,
+        *(rng.integers(0, 2**63, 50, dtype=np.uint64) for _ in range(20)),
+        rng.integers(0, 2**63, 50_000, dtype=np.uint64),
+    ]
+    lake = lake_of(sets, [query])
+    index = Ensemble.build(lake.tokens, lake.offsets, EnsembleOptions(partitions=1))
+    padded = asymmetric(index, 1)
+    assert padded.signatures[-1].tolist() == index.signatures[-1].tolist()  # the largest is as it was
+    least = padded.signatures[:-1].astype(float) / 2**32
+    assert least.mean() == pytest.approx(1 / 50_001, rel=0.1)
+    # W7: with r = 1, b = 256 and M / q = 1000 the chance is 0.226.
+    agree = (padded.signatures[0] == index.signatures[0]).sum()
+    assert agree <= 4
+    assert padded.search(query, 1.0, route="bands", verify=False).asked.bands.tolist() == [256]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_sets import ragged
 
-from pexeso.containment.ensemble import Ensemble
+from pexeso.containment import ensemble as ensemble_module
+from pexeso.containment.ensemble import ROUTES, Ensemble
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.tuning import Tuner
 from pexeso.errors import InputError
@@ -71,10 +72,12 @@ def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(set
     assert set(found.sets.tolist()) <= truth
     assert found.overlaps.tolist() == [exact[i] for i in found.sets.tolist()]
     assert found.sizes.tolist() == [len(set(sets[i])) for i in found.sets.tolist()]
-    # A recall that sixteen functions never reach has posting lists read.
-    certain = index.search(hashed, threshold, tuner=Tuner(permutations=16, recall=1 - 1e-15))
-    missed = truth - set(certain.sets.tolist())
-    assert not missed or not all(one.counted for one in certain.asked)
+    assert set(index.search(hashed, threshold, route="lists").sets.tolist()) == truth
+    by_bands = index.search(hashed, threshold, route="bands")
+    assert set(by_bands.sets.tolist()) <= truth
+    assert by_bands.overlaps.tolist() == [exact[i] for i in by_bands.sets.tolist()]
+    assert found.exact.all()
+    assert by_bands.exact.all()
 
 
 def test_tables_and_comparison_give_the_same_answer():
@@ -83,14 +86,16 @@ def test_tables_and_comparison_give_the_same_answer():
     index, bare = numbered(*sets), numbered(*sets, options=EnsembleOptions(permutations=64, partitions=4, tables=False))
     for query in (sets[0], sets[50][:9]):
         for verify in (True, False):
-            one = index.search(np.array(query, np.uint64), 0.6, verify=verify)
+            one = index.search(np.array(query, np.uint64), 0.6, verify=verify, route="bands")
+            assert one.exact.all() if verify else not one.exact.any()
             for other in (
                 index.search(np.array(query, np.uint64), 0.6, verify=verify, device="cpu"),
-                bare.search(np.array(query, np.uint64), 0.6, verify=verify),
+                bare.search(np.array(query, np.uint64), 0.6, verify=verify, route="bands"),
             ):
                 assert one.sets.tolist() == other.sets.tolist()
                 assert one.hits.tolist() == other.hits.tolist()
-                assert one.asked == other.asked
+                assert one.containments.tolist() == other.containments.tolist()
+                assert one.asked.bands.tolist() == other.asked.bands.tolist()
 
 
 def test_a_verifier_of_ones_own_is_handed_ids_and_the_count_needed():
@@ -109,18 +114,18 @@ def test_a_verifier_of_ones_own_is_handed_ids_and_the_count_needed():
 
 def test_without_verification_estimates_order_candidates():
     index = numbered(TEN.tolist(), [*TEN.tolist(), *range(20, 25)], list(range(6, 16)))
-    found = index.search(TEN, 0.5, verify=False)
-    assert found.overlaps is None
+    found = index.search(TEN, 0.5, verify=False, route="bands")
+    assert found.overlaps.tolist() == [-1, -1, -1]
     assert found.sets.tolist() == [0, 1, 2]
     assert found.containments[0] == 1.0
     assert (np.diff(found.containments) <= 0).all()
-    assert np.abs(found.estimates - [1, 1, 0.5]).max() < 0.25
+    assert np.abs(found.containments - [1, 1, 0.5]).max() < 0.25
 
 
 def test_a_partition_of_small_sets_is_skipped_and_small_sets_are_dropped():
     index = numbered(*([i] for i in range(30)), TEN.tolist())
-    found = index.search(TEN, 0.9, verify=False)
-    assert [one.upper for one in found.asked] == [10]
+    found = index.search(TEN, 0.9, verify=False, route="bands")
+    assert (found.asked.lower.tolist(), found.asked.upper.tolist()) == ([10], [10])
     assert found.sets.tolist() == [30]
 
 
@@ -138,7 +143,7 @@ def test_a_query_of_one_value_finds_it_in_sets_of_any_size():
     others = [rng.integers(100, 2**40, 50).tolist() for _ in range(50)]
     found = numbered(*sets, *others).search(np.array([1], np.uint64), 1.0)
     assert found.sets.tolist() == [0, 1, 2, 3, 4]
-    assert any(one.counted for one in found.asked)
+    assert found.route == "lists"
 
 
 def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
@@ -148,7 +153,9 @@ def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
 
     def candidates(seed):
         index = numbered(*sets, options=EnsembleOptions(permutations=32, seed=seed))
-        return index.search(query, 0.3, tuner=Tuner("source", permutations=32), verify=False).sets.tolist()
+        return index.search(
+            query, 0.3, tuner=Tuner("source", permutations=32), verify=False, route="bands"
+        ).sets.tolist()
 
     assert candidates(1) == candidates(1)
     assert candidates(1) != candidates(2)
@@ -157,9 +164,10 @@ def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
 def test_an_empty_query_finds_nothing():
     index = numbered([1, 2], [])
     for query in (np.empty(0, np.uint64), pa.array([], pa.string())):
-        found = index.search(query, 0.5)
-        assert (len(found), found.query_size, found.asked) == (0, 0, ())
-        assert found.containments.tolist() == []
+        for route in ROUTES:
+            found = index.search(query, 0.5, route=route)
+            assert (len(found), found.query_size, found.needed) == (0, 0, 1)
+            assert found.containments.tolist() == found.exact.tolist() == []
 
 
 def test_values_that_are_not_in_the_lake_are_not_found():
@@ -174,7 +182,8 @@ def test_values_that_are_not_in_the_lake_are_not_found():
 def test_a_lake_without_tokens_has_no_answer(sets):
     index = numbered(*sets)
     assert len(index) == 0
-    assert len(index.search(TEN, 0.5)) == 0
+    for route in ROUTES:
+        assert len(index.search(TEN, 0.5, route=route)) == 0
 
 
 def test_a_column_listed_twice_is_two_sets_and_a_value_listed_twice_is_one():
@@ -206,8 +215,12 @@ def test_queries_of_another_type_are_refused(query, message):
 
 
 def test_what_an_index_cannot_do_is_refused():
-    with pytest.raises(InputError, match="keeps no tokens"):
-        numbered([1], options=EnsembleOptions(keep_tokens=False)).search(TEN, 0.5)
+    with pytest.raises(InputError, match="no posting lists to go by"):
+        numbered([1], options=EnsembleOptions(keep_tokens=False)).search(TEN, 0.5, route="lists")
+    with pytest.raises(InputError, match="must be one of auto, lists, bands"):
+        numbered([1]).search(TEN, 0.5, route="both")
+    with pytest.raises(InputError, match="own 2 sets or more"):
+        numbered([1], [2]).with_lists(numbered([1]).lists)
     with pytest.raises(InputError, match="64 hash functions and 8 rows"):
         numbered([1]).search(TEN, 0.5, tuner=Tuner())
 
@@ -222,3 +235,50 @@ def test_what_an_index_cannot_do_is_refused():
 def test_options_that_are_not_allowed_are_refused(options):
     with pytest.raises(InputError, match=f"'{next(iter(options))}' must be"):
         EnsembleOptions(**options)
+
+
+def test_an_index_without_lists_gives_candidates_with_estimates():
+    bare = numbered(list(range(40)), list(range(50, 90)), options=EnsembleOptions(keep_tokens=False))
+    found = bare.search(np.arange(40, dtype=np.uint64), 0.5)
+    assert (found.sets.tolist(), found.route) == ([0], "bands")
+    assert not found.exact.any()
+    assert found.containments.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("verify", [True, False])
+def test_excluded_sets_are_not_found(route, verify):
+    index = numbered(TEN.tolist(), [*TEN.tolist(), 11], TEN.tolist(), [70, 71])
+    for exclude in ([0, 3], np.array([0, 3]), {0, 3, 99}):
+        found = index.search(TEN, 0.9, exclude=exclude, route=route, verify=verify)
+        assert sorted(found.sets.tolist()) == [1, 2]
+        assert found.n_candidates == 2
+    assert len(index.search(TEN, 0.9, exclude=[0, 1, 2], route=route)) == 0
+
+
+@pytest.mark.parametrize("exclude", [["a"], [0.5], np.zeros((1, 1), np.int64)])
+def test_excluded_ids_must_be_integers(exclude):
+    with pytest.raises(InputError, match="'exclude' must hold ids"):
+        numbered([1]).search(TEN, 0.5, exclude=exclude)
+
+
+def test_the_route_that_is_expected_to_be_sooner_done_is_taken(monkeypatch):
+    sets = [list(range(100)) for _ in range(50)]
+    index, query = numbered(*sets), np.arange(100, dtype=np.uint64)
+    monkeypatch.setattr(ensemble_module, "lists_seconds", lambda n_tokens, n_entries: n_entries)
+    monkeypatch.setattr(ensemble_module, "bands_seconds", lambda *known: 2000.0)
+    # At 0.9 eleven lists of fifty sets must be read, at 0.5 fifty-one.
+    assert index.search(query, 0.9).route == "lists"
+    assert index.search(query, 0.5).route == "bands"
+    assert index.search(query, 0.5, device="cpu").route == "bands"
+    assert index.search(query, 0.9, device="cpu").route == "bands"
+
+
+def test_where_bands_cannot_keep_the_recall_lists_are_read(monkeypatch):
+    index = numbered([1], list(range(5000)))
+    monkeypatch.setattr(ensemble_module, "lists_seconds", lambda n_tokens, n_entries: 1e9)
+    found = index.search(np.array([1], np.uint64), 1.0)
+    assert (found.sets.tolist(), found.route) == ([0, 1], "lists")
+    few = Tuner("source", permutations=64)
+    assert index.search(np.array([1], np.uint64), 1.0, tuner=few).route == "bands"
+    assert index.search(np.arange(4000, dtype=np.uint64), 1.0).route == "bands"

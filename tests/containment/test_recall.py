@@ -1,13 +1,10 @@
 """The promise of the first stage on a lake of heavy-tailed sizes: recall and precision, at every threshold, with either tuner."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from synthetic_sets import ragged, some_of, vocabularies
 
 from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.exact import overlaps
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.tuning import Tuner
 
@@ -41,18 +38,19 @@ class Lake:
             self.indexes[partitions] = Ensemble.build(*ragged(self.sets), EnsembleOptions(partitions=partitions))
         return self.indexes[partitions]
 
-    def measure(self, threshold: float, tuner: Tuner, partitions: int = 32) -> tuple[float, float]:
-        """Give recall and precision of the first stage, each the mean over queries that have an answer, or a candidate."""
+    def measure(
+        self, threshold: float, tuner: Tuner, partitions: int = 32, route: str = "bands"
+    ) -> tuple[float, float]:
+        """Give the recall, and the precision of bands before verification, each the mean over queries that have an answer, or a candidate."""
         index = self.index(partitions)
-        banded = replace(index, tokens=None, postings=None)  # what posting lists find is all right
         recalls, precisions = [], []
         for query in self.queries:
-            found = index.search(query, threshold, tuner=tuner)
-            candidates = banded.search(query, threshold, tuner=tuner, verify=False).sets.tolist()
-            every = overlaps(*index.tokens, np.arange(len(index)), np.unique(query), found.needed)
-            truth = set(index.sets[every >= 0].tolist())
+            found = index.search(query, threshold, tuner=tuner, route=route)
+            candidates = index.search(query, threshold, tuner=tuner, verify=False, route="bands").sets.tolist()
+            every = index.lists.look_up(query).overlaps(np.arange(len(self.sets)), found.needed)
+            truth = set(np.flatnonzero(every >= 0).tolist())
             assert set(found.sets.tolist()) <= truth  # precision 1 after verification
-            assert (found.overlaps == every[np.argsort(index.sets)][found.sets]).all()
+            assert (found.overlaps == every[found.sets]).all()
             recalls += [len(found) / len(truth)] if truth else []
             precisions += [len(truth.intersection(candidates)) / len(candidates)] if candidates else []
         return float(np.mean(recalls)), float(np.mean(precisions))
@@ -65,7 +63,10 @@ def lake() -> Lake:
 
 @pytest.mark.parametrize("threshold", [0.1, *THRESHOLDS])
 def test_acceptance_9_the_recall_is_kept(lake, threshold):
-    assert lake.measure(threshold, Tuner())[0] >= 0.95
+    # The largest sets are out of reach of 256 hash functions at 1.0, and lists find those.
+    assert lake.measure(threshold, Tuner())[0] >= (0.95 if threshold < 1 else 0.9)
+    assert lake.measure(threshold, Tuner(), route="auto")[0] >= 0.95
+    assert lake.measure(threshold, Tuner(), route="lists")[0] == 1.0
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
@@ -82,7 +83,9 @@ def test_acceptance_9_the_sources_tuner_at_low_thresholds(lake, threshold):
 
 def test_the_sources_tuner_loses_supersets_at_high_thresholds(lake):
     tuner = Tuner("source")
-    found = [ids[20] in lake.index(32).search(query, 0.9, tuner=tuner).sets for query, ids in lake.planted]
+    found = [
+        ids[20] in lake.index(32).search(query, 0.9, tuner=tuner, route="bands").sets for query, ids in lake.planted
+    ]
     assert np.mean(found) < 0.1
 
 
@@ -95,8 +98,10 @@ def test_acceptance_9_more_partitions_are_more_precise(lake, name):
 def test_estimates_are_near_the_containment(lake):
     errors = []
     for query in lake.queries[:20]:
-        found = lake.index(32).search(query, 0.5)
-        near = found.sizes < 2 * found.query_size
-        errors += (found.estimates - found.containments)[near].tolist()
+        exact = lake.index(32).search(query, 0.5, route="lists")
+        found = lake.index(32).search(query, 0.5, route="bands", verify=False)
+        counted = dict(zip(exact.sets.tolist(), exact.containments.tolist(), strict=True))
+        near = np.isin(found.sets, exact.sets) & (found.sizes < 2 * found.query_size)
+        errors += (found.containments[near] - [counted[one] for one in found.sets[near].tolist()]).tolist()
     assert len(errors) > 100
     assert np.abs(errors).mean() < 0.05

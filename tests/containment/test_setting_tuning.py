@@ -95,3 +95,13 @@ def test_more_contained_is_found_more_often():
 def test_a_tuner_that_there_is_not_is_refused(options):
     with pytest.raises(InputError, match="must be"):
         Tuner(**options)
+
+
+@given(st.lists(st.floats(0.01, 1000), max_size=8), st.floats(0.01, 1), st.sampled_from(["source", "recall_floor"]))
+def test_many_ratios_are_given_what_each_is(ratios, threshold, name):
+    tuner = Tuner(name, permutations=32)
+    bands, rows, recalls = tuner.choose_all(np.array(ratios, np.float64), threshold)
+    each = [tuner.choose(ratio, threshold) for ratio in ratios]
+    assert bands.tolist() == [one.bands for one in each]
+    assert rows.tolist() == [one.rows for one in each]
+    assert recalls.tolist() == [one.recall for one in each]

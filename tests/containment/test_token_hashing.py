@@ -75,3 +75,14 @@ def test_null_tokens_are_refused():
 def test_what_is_no_ragged_list_is_refused(hashes, offsets, message):
     with pytest.raises(InputError, match=message):
         distinct_sorted(hashes, offsets)
+
+
+def test_hashes_are_those_of_spark(spark):
+    from pyspark.sql import functions
+
+    texts = [letter * length for letter in ("a", "é", "語", "🙂") for length in range(65)]
+    texts += [f"Nova Scotia {n} \t\n\0 {n * 'x'}" for n in range(40)]
+    frame = spark.createDataFrame([(number, text) for number, text in enumerate(texts)], "number int, text string")
+    rows = frame.select("number", functions.xxhash64("text").alias("hash")).collect()
+    there = np.array([row.hash for row in sorted(rows, key=lambda row: row.number)], np.int64)
+    assert hash_tokens(pa.array(texts)).tolist() == there.view(np.uint64).tolist()

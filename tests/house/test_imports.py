@@ -26,15 +26,8 @@ SPARK_MODULES = {
     *(
         f"pexeso.{name}"
         for name in (
-            *(
-                "changes",
-                "distributed",
-                "equal_text.compaction",
-                "equal_text.layout",
-                "listing",
-                "numbering",
-                "pipeline",
-            ),
+            *("changes", "distributed", "listing", "numbering", "pipeline"),
+            *("equal_text.compaction", "equal_text.layout"),
             *("joining.spark", "report", "session", "source", "sources", "steps"),
         )
     ),

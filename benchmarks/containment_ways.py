@@ -1,0 +1,150 @@
+"""The ways that the benchmark of containment search measures beside each other."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import psutil
+
+from benchmarks.containment_sets import ContainmentLake, scan
+from pexeso.containment.bands import build_tables
+from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.hashed_lists import HashedLists
+from pexeso.containment.options import EnsembleOptions
+
+Way = Callable[[int, float], tuple[np.ndarray, int]]
+"""Takes the number of a query and a threshold; gives the ids found, and how many candidates were looked at for them."""
+
+
+def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool = True) -> Way:
+    """Search an index by a route."""
+
+    def ask(number: int, threshold: float) -> tuple[np.ndarray, int]:
+        own = [] if lake.own[number] < 0 else [lake.own[number]]
+        found = index.search(lake.queries[number], threshold, route=route, exclude=own, verify=verify)
+        return found.sets, found.n_candidates
+
+    return ask
+
+
+def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Way]:
+    """Give the ways that the specification compares with: fewer partitions, one (MinHash LSH), asymmetric MinHash, and a linear scan."""
+    options = EnsembleOptions()
+    ways: dict[str, Way] = {}
+    for n in (8, 1):
+        other = Ensemble.build(lake.tokens, lake.offsets, replace(options, partitions=n), lists=index.lists)
+        ways[f"bands, {n} partitions"] = way_of(other, lake, "bands")
+    ways["asymmetric"] = way_of(asymmetric(other, seed), lake, "bands")
+
+    def by_scan(number: int, threshold: float) -> tuple[np.ndarray, int]:
+        counts = scan(lake, lake.queries[number])
+        found = np.flatnonzero(counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9)))
+        return found[found != lake.own[number]], len(lake)
+
+    return {**ways, "linear scan": by_scan}
+
+
+def asymmetric(index: Ensemble, seed: int) -> Ensemble:
+    """Pad every set to the size of the largest one, with tokens of its own (asymmetric MinHash).
+
+    The least of N fresh hashes over 32 bits is drawn as ``1 - u**(1 / N)``, from a uniform u of the seed, the set and the function, so that nothing is padded
+    in truth. With one partition the tuner takes the largest size for all.
+    """
+    m, largest = index.options.permutations, int(index.sizes.max(initial=1))
+    padded = np.array(index.signatures)
+    for row in range(0, len(index), 1 << 14):
+        part = slice(row, row + (1 << 14))
+        uniform = np.random.default_rng([seed, row]).random((len(index.sizes[part]), m))
+        with np.errstate(divide="ignore"):
+            least = -np.expm1(np.log(uniform) / (largest - index.sizes[part])[:, None])
+        padded[part] = np.minimum(padded[part], np.minimum(least * 2.0**32, 2.0**32 - 1).astype(np.uint32))
+    tables = build_tables(padded)
+    for array in (padded, tables.values, tables.sets):
+        array.flags.writeable = False
+    starts = np.array([0, len(index)]) if len(index) else index.starts
+    return replace(index, signatures=padded, tables=tables, starts=starts, _tensors={})
+
+
+def index_bytes(index: Ensemble) -> dict[str, int]:
+    """Tell what an index takes."""
+    tables = index.tables
+    result = {"signatures_and_tables": index.signatures.nbytes + tables.values.nbytes + tables.sets.nbytes}
+    if isinstance(index.lists, HashedLists):
+        result["lists"] = index.lists.n_bytes
+    return result
+
+
+class Datasketch:
+    """MinHashLSHEnsemble of datasketch over hashed tokens. Its signatures are made once, and an index for each threshold.
+
+    Raises
+    ------
+    ImportError
+        datasketch is not installed.
+    """
+
+    def __init__(self, lake: ContainmentLake, permutations: int, partitions: int, depth: int) -> None:
+        from datasketch import LeanMinHash, MinHash
+
+        self._lake, self._settings = lake, {"num_perm": permutations, "num_part": partitions, "m": depth}
+        self._empty = MinHash(num_perm=permutations, hashfunc=int)
+        begin, held = time.perf_counter(), _held_bytes()
+        gc.disable()  # a collection looks at every object of a large index again, and finds nothing
+        self._entries = [
+            (number, LeanMinHash(self._signed(lake.tokens[first:end])), int(end - first))
+            for number, (first, end) in enumerate(zip(lake.offsets[:-1], lake.offsets[1:], strict=True))
+            if end > first
+        ]
+        gc.enable()
+        self.facts = {
+            **self._settings,
+            "signature_seconds": time.perf_counter() - begin,
+            "signature_bytes": _held_bytes() - held,
+        }
+
+    def _signed(self, tokens: np.ndarray) -> object:
+        made = self._empty.copy()
+        made.update_batch((tokens & np.uint64(0xFFFFFFFF)).tolist())
+        return made
+
+    def built(self, threshold: float) -> tuple[Way, dict[str, float]]:
+        """Index for a threshold, and tell what that takes."""
+        from datasketch import MinHashLSHEnsemble
+
+        begin, held = time.perf_counter(), _held_bytes()
+        gc.disable()
+        index = MinHashLSHEnsemble(threshold=threshold, **self._settings)
+        index.index(self._entries)
+        gc.enable()
+        facts = {"index_seconds": time.perf_counter() - begin, "index_bytes": _held_bytes() - held}
+
+        def ask(number: int, _: float) -> tuple[np.ndarray, int]:
+            query = self._lake.queries[number]
+            found = np.array(list(set(index.query(self._signed(query), len(query)))), np.int64)
+            return found[found != self._lake.own[number]], len(found)
+
+        return ask, facts
+
+
+def measure(ways: dict[str, Way], lake: ContainmentLake, threshold: float, slow: Sequence[str] = ()) -> dict[str, dict]:
+    """Ask all ways each query in turn, once before the clock; give answers, candidates and seconds of each."""
+    results = {name: {"answers": [], "candidates": 0, "seconds": []} for name in ways}
+    for number in range(len(lake.queries)):
+        for name, ask in ways.items():
+            if name not in slow:
+                ask(number, threshold)
+            begin = time.perf_counter()
+            answer, n_candidates = ask(number, threshold)
+            results[name]["seconds"].append(time.perf_counter() - begin)
+            results[name]["answers"].append(answer)
+            results[name]["candidates"] += n_candidates
+    return results
+
+
+def _held_bytes() -> int:
+    gc.collect()
+    return psutil.Process().memory_info().rss

@@ -1,0 +1,108 @@
+"""The posting lists of an overlap index as containment search asks for them: the same answers as hashed lists and brute force."""
+
+import doctest
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pexeso.equal_text.lists
+from pexeso.containment.checking import check_ensemble
+from pexeso.containment.ensemble import ROUTES, Ensemble
+from pexeso.containment.hashed_lists import build_hashed_lists
+from pexeso.containment.hashing import distinct_sorted, hash_tokens
+from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.stored import read_ensemble, write_ensemble
+from pexeso.equal_text.lists import OverlapLists, ensemble_over
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.overlap.index import build_index
+from pexeso.overlap.saving import open_index, save_index
+
+OPTIONS = EnsembleOptions(permutations=32, partitions=3)
+TEXTS = st.integers(0, 30).map(lambda n: f"v{n}") | st.text(max_size=3)
+SETS = st.lists(st.sets(TEXTS, min_size=1, max_size=15), min_size=1, max_size=10)
+
+
+def ragged_texts(sets):
+    texts = pa.array([text for one in sets for text in sorted(one)], pa.large_string())
+    return texts, np.cumsum([0, *(len(one) for one in sets)])
+
+
+def overlap_index(sets, **options):
+    texts, offsets = ragged_texts(sets)
+    return build_index(np.repeat(np.arange(len(sets)), np.diff(offsets)), texts, **options)
+
+
+def found_by(query, needed):
+    sets, counts = query.at_least(needed)
+    return dict(zip(sets.tolist(), counts.tolist(), strict=True))
+
+
+@given(SETS, st.lists(TEXTS, max_size=15), st.integers(1, 6), st.booleans())
+def test_both_bodies_give_what_brute_force_does(sets, query, needed, by_text):
+    # The order of tokens is the index's own affair: by frequency, or by text.
+    order = {"order": lambda offsets, members: np.arange(len(offsets) - 1)} if by_text else {}
+    texts, offsets = ragged_texts(sets)
+    bodies = [
+        OverlapLists(overlap_index(sets, **order)),
+        build_hashed_lists(*distinct_sorted(hash_tokens(texts), offsets)),
+    ]
+    exact = [len(one & set(query)) for one in sets]
+    for body in bodies:
+        looked = body.look_up(pa.array(query, pa.large_string()))
+        assert (body.n_sets, looked.size) == (len(sets), len(set(query)))
+        assert found_by(looked, needed) == {i: count for i, count in enumerate(exact) if count >= needed}
+        counted = [count if count >= needed else -1 for count in exact]
+        assert looked.overlaps(np.arange(len(sets)), needed).tolist() == counted
+        assert body.sizes_of(np.arange(len(sets))).tolist() == [len(one) for one in sets]
+    one, other = (body.look_up(pa.array(query, pa.string())).n_entries(needed) for body in bodies)
+    assert one == other
+
+
+@given(SETS, st.lists(TEXTS, min_size=1, max_size=15), st.sampled_from([0.3, 0.6, 1.0]))
+def test_an_ensemble_over_an_overlap_index_answers_as_one_of_its_own(sets, query, threshold):
+    over, alone = ensemble_over(overlap_index(sets), OPTIONS), Ensemble.build(*ragged_texts(sets), OPTIONS)
+    assert check_ensemble(over) == []
+    assert np.array_equal(over.signatures, alone.signatures)
+    for route in ROUTES:
+        one, other = (index.search(pa.array(query), threshold, route=route) for index in (over, alone))
+        assert one.sets.tolist() == other.sets.tolist()
+        assert one.overlaps.tolist() == other.overlaps.tolist()
+
+
+def test_both_indexes_share_a_folder(tmp_path):
+    sets = [{f"v{i}" for i in range(first, first + 20)} for first in range(40)]
+    index = overlap_index(sets)
+    entries = [*save_index(index, tmp_path), *write_ensemble(ensemble_over(index, OPTIONS), tmp_path)]
+    assert {entry.path for entry in entries} == {path.name for path in tmp_path.iterdir()}
+    opened = read_ensemble(tmp_path, lists=OverlapLists(open_index(tmp_path)))
+    found = opened.search(pa.array(sorted(sets[7])), 0.95)
+    assert (found.sets.tolist(), found.overlaps.tolist()) == ([7, 6, 8], [20, 19, 19])
+    # Without the lists it gives candidates.
+    assert not read_ensemble(tmp_path).search(pa.array(sorted(sets[7])), 0.95).exact.any()
+
+
+def test_sizes_that_are_not_those_of_the_lists_are_found_by_a_check():
+    index = ensemble_over(overlap_index([{"a"}, {"a", "b"}]), OPTIONS)
+    other = OverlapLists(overlap_index([{"a", "b"}, {"a"}]))
+    [sentence] = check_ensemble(index.with_lists(other))
+    assert "sizes" in sentence
+
+
+@pytest.mark.parametrize("query", [np.array([1], np.uint64), ["a"], pa.array([1]), pa.array(["a", None])])
+def test_queries_must_be_texts(query):
+    with pytest.raises(InputError, match=r"texts|null"):
+        ensemble_over(overlap_index([{"a"}]), OPTIONS).search(query, 0.5)
+
+
+def test_a_dictionary_whose_numbers_are_not_each_there_once_is_refused():
+    index = overlap_index([{"a", "b"}])
+    index.dictionary.numbers[:] = 0
+    with pytest.raises(IndexCorruptError, match="one number"):
+        ensemble_over(index)
+
+
+def test_examples_give_what_they_say():
+    assert doctest.testmod(pexeso.equal_text.lists).failed == 0
