@@ -6,7 +6,12 @@ import json
 import shutil
 
 import pytest
+from click.testing import CliRunner
 
+from pexeso.cli.equal_text import write_equal_text
+from pexeso.cli.main import cli
+from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
+from pexeso.equal_text.searching import CONTAINMENT_FIELDS
 from pexeso.index import open_index
 
 pytestmark = pytest.mark.spark
@@ -50,20 +55,32 @@ def towns(tmp_path):
     return path
 
 
+def added(command, source, folder):
+    """Copy an index, and add the part of a command to it."""
+    index = shutil.copytree(source, folder / "lake.pexeso")
+    return index, CliRunner().invoke(cli, [command, "build", str(index), "--json"], prog_name="pexeso")
+
+
 @pytest.fixture(scope="module")
 def built(small_index, spark, tmp_path_factory):
     """Add the part for overlaps to the small index by the command, once; give the index and what was said."""
-    from click.testing import CliRunner
+    return added("overlap", small_index, tmp_path_factory.mktemp("overlap"))
 
-    from pexeso.cli.main import cli
 
-    index = shutil.copytree(small_index, tmp_path_factory.mktemp("equal_text") / "lake.pexeso")
-    return index, CliRunner().invoke(cli, ["overlap", "build", str(index), "--json"], prog_name="pexeso")
+@pytest.fixture(scope="module")
+def built_both(built, tmp_path_factory):
+    """Add the part for containment to that index by the command, once; give the index and what was said."""
+    return added("contain", built[0], tmp_path_factory.mktemp("containment"))
 
 
 @pytest.fixture
 def index(built):
     return built[0]
+
+
+@pytest.fixture
+def both(built_both):
+    return built_both[0]
 
 
 def test_the_part_is_added_and_told(built, run):
@@ -309,6 +326,125 @@ def test_no_column_in_any_way(run, index, tmp_path):
     assert result.stderr.startswith("No column was found in any way. ")
 
 
-def test_the_whole_index_is_checked(run, index):
+def test_containment_is_made_of_the_sets_that_are_there(built_both, run, small_lake):
+    both, done = built_both
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["parts"] == ["overlap", "containment"]
+    assert done.stderr.startswith("Added: the index has overlap and containment now (11 columns with 66 values); ")
+    again = run("contain", "build", both)
+    assert again.stderr.startswith("There was nothing to add: the index has overlap and containment (11 columns ")
+    assert run("overlap", "build", both).stderr.startswith("There was nothing to add: ")
+
+
+def test_columns_that_contain_a_share(run, both, towns):
+    result = run("contain", both, f"{towns}:town")
+    assert (result.exit_code, result.stdout.splitlines()[1:]) == (0, ["     75.0 %      3/4       8  cities.csv  city"])
+    assert result.stderr.startswith("1 column in ")
+    assert run("contain", both, f"{towns}:town", "--min-containment", 0.5).stdout == TABLE
+    assert run("contain", both, f"{towns}:#1", "--min-containment", 0.75).stdout == NUMBERS
+    explained = run("contain", both, f"{towns}:town", "--min-containment", 0.5, "--explain", "--values", 2)
+    assert explained.stdout == EXPLAINED
+
+
+def test_containment_as_documents(run, both, towns):
+    city = {"table": "cities.csv", "column": "city", "containment": 0.75, "estimated": False}
+    place = {"table": "nested/companies.csv", "column": "place", "containment": 0.5, "estimated": False}
+    asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
+    document = json.loads(run(*asked, "--json").stdout)
+    assert document["results"] == [city, place]
+    assert document["options"] == {"min_containment": 0.5, "verify": True, "k": None, "exclude_table": None}
+    assert json.loads(run(*asked, "-k", 1, "--json").stdout)["results"] == [city]
+    assert [json.loads(line) for line in run(*asked, "--jsonl").stdout.splitlines()] == [city, place]
+    explained = json.loads(run(*asked, "-k", 1, "--explain", "--json").stdout)["results"]
+    assert explained == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
+    assert run(*asked, "--csv").stdout.splitlines() == [
+        "table,column,containment,estimated",
+        "cities.csv,city,0.75,False",
+        "nested/companies.csv,place,0.5,False",
+    ]
+    rows = run(*asked, "-k", 1, "--explain", "--csv").stdout.splitlines()
+    assert [row.rpartition(",")[2] for row in rows] == ["value", "Dublin", "Madrid", "Oslo"]
+
+
+def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
+    asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5, "--json")
+    results = [json.loads(run(*asked, way).stdout)["results"] for way in ("--verify", "--no-verify")]
+    assert results[0] == results[1]
+
+
+def test_an_estimate_is_marked_as_one(capsys):
+    match = EqualTextMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
+    query, options = {"file": None, "column": None, "rows": 9, "values": 9}, {"min_containment": 0.7}
+    result = EqualTextResult(query, options, (match,), CONTAINMENT_FIELDS, {"seconds": 0.001})
+    write_equal_text([result], "table", False, 0, with_values=False)
+    assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
+    assert result.to_dict()["results"] == [{"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}]
+
+
+def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, small_lake, towns):
+    spec = f"{small_lake / 'cities.csv'}:city"
+    asked = ("contain", both, spec, "--min-containment", 0.5, "--csv")
+    assert len(run(*asked).stdout.splitlines()) == 3
+    assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == ["nested/companies.csv,place,0.625,False"]
+    rows = run("contain", both, towns, "--every-column", "--csv").stdout.splitlines()
+    assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
+
+
+@pytest.mark.parametrize("least", [0, -0.5, 1.01, "nan"])
+def test_a_share_must_lie_above_zero_and_at_most_at_one(fail, both, towns, least):
+    said = fail(2, "contain", both, f"{towns}:town", "--min-containment", least)
+    assert f"min_containment must be a number above 0 and at most 1. Got {float(least)} instead." in said
+
+
+def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, towns):
+    result = run("contain", both, f"{towns}:town", "--min-containment", 1)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("No column has 100.0 % of the 4 values. Try a smaller --min-containment, or ")
+    path = tmp_path / "empty.csv"
+    path.write_text("town,n\n,\n", encoding="utf-8")
+    assert "has no value: there is nothing to look for." in run("contain", both, f"{path}:town").stderr
+    assert "k, the number of columns wanted" in fail(2, "contain", both, f"{towns}:town", "-k", 0)
+
+
+def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
+    asked = ("search", both, f"{towns}:town", "--how")
+    assert run(*asked, "containment", "--min-joinability", 0.5).stdout == TABLE
+    assert run(*asked, "containment", "-n", 1, "--csv").stdout.splitlines()[1:] == ["cities.csv,city,0.75,False"]
+    document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
+    assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap", "containment"}
+    assert document["options"]["containment"]["min_containment"] == 1.0
+    assert run(*asked, "all", "--max-distance", 0.1, "-k", 9).stdout == EVERY_WAY
+    rows = run(*asked, "all", "--max-distance", 0.1, "--min-joinability", 0.6, "--csv").stdout.splitlines()
+    assert rows[1].split(",")[:4] == ["cities.csv", "city", "0.75", "meaning overlap containment"]
+
+
+def test_info_tells_of_the_parts(run, both, small_index, tmp_path):
+    lines = run("info", both).stdout.splitlines()
+    [line] = [line for line in lines if line.startswith("equal text")]
+    assert line.startswith("equal text  overlap and containment: 11 columns, 66 (column, value) pairs, in 1 shard (")
+    names, facts = [line.split() for line in lines if line.split()[:1] in (["shard"], ["0"])][-2:]
+    assert names == ["shard", "columns", "tokens", "pairs", "deleted", "bytes"]
+    assert facts[:5] == ["0", "11", "61", "66", "0"]
+    document = json.loads(run("info", both, "--json").stdout)
+    entry = open_index(both).store.manifest.token_sets[0]
+    assert document["parts"] == ["overlap", "containment"]
+    assert document["token_sets"] == [{"columns": 11, "tokens": 61, "pairs": 66, "deleted": 0, "bytes": entry.n_bytes}]
+    without = json.loads(run("info", small_index, "--json").stdout)
+    assert (without["parts"], without["token_sets"]) == ([], [])
+    assert "equal text" not in run("info", small_index).stdout
+
+
+def test_info_tells_of_columns_that_were_deleted(run, both, tmp_path):
+    index = shutil.copytree(both, tmp_path / "lake.pexeso")
+    assert run("delete", index, "cities.csv").exit_code == 0
+    assert (
+        "overlap and containment: 11 columns, 3 of them deleted, 66 (column, value) pairs" in run("info", index).stdout
+    )
+    assert json.loads(run("info", index, "--json").stdout)["token_sets"][0]["deleted"] == 3
+
+
+@pytest.mark.parametrize(("parts", "fixture"), [(("overlap",), "index"), (("overlap", "containment"), "both")])
+def test_the_whole_index_is_checked(run, request, parts, fixture):
+    index = request.getfixturevalue(fixture)
     assert run("check", index).exit_code == 0
-    assert open_index(index).parts == ("overlap",)
+    assert open_index(index).parts == parts
