@@ -102,7 +102,8 @@ def beside_datasketch(
 ) -> dict[str, Any] | str:
     """Measure ours and theirs query by query in turn."""
     try:
-        rival = Datasketch(lake, asked.permutations, asked.partitions, asked.depth)
+        settings = asked.permutations, asked.partitions, asked.depth
+        rival = Datasketch(lake, *settings, signed_for_it=len(lake) > asked.bare_over)
     except ImportError:
         print(
             "datasketch is left out: it is not installed (pip install datasketch==2.0.0).", file=sys.stderr, flush=True
@@ -204,7 +205,10 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--partitions", type=int, default=16, help="of datasketch (its default: 16)")
     made.add_argument("--depth", type=int, default=8, help="of datasketch, its m (default: 8)")
     made.add_argument(
-        "--bare-over", type=int, default=500_000, help="sets from which on our tables are dropped beside datasketch"
+        "--bare-over",
+        type=int,
+        default=500_000,
+        help="sets from which on our tables are dropped beside datasketch, and its signatures made for it",
     )
     return made
 

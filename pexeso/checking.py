@@ -16,6 +16,7 @@ from pexeso.contents import require_contents, stored_grid_options
 from pexeso.elsewhere import open_store_anywhere
 from pexeso.engine.grid_options import LAYOUT_VERSION, GridOptions
 from pexeso.engine.validation import check_arrays
+from pexeso.equal_text.checking import check_shards
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise import Normaliser
@@ -31,7 +32,7 @@ _COUNTED = ("columns", "values", "postings")
 
 
 def check_index(path: str | os.PathLike[str] | Place, progress: Progress | None = None) -> list[Problem]:
-    """Read an index twice: every byte against its checksum, then every partition against what a search takes for granted.
+    """Read an index twice: every byte against its checksum, then every partition, and all token sets, against what a search takes for granted.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def check_index(path: str | os.PathLike[str] | Place, progress: Progress | None 
             progress(begun + total * part // max(1, whole), 2 * total)
 
     store = open_store_anywhere(place)
-    return [*check_model(store), *check_partitions(store, report_partitions), *problems]
+    return [*check_model(store), *check_partitions(store, report_partitions), *check_shards(store), *problems]
 
 
 def check_model(store: Store) -> list[Problem]:

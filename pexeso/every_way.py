@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pexeso.equal_text.query import token_query
 from pexeso.equal_text.results import EqualTextMatch
-from pexeso.equal_text.searching import DEFAULT_K, overlap_with
+from pexeso.equal_text.searching import overlap_with
 from pexeso.errors import InputError
+from pexeso.options import DEFAULT_OVERLAP_COLUMNS
 from pexeso.queries import query_from_values
 from pexeso.results import Match
 
@@ -151,7 +152,7 @@ def search_every_way(
     values
         As in `Index.search`.
     k : int, optional
-        Only the k best of the whole list. Each search gives its k best to it, that by overlap `DEFAULT_K` without k.
+        Only the k best of the whole list. Each search gives its k best to it, that by overlap `DEFAULT_OVERLAP_COLUMNS` without k.
     min_containment : float, optional
         In (0, 1]; by default the smallest joinability that was asked for.
     exclude_self : bool
@@ -170,7 +171,7 @@ def search_every_way(
     """
     column = query_from_values(values)
     given = options if k is None else {"k": k, **options}
-    by_overlap = index.overlap(column, k=DEFAULT_K if k is None else k, exclude_self=exclude_self)
+    by_overlap = index.overlap(column, k=DEFAULT_OVERLAP_COLUMNS if k is None else k, exclude_self=exclude_self)
     by_meaning = index.search(column, exclude_self=exclude_self, **given)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for match in by_meaning:

@@ -40,7 +40,6 @@ from pexeso.options import (
     SearchOptions,
     parse_bytes,
 )
-from pexeso.places import Place, locate, name_within
 from pexeso.prepared import PreparedQuery, prepare
 from pexeso.queries import QueryColumn, query_from_values
 from pexeso.reranking import Opinion, reranked
@@ -110,11 +109,6 @@ class Index(Advised, EqualTextSearches):
                 f"expected {expected[:12]}). Restore the folder, or build the index again."
             )
         return embedder
-
-    @property
-    def lake(self) -> Path | Place:
-        """The folder, or the place on another storage, that the index was built from."""
-        return locate(self.store.manifest.facts["lake"])
 
     def prepared(self, values: Any) -> PreparedQuery:
         """Normalise and embed a query column, given as in `search`, just as the lake was."""
@@ -231,10 +225,6 @@ class Index(Advised, EqualTextSearches):
         if table is None:
             return options
         return replace(options, exclude_table=table)
-
-    def table_of(self, file: str | os.PathLike[str]) -> str | None:
-        """Give the name under which a file is a table of this lake, or None where it does not lie in the lake."""
-        return name_within(self.lake, file)
 
     def _result(
         self,

@@ -33,6 +33,8 @@ USUAL_MAX_DISTANCES = {"hashing": 0.35}
 """Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others: trained vectors lie closer together."""
 
 DEFAULT_MIN_JOINABILITY = 0.6
+DEFAULT_OVERLAP_COLUMNS = 10
+DEFAULT_MIN_CONTAINMENT = 0.7
 MAX_CODE_BITS = 62
 
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)

@@ -98,4 +98,4 @@ def small_index(small_lake: Path, spark, tmp_path_factory: pytest.TempPathFactor
     from pexeso.index import build_index
 
     path = tmp_path_factory.mktemp("small_index") / "lake.pexeso"
-    return build_index(small_lake, path, model="hashing", dimensions=64).path
+    return build_index(small_lake, path, model="hashing", dimensions=64, parts=["containment"]).path

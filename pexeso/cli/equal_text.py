@@ -12,7 +12,7 @@ from pexeso.cli.groups import WithBuild
 from pexeso.cli.output import MAX_NAME, count, output_options, table_lines, talk, write_csv, write_json, write_json_line
 from pexeso.cli.query_columns import read_queries
 from pexeso.cli.report import ALL_PAIRS, PairsCount, milliseconds, percent
-from pexeso.equal_text.searching import DEFAULT_K, DEFAULT_MIN_CONTAINMENT
+from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS
 from pexeso.wording import plain
 
 if TYPE_CHECKING:
@@ -51,7 +51,15 @@ def _shared_options(command: Command) -> Command:
 @click.argument("index", metavar="INDEX")
 @click.argument("query", metavar="FILE:COLUMN")
 @click.option(
-    "-n", "-k", "--best", "k", type=int, default=DEFAULT_K, metavar="N", show_default=True, help="So many columns."
+    "-n",
+    "-k",
+    "--best",
+    "k",
+    type=int,
+    default=DEFAULT_OVERLAP_COLUMNS,
+    metavar="N",
+    show_default=True,
+    help="So many columns.",
 )
 @_shared_options
 def find_overlap(
@@ -78,9 +86,9 @@ def find_overlap(
 
     In Python: pexeso.open_index(INDEX).overlap(values).
     """  # noqa: D301  click reads \b
-    from pexeso.index import open_index
+    from pexeso.equal_text.opening import open_token_sets
 
-    opened = open_index(index)
+    opened = open_token_sets(index)
     queries = read_queries(query, every_column, numbers=True)
     found = [opened.overlap(each, k=k, exclude_self=exclude_self) for each in queries]
     write_equal_text(found, form or "table", every_column, n_values if explain else 0, with_values=explain)
@@ -131,9 +139,9 @@ def find_containing(
 
     In Python: pexeso.open_index(INDEX).contain(values).
     """  # noqa: D301  click reads \b
-    from pexeso.index import open_index
+    from pexeso.equal_text.opening import open_token_sets
 
-    opened = open_index(index)
+    opened = open_token_sets(index)
     asked = {"min_containment": min_containment, "verify": verify, "k": k, "exclude_self": exclude_self}
     found = [opened.contain(each, **asked) for each in read_queries(query, every_column, numbers=True)]
     write_equal_text(found, form or "table", every_column, n_values if explain else 0, with_values=explain)

@@ -44,7 +44,7 @@ def search_otherwise(
     click.UsageError
         An option was given that the way has no use for.
     """
-    from pexeso.index import open_index
+    from pexeso.equal_text.opening import open_token_sets
 
     shown = n_values if with_values else 0
     if how == "all":
@@ -54,7 +54,7 @@ def search_otherwise(
         _write_combined([_every_way(opened, each, asked) for each in queries], form, name_queries, with_values, shown)
         return
     chosen = _chosen(how, asked)
-    opened = open_index(index)
+    opened = open_token_sets(index)
     search = opened.overlap if how == "overlap" else opened.contain
     found = [search(query, **chosen) for query in queries]
     write_equal_text(found, form, name_queries, shown, with_values=with_values, option=_PAIRS_OPTION)

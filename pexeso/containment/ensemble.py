@@ -188,7 +188,7 @@ class Ensemble:
         -----
         What is exact (`Found.exact`) has no false positives, but by two hashes that are equal in hashed lists. By lists nothing is missed.
         """
-        tuner = tuner or Tuner(permutations=self.options.permutations, max_rows=self.options.max_rows)
+        tuner = tuner or self._usual_tuner
         self._require(threshold, route, tuner)
         left_out = _ids(exclude)
         looked = None if self.lists is None else self.lists.look_up(query)
@@ -231,10 +231,15 @@ class Ensemble:
     def _found_by_lists(self, looked: QueryLists, needed: int, left_out: np.ndarray) -> Found:
         sets, counts = looked.at_least(needed)
         sets, counts = _without(left_out, sets, counts)
-        order = np.lexsort((sets, -counts))
-        sets, counts = sets[order], counts[order]
+        if len(sets) > 1:
+            order = np.lexsort((sets, -counts))
+            sets, counts = sets[order], counts[order]
         shares, sizes, hits = counts / max(looked.size, 1), self.lists.sizes_of(sets), np.zeros(len(sets), np.int64)
         return Found(sets, sizes, counts, shares, hits, looked.size, needed, len(sets), "lists", None)
+
+    @cached_property
+    def _usual_tuner(self) -> Tuner:
+        return Tuner(permutations=self.options.permutations, max_rows=self.options.max_rows)
 
     @cached_property
     def _seeds(self) -> np.ndarray:

@@ -67,12 +67,8 @@ class HashedLists:
         >>> lists.look_up(np.array([9, 4, 5], np.uint64)).at_least(2)
         (array([0]), array([2]))
         """
-        hashed = sorted_distinct(as_hashes(query))
-        lows = np.zeros(len(hashed), np.int64)
-        _look_up(self.hashes, hashed, lows)
-        lows = np.minimum(lows, max(len(self.hashes) - 1, 0))
-        lows = lows[self.hashes[lows] == hashed] if len(self.hashes) else lows[:0]
-        return self.lists.query(self.numbers[lows].astype(np.int64), len(hashed))
+        tokens, size = _look_up(self.hashes, self.numbers, as_hashes(query))
+        return self.lists.query(tokens, size)
 
 
 def build_hashed_lists(hashes: np.ndarray, offsets: np.ndarray) -> HashedLists:
@@ -123,15 +119,29 @@ def sorted_distinct(hashes: np.ndarray) -> np.ndarray:
 
 
 @loop
-def _look_up(hashes, query, lows):
+def _look_up(hashes, numbers, query):
+    """Give the numbers of the tokens that there are, and how many distinct ones the query has."""
+    wanted = np.sort(query)
+    n = 0
+    for j in range(len(wanted)):
+        if j == 0 or wanted[j] != wanted[j - 1]:
+            wanted[n] = wanted[j]
+            n += 1
+    lows = np.zeros(n, np.int64)
     # All tokens take a step of the binary search in turn: steps do not wait for each other's memory.
     left = len(hashes)
     while left > 1:
         half = left >> 1
-        for j in range(len(query)):
-            if hashes[lows[j] + half - 1] < query[j]:
+        for j in range(n):
+            if hashes[lows[j] + half - 1] < wanted[j]:
                 lows[j] += half
         left -= half
-    for j in range(len(query)):
-        if len(hashes) and hashes[lows[j]] < query[j]:
-            lows[j] += 1
+    known = 0
+    for j in range(n if len(hashes) else 0):
+        at = lows[j]
+        if hashes[at] < wanted[j]:
+            at += 1
+        if at < len(hashes) and hashes[at] == wanted[j]:
+            lows[known] = numbers[at]
+            known += 1
+    return lows[:known], n

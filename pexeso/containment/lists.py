@@ -20,7 +20,7 @@ from pexeso.containment.compiling import loop
 from pexeso.containment.scratch import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
 
-ENTRIES_A_PROBE = 20
+ENTRIES_A_PROBE = 50
 """Entries of a list that are read in the time that one look-up in a set takes, most of which is waiting for memory."""
 
 
@@ -113,11 +113,10 @@ class CsrLists:
         >>> query.n_entries(2), query.at_least(2), query.overlaps(np.array([0, 1]), 1)
         (1, (array([1]), array([2])), array([1, 2]))
         """
-        if len(tokens) and (tokens.min() < 0 or tokens.max() >= len(self.token_offsets) - 1):
+        ordered, entries, sound = _shortest_first(self.token_offsets, tokens)
+        if not sound:
             raise _corrupt()
-        lengths = self.token_offsets[tokens + 1] - self.token_offsets[tokens]
-        order = np.argsort(lengths, kind="stable")
-        return CsrQuery(self, tokens[order], np.cumsum(lengths[order]), size)
+        return CsrQuery(self, ordered, entries, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +147,7 @@ class CsrQuery:
     def at_least(self, needed: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the sets with so many tokens of the query.
 
-        Time: a step for each of `n_entries`, and for each set met a step a list or a look-up, until it misses too many. Memory: 12 bytes for each set
+        Time: a step for each of `n_entries`, and for each set met a step a list or a look-up, until it misses too many. Memory: 8 bytes for each set
         met, and 4 for each set of the lake, which stay with the thread.
 
         Parameters
@@ -171,15 +170,16 @@ class CsrQuery:
         if prefix <= 0 or entries <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         lists = self.lists
-        counts, met = borrow_counters(lists.n_sets), np.empty(min(entries, lists.n_sets), np.int64)
+        counts, met = borrow_counters(lists.n_sets), np.empty(min(entries, lists.n_sets) + 1, np.int32)
         arrays = lists.token_offsets, lists.list_sets, lists.set_offsets, lists.set_tokens
         n = _at_least(*arrays, self.tokens, needed, ENTRIES_A_PROBE, counts, met)
         if n < 0:
             raise _corrupt()
-        found = counts[met[:n]].astype(np.int64)
-        counts[met[:n]] = 0
+        met = met[:n].astype(np.int64)
+        found = counts[met].astype(np.int64)
+        counts[met] = 0
         give_back(counts)
-        return met[:n], found
+        return met, found
 
     def overlaps(self, sets: np.ndarray, needed: int) -> np.ndarray:
         """Count the tokens in common with each of some sets, as far as it is still open whether they are enough.
@@ -216,31 +216,35 @@ def _corrupt() -> IndexCorruptError:
 
 
 @loop
+def _shortest_first(token_offsets, tokens):
+    lengths = np.empty(len(tokens), np.int64)
+    for j in range(len(tokens)):
+        if tokens[j] < 0 or tokens[j] >= len(token_offsets) - 1:
+            return tokens, lengths, False
+        lengths[j] = token_offsets[tokens[j] + 1] - token_offsets[tokens[j]]
+    order = np.argsort(lengths)
+    return tokens[order], np.cumsum(lengths[order]), True
+
+
+@loop
 def _at_least(token_offsets, list_sets, set_offsets, set_tokens, tokens, needed, entries_a_probe, counts, met):
     """Leave the sets found in `met`, give their number; their counts stay, those of all others are 0 again. -1: arrays are damaged."""
-    n_sets, n_tokens, n, j = len(counts), len(tokens), 0, 0
+    n_tokens, n, j = len(tokens), 0, 0
     prefix = n_tokens - needed + 1
     while j < n_tokens:
         begin, end = token_offsets[tokens[j]], token_offsets[tokens[j] + 1]
         if begin < 0 or end < begin or end > len(list_sets):
             return -1
-        if j >= prefix:
+        if j < prefix:
+            n = _count_and_meet(list_sets[begin:end], counts, met, n)
+        else:
             # A set that is named first from here on has too few; one that cannot have enough is left.
             n = _drop(counts, met, n, needed - (n_tokens - j))
             if end - begin > entries_a_probe * n:
                 break
-        for at in range(begin, end):
-            row = list_sets[at]
-            if row < 0 or row >= n_sets:
-                return -1
-            if counts[row] > 0:
-                counts[row] += 1
-            elif j < prefix:
-                if n == len(met):
-                    return -1
-                met[n] = row
-                n += 1
-                counts[row] = 1
+            n = n if _count(list_sets[begin:end], counts) else -1
+        if n < 0:
+            return -1
         j += 1
     rest = np.sort(tokens[j:])
     if len(rest):
@@ -254,17 +258,43 @@ def _at_least(token_offsets, list_sets, set_offsets, set_tokens, tokens, needed,
     return _drop(counts, met, n, needed)
 
 
+# No processor foresees which sets were met before, so the next three loops do the same steps for all, and let numbers decide.
+
+
+@loop
+def _count_and_meet(entries, counts, met, n):
+    """Count sets, and note those met for the first time; `met` has room for one more than there can be."""
+    for at in range(len(entries)):
+        row = entries[at]
+        if row < 0 or row >= len(counts):
+            return -1
+        met[n] = row
+        n += counts[row] == 0
+        counts[row] += 1
+    return n
+
+
+@loop
+def _count(entries, counts):
+    """Count sets that were met before."""
+    for at in range(len(entries)):
+        row = entries[at]
+        if row < 0 or row >= len(counts):
+            return False
+        counts[row] += counts[row] > 0
+    return True
+
+
 @loop
 def _drop(counts, met, n, least):
-    """Leave the sets with at least so many tokens."""
-    kept = 0
+    """Leave the sets with at least so many tokens, which must be one or more."""
+    kept, least = 0, max(least, 1)
     for i in range(n):
         row = met[i]
-        if counts[row] >= least and counts[row] > 0:
-            met[kept] = row
-            kept += 1
-        else:
-            counts[row] = 0
+        enough = counts[row] >= least
+        met[kept] = row
+        kept += enough
+        counts[row] *= enough
     return kept
 
 

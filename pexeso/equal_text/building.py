@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.hashing import hash_tokens
-from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.stored import write_ensemble
+from pexeso.equal_text.lists import ensemble_over
 from pexeso.equal_text.shards import LABELS, POSITIONS, TABLES
-from pexeso.overlap.index import OverlapIndex, build_index
+from pexeso.overlap.index import build_index
 from pexeso.overlap.saving import save_index
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
@@ -73,22 +72,8 @@ def write_shard(
     files = [*save_index(index, folder), *write_arrays(folder, {POSITIONS: sets["position"].to_numpy()})]
     files += [write_texts(folder / TABLES, sets["table"]), write_texts(folder / LABELS, sets["label"])]
     if "containment" in parts:
-        from pexeso.containment.stored import write_ensemble
-
-        files += write_ensemble(signed(index), folder)
+        files += write_ensemble(ensemble_over(index), folder)
     return facts, [*files, write_document(folder / META, facts)]
-
-
-def signed(index: OverlapIndex) -> Ensemble:
-    """Sign the sets of an index for containment search; set numbers are their ids there too.
-
-    Each distinct token is hashed once. Without tokens of its own: candidates are verified by the posting lists of `index`.
-    """
-    by_number = np.empty(index.n_tokens, np.uint64)
-    by_number[index.dictionary.numbers] = hash_tokens(index.dictionary.texts)
-    return Ensemble.build(
-        by_number[index.set_tokens], np.asarray(index.set_offsets), EnsembleOptions(keep_tokens=False)
-    )
 
 
 def _numbers_of_sets(sets: pa.Table, tokens: pa.Table) -> np.ndarray:

@@ -1,6 +1,7 @@
 """One set of posting lists for both searches by equal text: those of the overlap index, as containment search asks for them.
 
-Set numbers are those of the overlap index, 0 to n - 1, which the ensemble has for ids.
+Set numbers are those of the overlap index, 0 to n - 1, which the ensemble has for ids. Texts are looked up in its dictionary by a compiled loop over the
+letters as they lie in the file: the dictionary's own search, steps of Arrow's, takes longer than all the rest of a containment search.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.containment.compiling import loop
 from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.hashing import hash_tokens
 from pexeso.containment.lists import CsrLists, CsrQuery
 from pexeso.containment.options import EnsembleOptions
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index import OverlapIndex
+
+_DAMAGED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +80,8 @@ class OverlapLists:
                 f"Tokens must not be null, but {query.null_count:,} of {len(query):,} are: leave them out."
             )
         texts = pc.unique(query)
-        numbers = self.index.find(texts)
-        return self._lists.query(numbers[numbers >= 0], len(texts))
+        places = find_texts(self.index.dictionary.texts, texts)
+        return self._lists.query(self.index.dictionary.numbers[places[places >= 0]].astype(np.int64), len(texts))
 
 
 def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -> Ensemble:
@@ -114,6 +118,93 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
         raise IndexCorruptError("The dictionary of an overlap index must give each token one number: build it again.")
     hashes[numbers] = hash_tokens(index.dictionary.texts)
     return Ensemble.build(hashes[index.set_tokens], np.asarray(index.set_offsets), options, lists=OverlapLists(index))
+
+
+def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
+    """Find texts among sorted ones, O(log n) steps for each; all take a step in turn, so that steps do not wait for each other's memory.
+
+    Parameters
+    ----------
+    texts : Arrow texts (n,)
+        Ascending by code point, in memory or mapped, without nulls.
+    wanted : Arrow texts (q,)
+        Without nulls.
+
+    Returns
+    -------
+    int64 (q,)
+        The place of each, -1 where it is not there.
+
+    Raises
+    ------
+    IndexCorruptError
+        A text that is looked at leads out of its file.
+
+    Examples
+    --------
+    >>> find_texts(pa.array(["lima", "oslo"]), pa.array(["oslo", "rome"])).tolist()
+    [1, -1]
+    """
+    places = np.zeros(len(wanted), np.int64)
+    if not _find(*_letters(texts), *_letters(wanted), places):
+        raise IndexCorruptError(
+            "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' tells which. Restore it from a copy, or build it again."
+        )
+    return places
+
+
+def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Give where texts begin and end, and their bytes, as they lie in Arrow's buffers."""
+    dtype = np.int32 if texts.type == pa.string() else np.int64
+    _, offsets, data = texts.buffers()
+    ends = (
+        np.frombuffer(offsets, dtype)[texts.offset : texts.offset + len(texts) + 1]
+        if len(texts)
+        else np.zeros(1, dtype)
+    )
+    return _read_only(ends), np.frombuffer(data if data is not None else b"", np.uint8)
+
+
+@loop
+def _find(offsets, data, wanted_offsets, wanted, places):
+    n = len(offsets) - 1
+    left = n
+    while left > 1:
+        half = left >> 1
+        for j in range(len(places)):
+            order = _compared(offsets, data, places[j] + half - 1, wanted_offsets, wanted, j)
+            if order == _DAMAGED:
+                return False
+            if order < 0:
+                places[j] += half
+        left -= half
+    for j in range(len(places)):
+        # The search ends at the last place that can be, and where that is less at the one behind.
+        for _ in range(2):
+            order = _compared(offsets, data, places[j], wanted_offsets, wanted, j) if places[j] < n else 1
+            if order == _DAMAGED:
+                return False
+            if order >= 0:
+                break
+            places[j] += 1
+        if order != 0:
+            places[j] = -1
+    return True
+
+
+@loop
+def _compared(offsets, data, row, wanted_offsets, wanted, j):
+    """Give -1, 0 or 1 as a text is less than what is wanted, the same or greater, byte by byte; 2 where it leads out of its file."""
+    begin, end = offsets[row], offsets[row + 1]
+    if begin < 0 or end < begin or end > len(data):
+        return _DAMAGED
+    at, until = wanted_offsets[j], wanted_offsets[j + 1]
+    for i in range(min(end - begin, until - at)):
+        if data[begin + i] != wanted[at + i]:
+            return -1 if data[begin + i] < wanted[at + i] else 1
+    if end - begin == until - at:
+        return 0
+    return -1 if end - begin < until - at else 1
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

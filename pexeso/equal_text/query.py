@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.hashing import hash_tokens
 from pexeso.lake.tokens import distinct_tokens
 from pexeso.queries import QueryColumn, query_from_values
 
@@ -29,11 +26,6 @@ class TokenQuery:
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-    @cached_property
-    def hashes(self) -> np.ndarray:
-        """The tokens as 64-bit numbers, uint64 (q,)."""
-        return hash_tokens(self.tokens)
 
     def describe(self) -> dict[str, Any]:
         """Give file, column, number of rows and of distinct values as plain JSON."""

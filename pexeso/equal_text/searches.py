@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pexeso.equal_text.query import TokenQuery, token_query
 from pexeso.equal_text.results import EqualTextResult
-from pexeso.equal_text.searching import (
-    DEFAULT_K,
-    DEFAULT_MIN_CONTAINMENT,
-    search_containment,
-    search_overlap,
-)
+from pexeso.equal_text.searching import search_containment, search_overlap
 from pexeso.equal_text.shards import Shard, open_shards, parts_of, require_part
+from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS
+from pexeso.places import Place, locate, name_within
 
 if TYPE_CHECKING:
     from pexeso.equal_text.adding import Added
@@ -28,15 +26,23 @@ class EqualTextSearches:
     if TYPE_CHECKING:
         store: Store
         path: Any
-        table_of: Callable[[str | os.PathLike[str]], str | None]
         refresh: Callable[[], bool]
+
+    @property
+    def lake(self) -> Path | Place:
+        """The folder, or the place on another storage, that the index was built from."""
+        return locate(self.store.manifest.facts["lake"])
+
+    def table_of(self, file: str | os.PathLike[str]) -> str | None:
+        """Give the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        return name_within(self.lake, file)
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts for equal text that this index has."""
         return tuple(parts_of(self.store))
 
-    def overlap(self, values: Any, *, k: int = DEFAULT_K, exclude_self: bool = False) -> EqualTextResult:
+    def overlap(self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False) -> EqualTextResult:
         """Find the k columns that share most distinct values with a query column, as equal texts.
 
         Values are compared as `pexeso.lake.tokens` says: 1, "1" and 1.0 are equal, "01" is another; case counts.

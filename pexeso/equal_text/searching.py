@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,13 @@ import pyarrow as pa
 from pexeso.equal_text.query import TokenQuery
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.shards import Shard
-from pexeso.errors import InputError
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.options import DEFAULT_MIN_CONTAINMENT
 from pexeso.overlap.merge import merge_list
-from pexeso.overlap.topk import require_k
+from pexeso.overlap.topk import Overlaps, require_k
 
-DEFAULT_K = 10
-DEFAULT_MIN_CONTAINMENT = 0.7
+if TYPE_CHECKING:
+    from pexeso.containment.found import Found
 
 OVERLAP_FIELDS = ("table", "column", "overlap")
 CONTAINMENT_FIELDS = ("table", "column", "containment", "estimated")
@@ -41,7 +42,7 @@ class _Found:
     @property
     def key(self) -> tuple[float, str, str]:
         """What results are ordered by."""
-        return -(self.containment if self.overlap is None else self.overlap), self.table, self.label
+        return -self.containment, self.table, self.label
 
 
 def search_overlap(
@@ -84,7 +85,7 @@ def search_overlap(
     names = ("lists", "sets", "entries", "tokens", "n_bytes")
     stats = {
         "shards": len(shards),
-        "ways": {way: ways.count(way) for way in sorted(set(ways))},
+        "ways": _counted(ways),
         **{name: sum(getattr(each, name) for each in reads) for name in names},
         "seconds": round(time.perf_counter() - started, 6),
     }
@@ -109,7 +110,7 @@ def search_containment(
     min_containment : float
         In (0, 1], inclusive.
     verify : bool
-        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures.
+        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures, where these are asked.
     k : int, optional
         Only the k best.
     exclude_table
@@ -134,16 +135,18 @@ def search_containment(
         )
     if k is not None:
         require_k(k)
-    started, found, n_candidates = time.perf_counter(), [], 0
+    started, found, n_candidates, routes = time.perf_counter(), [], 0, []
     for shard in shards if len(query) else ():
         answer = shard.ensemble.search(
             query.tokens, float(min_containment), verify=verify, exclude=shard.hidden(exclude_table)
         )
         n_candidates += answer.n_candidates
+        routes.append(answer.route)
         found += _contained(shard, answer)
     found = sorted(found, key=lambda each: each.key)[:k]
     stats = {
         "shards": len(shards),
+        "ways": _counted(routes),
         "candidates": n_candidates,
         "seconds": round(time.perf_counter() - started, 6),
     }
@@ -151,9 +154,17 @@ def search_containment(
     return _result(query, options, found, CONTAINMENT_FIELDS, stats)
 
 
-def _named(shard: Shard, answer: Any, n_asked: int) -> list[_Found]:
-    """Name the sets of an answer of `pexeso.overlap`; numbers are ids in a shard."""
+def _counted(ways: list[str]) -> dict[str, int]:
+    return {way: ways.count(way) for way in sorted(set(ways))}
+
+
+def _named(shard: Shard, answer: Overlaps, n_asked: int) -> list[_Found]:
+    """Name the sets of an answer of `pexeso.overlap`; ids are numbers in a shard."""
     numbers = answer.ids
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < shard.overlap.n_sets:
+        raise IndexCorruptError(
+            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a copy, or build it again."
+        )
     sizes = np.diff(shard.overlap.set_offsets)[numbers] if len(numbers) else numbers
     return [
         _Found(shard, number, table, label, size, overlap, overlap / n_asked)
@@ -163,16 +174,15 @@ def _named(shard: Shard, answer: Any, n_asked: int) -> list[_Found]:
     ]
 
 
-def _contained(shard: Shard, answer: Any) -> list[_Found]:
+def _contained(shard: Shard, answer: Found) -> list[_Found]:
     """Name the sets of an answer of `pexeso.containment`."""
-    counted = [None] * len(answer) if answer.overlaps is None else answer.overlaps.tolist()
     return [
-        _Found(shard, number, table, label, size, overlap, containment)
+        _Found(shard, number, table, label, size, overlap if overlap >= 0 else None, containment)
         for number, (table, label), size, overlap, containment in zip(
             answer.sets.tolist(),
             shard.names.of(answer.sets),
             answer.sizes.tolist(),
-            counted,
+            answer.overlaps.tolist(),
             answer.containments.tolist(),
             strict=True,
         )

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.containment.ensemble import Ensemble
 from pexeso.equal_text.names import SetNames
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.id_ranges import merge_ranges, ranges_of
@@ -26,6 +25,9 @@ from pexeso.store.arrays import open_array
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.reader import Store
 from pexeso.store.texts import open_texts, take_texts
+
+if TYPE_CHECKING:
+    from pexeso.containment.ensemble import Ensemble
 
 TABLES, LABELS, POSITIONS = "tables.arrow", "labels.arrow", "positions"
 DELETED = "deleted"
@@ -75,7 +77,7 @@ class Shard:
     @cached_property
     def ensemble(self) -> Ensemble:
         """Signatures of the sets, verified by their posting lists."""
-        from pexeso.containment.stored import read_ensemble
+        from pexeso.containment.stored import read_ensemble  # brings numba, which searches for overlaps do without
         from pexeso.equal_text.lists import OverlapLists
 
         return read_ensemble(self.folder, OverlapLists(self.overlap))

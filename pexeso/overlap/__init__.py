@@ -9,7 +9,8 @@ thesis                                         module
 raw tokens                                     `pexeso.lake.tokens`
 global order, duplicate groups                 `order`
 dictionary                                     `dictionary`
-integer sets, posting lists, their build       `index`; in files: `saving`; as searches see them: `reading`
+integer sets, posting lists, their build       `index`; in files: `saving`; as searches see them: `reading`;
+                                               pages of files: `paging`
 updates                                        `updates`
 query tokens, distinct lists                   `query`
 prefix filter, position filter (J1, J2)        `filters`

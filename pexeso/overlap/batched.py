@@ -16,7 +16,7 @@ from pexeso.overlap.index import OverlapIndex
 from pexeso.overlap.merge import MEMBER_BYTES
 from pexeso.overlap.query import OverlapQuery, Values, as_query
 from pexeso.overlap.reading import Reads, excluded_numbers
-from pexeso.overlap.topk import Overlaps, require_k
+from pexeso.overlap.topk import Overlaps, require_at_least, require_k
 
 MAX_COUNTS = 1 << 24
 """Counts, and entries, that are held at a time unless told otherwise: some 60 bytes each, 1 GiB."""
@@ -60,6 +60,7 @@ class BatchedMergeList:
         self._index, self._max_counts = index, max_counts
         try:
             self._device = torch.device(device)
+            index.pages.want("list_sets", np.array([0]), np.array([len(index.list_sets)]))
             self._sets = torch.from_numpy(np.array(index.list_sets)).to(self._device)
         except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
             raise DeviceError(
@@ -78,7 +79,12 @@ class BatchedMergeList:
         self._ids = np.asarray(index.ids)
 
     def search(
-        self, queries: Sequence[Values | OverlapQuery], k: int, *, exclude: Sequence[Collection[int]] | None = None
+        self,
+        queries: Sequence[Values | OverlapQuery],
+        k: int,
+        *,
+        exclude: Sequence[Collection[int]] | None = None,
+        at_least: int = 1,
     ) -> list[Overlaps]:
         """Find the k sets that share most tokens with each query.
 
@@ -89,6 +95,8 @@ class BatchedMergeList:
         k : int
         exclude
             For each query the ids of sets that are not to be found.
+        at_least : int
+            Sets with a smaller overlap are not wanted.
 
         Returns
         -------
@@ -98,7 +106,7 @@ class BatchedMergeList:
         Raises
         ------
         InputError
-            k is no integer from 1 on, or `exclude` is not one collection for each query.
+            k or `at_least` is no integer from 1 on, or `exclude` is not one collection for each query.
         QueryError
             A query is no column.
 
@@ -107,6 +115,7 @@ class BatchedMergeList:
         Linear in the entries of all lists, and in sets times queries.
         """
         require_k(k)
+        require_at_least(at_least)
         if exclude is not None and len(exclude) != len(queries):
             raise InputError(
                 f"exclude must hold one collection for each of {len(queries)} queries. Got {len(exclude)}."
@@ -115,7 +124,7 @@ class BatchedMergeList:
         answers: list[Overlaps] = []
         while len(answers) < len(prepared):
             part = slice(len(answers), self._end_of_part(prepared, len(answers)))
-            answers += self._search(prepared[part], k, exclude[part] if exclude is not None else None)
+            answers += self._search(prepared[part], k, exclude[part] if exclude is not None else None, at_least)
         return answers
 
     def _end_of_part(self, queries: list[OverlapQuery], begin: int) -> int:
@@ -124,7 +133,9 @@ class BatchedMergeList:
         within = int(np.searchsorted(n_entries, self._max_counts, side="right"))
         return begin + max(1, min(within, self._max_counts // max(self._index.n_sets, 1)))
 
-    def _search(self, queries: list[OverlapQuery], k: int, exclude: Sequence[Collection[int]] | None) -> list[Overlaps]:
+    def _search(
+        self, queries: list[OverlapQuery], k: int, exclude: Sequence[Collection[int]] | None, at_least: int
+    ) -> list[Overlaps]:
         n_sets = self._index.n_sets
         counts = self._count(queries)
         for row, ids in enumerate(exclude or ()):
@@ -136,7 +147,7 @@ class BatchedMergeList:
         best = torch.topk(keys, min(k, n_sets), dim=1).values.cpu().numpy()
         for query, row in zip(queries, best, strict=True):
             overlaps, numbers = np.divmod(row, max(n_sets, 1))
-            found = overlaps > 0
+            found = overlaps >= at_least
             n_entries = int(query.frequencies.sum())
             reads = Reads(lists=query.n_blocks, entries=n_entries, n_bytes=MEMBER_BYTES * n_entries)
             ids = self._ids[n_sets - 1 - numbers[found]]

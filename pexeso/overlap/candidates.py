@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pexeso.overlap.reading import OverlapSource, PostingList
 
+Takes = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
 _UNSEEN, _DONE = 0, -1
-_NUMBER, _ID, _COUNT, _FIRST, _BEGIN, _END, _SIZE = range(7)
+_NUMBER, _RANK, _COUNT, _FIRST, _BEGIN, _END, _SIZE = range(7)
 
 
 class Candidates:
@@ -20,7 +24,8 @@ class Candidates:
 
     Attributes
     ----------
-    number, ids : int64 (w,)
+    number, ranks : int64 (w,)
+        Numbers of sets, and what orders them as their ids do.
     count : int64 (w,)
         Query tokens matched so far (cnt).
     first : int64 (w,)
@@ -46,7 +51,7 @@ class Candidates:
         return self._columns.shape[1]
 
     number = property(lambda self: self._columns[_NUMBER])
-    ids = property(lambda self: self._columns[_ID])
+    ranks = property(lambda self: self._columns[_RANK])
     count = property(lambda self: self._columns[_COUNT])
     first = property(lambda self: self._columns[_FIRST])
     begin = property(lambda self: self._columns[_BEGIN])
@@ -57,40 +62,57 @@ class Candidates:
         """Let sets never become candidates."""
         self._slots[numbers] = _DONE
 
-    def add(self, lists: list[tuple[PostingList, int, int]]) -> None:
+    def add(
+        self, found: PostingList, lengths: np.ndarray, starts: np.ndarray, weights: np.ndarray, takes: Takes | None
+    ) -> None:
         """Take posting lists in.
 
         Parameters
         ----------
-        lists : list of (PostingList, int, int)
-            With the place in the query of the first token that each stands for, and the number of tokens; ascending by place.
+        found : e entries
+            Lists one after the other, in the order of the query.
+        lengths, starts, weights : int64 (m,)
+            Entries of each list, the place in the query of the first token that it stands for, and the number of tokens.
+        takes
+            From the places in the query up to which sets were met, the tokens of these sets that are left, ranks and matches, int64 (w,) each, to whether they
+            can still enter the answer. Those that cannot are done before they are candidates. None: sets that were not seen before cannot.
         """
-        weights = np.repeat([weight for _, _, weight in lists], [len(found.sets) for found, _, _ in lists])
-        starts = np.repeat([start for _, start, _ in lists], [len(found.sets) for found, _, _ in lists])
-        sets, positions, sizes = (np.concatenate([found[axis] for found, _, _ in lists]) for axis in range(3))
-        slots = self._slots[sets]
-        if (slots == _DONE).any():
-            kept = slots != _DONE
-            weights, starts, sets, positions, sizes, slots = (
-                column[kept] for column in (weights, starts, sets, positions, sizes, slots)
-            )
-        if (slots == _UNSEEN).any():
+        ends = np.cumsum(lengths)
+        slots = self._slots[found.sets]
+        if takes is not None:
             rows = np.flatnonzero(slots == _UNSEEN)
-            new, earliest = np.unique(sets[rows], return_index=True)
-            rows = rows[earliest]
-            begin = np.maximum(1, positions[rows] + 2 - weights[rows])
-            zero = np.zeros(len(new), np.int64)
-            self._slots[new] = np.arange(len(self) + 1, len(self) + len(new) + 1)
-            met = np.stack([new, self._source.ids_of(new), zero, starts[rows], begin, zero, sizes[rows]])
-            self._columns = np.concatenate([self._columns, met], axis=1)
-            slots = self._slots[sets]
-        np.add.at(self.count, slots - 1, weights)
-        np.maximum.at(self.end, slots - 1, positions.astype(np.int64) + 1)
+            if len(rows):
+                block = np.searchsorted(ends, rows, side="right")
+                self._meet(found, rows, starts[block], weights[block], takes)
+                slots[rows] = self._slots[found.sets[rows]]
+        live = np.flatnonzero(slots > 0)
+        places = slots[live] - 1
+        np.add.at(self.count, places, weights[np.searchsorted(ends, live, side="right")])
+        # Positions ascend with the place in the query: of several the last one written is the latest match.
+        self.end[places] = found.positions[live] + 1
+
+    def _meet(self, found: PostingList, rows: np.ndarray, first: np.ndarray, weight: np.ndarray, takes: Takes) -> None:
+        """Make candidates of sets in these rows, none of which was seen before."""
+        sets, begin, size = found.sets[rows], found.positions[rows].astype(np.int64) + 1, found.sizes[rows]
+        # Where a set is met again the bound is no higher: one that cannot enter where it is first met cannot enter there either.
+        kept = np.flatnonzero(takes(first + weight - 1, size - begin, self._source.ranks_of(sets), weight))
+        self._slots[sets] = _DONE
+        sets = sets[kept]
+        turn = np.arange(len(sets), dtype=np.int32)
+        self._slots[sets[::-1]] = turn[::-1]  # the first of equal ones is written last
+        new = self._slots[sets] == turn
+        kept, sets = kept[new], sets[new]
+        begin, size, first, weight = begin[kept], size[kept], first[kept], weight[kept]
+        zero = np.zeros(len(sets), np.int64)
+        self._slots[sets] = np.arange(len(self) + 1, len(self) + len(sets) + 1)
+        ranks = self._source.ranks_of(sets)
+        met = np.stack([sets, ranks, zero, first, np.maximum(1, begin - weight + 1), zero, size])
+        self._columns = np.concatenate([self._columns, met], axis=1)
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop the candidates where a bool (w,) is False."""
         if kept.all():
             return
         self._slots[self.number[~kept]] = _DONE
-        self._columns = self._columns[:, kept]
+        self._columns = self._columns.take(np.flatnonzero(kept), axis=1)
         self._slots[self.number] = np.arange(1, len(self) + 1)

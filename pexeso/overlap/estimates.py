@@ -15,6 +15,8 @@ import numpy as np
 from pexeso.overlap.costs import ReadCosts
 from pexeso.overlap.filters import prefix_length
 
+_SIZES, _SOME_LISTS, _TABLE_BITS = 24, 64, 12
+
 
 class CandidateColumns(Protocol):
     """Candidates as columns, int64 (w,) each; see `pexeso.overlap.candidates.Candidates`."""
@@ -42,6 +44,63 @@ def estimated_overlap(candidates: CandidateColumns, n: int, accounted: int, boun
     """
     seen, whole = accounted - candidates.first + 1, n - candidates.first + 1
     return np.minimum(candidates.count * whole // seen, bound)
+
+
+def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndarray, n_pairs: int) -> np.ndarray:
+    """Say how many of some query tokens a set has by chance, from how often these are held and how much of the set is left.
+
+    Parameters
+    ----------
+    rest : int64 (w,)
+        Tokens of each set that may be among them.
+    frequencies, weights : int64 (m,)
+        The length of each posting list, and the query tokens that it stands for.
+    n_pairs : int
+        Entries of all posting lists that the rest of a set may be in.
+
+    Returns
+    -------
+    float64 (w,)
+
+    Notes
+    -----
+    A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f / n_pairs), as though they were drawn one by one. Computed for
+    `_SIZES` sizes and at most `_SOME_LISTS` lists, and interpolated: O(w).
+
+    Examples
+    --------
+    >>> expected_matches(np.array([0, 10, 1000]), np.array([5, 5]), np.array([1, 2]), 100).round(2).tolist()
+    [0.0, 1.18, 3.0]
+    """
+    if not len(rest) or not len(frequencies):
+        return np.zeros(len(rest))
+    if len(frequencies) > _SOME_LISTS:
+        # Lists ascend in length: of so many neighbours one stands for all.
+        edges = np.linspace(0, len(frequencies), _SOME_LISTS + 1).astype(np.int64)
+        frequencies, weights = frequencies[(edges[:-1] + edges[1:]) // 2], np.add.reduceat(weights, edges[:-1])
+    largest = int(rest.max())
+    shift = max(0, largest.bit_length() - _TABLE_BITS)
+    sizes = np.unique(np.geomspace(1, max(largest, 2), _SIZES).astype(np.int64))
+    held = -np.expm1(-np.outer(sizes, frequencies / max(n_pairs, 1))) @ weights
+    table = np.interp(np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held))
+    return table[rest >> shift]
+
+
+def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray:
+    """Give matches per query token since the first, which is not counted: a set is no candidate without it.
+
+    Parameters
+    ----------
+    candidates : w of them
+    accounted : int
+        Query tokens accounted for (i).
+
+    Returns
+    -------
+    float64 (w,)
+        Two more tokens without a match are taken for granted, so that few say little.
+    """
+    return (candidates.count - 1) / (accounted - candidates.first + 2)
 
 
 def threshold_after(estimate: np.ndarray, least_two: Sequence[int], n_known: int, k: int) -> np.ndarray:

@@ -79,7 +79,7 @@ def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int |
     threshold : int
         The k-th best overlap.
     last_id : int or None
-        The id of the set that has it; None while fewer than k sets are known, when all candidates qualify.
+        The id of the set that has it; None while fewer than k sets are known: what exceeds the threshold qualifies then, whichever its id.
     ties : str
 
     Examples
@@ -87,8 +87,6 @@ def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int |
     >>> qualifies(np.array([3, 2, 2, 1]), np.array([9, 4, 6, 1]), 2, 5).tolist()
     [True, True, False, False]
     """
-    if last_id is None:
-        return np.ones(len(bound), bool)
-    if ties == "any":
+    if last_id is None or ties == "any":
         return bound > threshold
     return (bound > threshold) | ((bound == threshold) & (ids < last_id))

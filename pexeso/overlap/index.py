@@ -7,7 +7,7 @@ set up to that match, `position` + 1, and so it is in `pexeso.overlap.candidates
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.dictionary import Dictionary
 from pexeso.overlap.order import MAX_GROUPED, duplicate_groups, global_order
+from pexeso.overlap.paging import MappedRuns
 from pexeso.overlap.reading import PostingList
 
 _WAY_OUT = "it was changed or cut short. Restore it from a copy, or build it again."
@@ -43,6 +44,8 @@ class OverlapIndex:
         Token numbers, ascending within a set.
     ids : int64 (n,)
         Ids of the sets, ascending.
+    pages : MappedRuns
+        Of those of the arrays that are mapped.
     """
 
     dictionary: Dictionary
@@ -53,6 +56,7 @@ class OverlapIndex:
     set_offsets: np.ndarray
     set_tokens: np.ndarray
     ids: np.ndarray
+    pages: MappedRuns = field(default_factory=lambda: MappedRuns({}), compare=False)
 
     @property
     def n_sets(self) -> int:
@@ -64,6 +68,10 @@ class OverlapIndex:
         """Number of distinct tokens."""
         return len(self.groups)
 
+    def begin_search(self) -> None:
+        """Be told that a search begins."""
+        self.pages.restart()
+
     def find(self, tokens: pa.Array) -> np.ndarray:
         """Give the number of each token, -1 where no set holds it; see `Dictionary.find`."""
         numbers = self.dictionary.find(tokens)
@@ -73,60 +81,112 @@ class OverlapIndex:
 
     def frequencies(self, tokens: np.ndarray) -> np.ndarray:
         """Give the lengths of posting lists."""
+        self.pages.want("token_offsets", tokens, tokens + 2)
         return np.asarray(self.token_offsets[tokens + 1] - self.token_offsets[tokens])
+
+    def pairs_from(self, token: int) -> int:
+        """Give the number of entries of the posting lists from that of a token on."""
+        return len(self.list_sets) - int(self.token_offsets[token])
 
     def groups_of(self, tokens: np.ndarray) -> np.ndarray:
         """Give the duplicate groups of tokens."""
+        self.pages.want("groups", tokens, tokens + 1)
         return np.asarray(self.groups[tokens])
 
-    def posting_list(self, token: int) -> PostingList:
-        """Read a posting list.
+    def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
+        """Read posting lists, one after the other as one, and give their lengths.
 
         Raises
         ------
         IndexCorruptError
-            It leads out of the index.
+            One leads out of the index.
         """
-        begin, end = self._run(self.token_offsets, token)
-        places = np.asarray(self.list_places[begin:end])
-        return PostingList(self._sets(begin, end), places[:, 0], places[:, 1])
+        begins, ends = self._runs("token_offsets", tokens)
+        self.pages.want("list_sets", begins, ends)
+        self.pages.want("list_places", begins, ends)
+        places = _gathered(self.list_places, begins, ends)
+        return PostingList(self._sets(begins, ends), places[:, 0], places[:, 1]), ends - begins
 
-    def posting_sets(self, token: int) -> np.ndarray:
-        """Read the sets of a posting list: a third of its bytes; errors as for `posting_list`."""
-        return self._sets(*self._run(self.token_offsets, token))
+    def expect_lists(self, tokens: np.ndarray) -> None:
+        """Let the system know that these posting lists are likely read soon."""
+        if self.pages.asked:
+            begins, ends = self._runs("token_offsets", tokens)
+            self.pages.want("list_sets", begins, ends)
+            self.pages.want("list_places", begins, ends)
+
+    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the sets of posting lists, a third of their bytes; otherwise as `posting_lists`."""
+        begins, ends = self._runs("token_offsets", tokens)
+        self.pages.want("list_sets", begins, ends)
+        return self._sets(begins, ends), ends - begins
+
+    def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the tokens of sets, each from a position on, one after the other, and give how many there are of each.
+
+        Raises
+        ------
+        IndexCorruptError
+            One leads out of the index.
+        """
+        firsts, ends = self._runs("set_offsets", numbers)
+        firsts = np.minimum(firsts + begins, ends)
+        self.pages.want("set_tokens", firsts, ends)
+        return _gathered(self.set_tokens, firsts, ends), ends - firsts
+
+    def posting_list(self, token: int) -> PostingList:
+        """Read one posting list; as `posting_lists`."""
+        return self.posting_lists(np.array([token]))[0]
 
     def suffix(self, number: int, begin: int) -> np.ndarray:
-        """Read the tokens of a set from a position on.
-
-        Raises
-        ------
-        IndexCorruptError
-            It leads out of the index.
-        """
-        first, end = self._run(self.set_offsets, number)
-        return np.asarray(self.set_tokens[first + begin : end])
+        """Read the tokens of one set from a position on; as `suffixes`."""
+        return self.suffixes(np.array([number]), np.array([begin]))[0]
 
     def ids_of(self, numbers: np.ndarray) -> np.ndarray:
         """Give the ids of sets."""
+        self.pages.want("ids", numbers, numbers + 1)
         return np.asarray(self.ids[numbers])
+
+    def ranks_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Give numbers that order sets as their ids do: they ascend together here, so that no id need be read."""
+        return numbers
+
+    def ids_of_ranks(self, ranks: np.ndarray) -> np.ndarray:
+        """Give the ids of sets by their ranks."""
+        return self.ids_of(ranks)
 
     def numbers_of(self, ids: np.ndarray) -> np.ndarray:
         """Give the numbers of those of these ids that are sets of the index."""
         ids = np.unique(np.asarray(ids, dtype=np.int64))
+        inside = ids[(ids >= 0) & (ids < self.n_sets)]
+        if (
+            len(inside) == len(ids) and (self.ids[inside] == inside).all()
+        ):  # often they run from 0, and nothing need be searched
+            return inside
         places = np.minimum(np.searchsorted(self.ids, ids), max(self.n_sets - 1, 0))
         return places[self.ids[places] == ids] if self.n_sets else np.empty(0, np.int64)
 
-    def _run(self, offsets: np.ndarray, row: int) -> tuple[int, int]:
-        begin, end = int(offsets[row]), int(offsets[row + 1])
-        if not 0 <= begin <= end <= len(self.list_sets):
+    def _runs(self, name: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.pages.want(name, rows, rows + 2)
+        offsets = np.asarray(getattr(self, name))
+        begins, ends = offsets[rows].astype(np.int64), offsets[rows + 1].astype(np.int64)
+        wrong = (begins < 0) | (begins > ends) | (ends > len(self.list_sets))
+        if wrong.any():
+            row = int(np.asarray(rows)[wrong][0])
             raise IndexCorruptError(f"The offsets of an overlap index lead out of it at row {row}: {_WAY_OUT}")
-        return begin, end
+        return begins, ends
 
-    def _sets(self, begin: int, end: int) -> np.ndarray:
-        sets = np.asarray(self.list_sets[begin:end])
+    def _sets(self, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        sets = _gathered(self.list_sets, begins, ends)
         if len(sets) and (sets.min() < 0 or sets.max() >= self.n_sets):
             raise IndexCorruptError(f"A posting list of an overlap index names a set that is not there: {_WAY_OUT}")
         return sets
+
+
+def _gathered(array: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Copy runs of rows, one after the other."""
+    plain = np.asarray(array)
+    runs = [plain[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    return np.concatenate(runs) if runs else plain[:0]
 
 
 def build_index(
@@ -167,8 +227,8 @@ def build_index(
     Examples
     --------
     >>> index = build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> [index.posting_list(token).sets.tolist() for token in index.find(pa.array(["oslo", "rome"]))]
-    [[0], [0, 1]]
+    >>> index.posting_sets(index.find(pa.array(["oslo", "rome"])))
+    (array([0, 0, 1], dtype=int32), array([1, 2]))
     """
     set_ids, tokens = _require_pairs(set_ids, tokens)
     ids, sets = np.unique(set_ids, return_inverse=True)

@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from pexeso.overlap.costs import DISK, ReadCosts
+from pexeso.overlap.costs import MAPPED, ReadCosts
 from pexeso.overlap.query import OverlapQuery, Values, as_query
 from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
-from pexeso.overlap.topk import Overlaps, TopK, require_k
+from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k
 
 MEMBER_BYTES = 4
 _DENSE = 8
@@ -25,8 +25,9 @@ def merge_list(
     k: int,
     *,
     distinct_lists: bool = True,
-    costs: ReadCosts = DISK,
+    costs: ReadCosts = MAPPED,
     exclude: Collection[int] = (),
+    at_least: int = 1,
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query, equal ones by id; parameters and errors as for `pexeso.overlap.josie.josie`.
 
@@ -44,25 +45,47 @@ def merge_list(
     ([(4, 2), (9, 1)], 2)
     """
     require_k(k)
+    require_at_least(at_least)
     query = as_query(source, values, distinct_lists=distinct_lists)
-    reads, best = Reads(), TopK(k)
-    lists, weights = [], []
-    for block, cost in enumerate(costs.of_lists(query.frequencies).tolist()):
-        lists.append(source.posting_sets(query.list_of(block)))
-        weights.append(np.full(len(lists[-1]), query.weight_of(block)))
-        reads.add_list(len(lists[-1]), MEMBER_BYTES * len(lists[-1]), cost)
-    if lists:
-        sets, overlaps = _counted(np.concatenate(lists), np.concatenate(weights), source.n_sets)
-        kept = ~np.isin(sets, excluded_numbers(source, exclude))
-        best.push_all(overlaps[kept], source.ids_of(sets[kept]))
-    return best.answer(query.n_asked, reads)
+    reads, best = Reads(), TopK(k, at_least)
+    source.begin_search()
+    if query.n_blocks:
+        sets, lengths = source.posting_sets(query.tokens[query.ends - 1])
+        reads.add_lists(len(lengths), len(sets), MEMBER_BYTES * len(sets), float(costs.of_lists(lengths).sum()))
+        excluded = excluded_numbers(source, exclude)
+        found, overlaps = _counted(sets, lengths, query.ends - query.starts, source.n_sets, excluded)
+        best.push_all(*_best_with_ranks(source, found, overlaps, k, at_least))
+    return best.answer(query.n_asked, reads, source.ids_of_ranks)
 
 
-def _counted(sets: np.ndarray, weights: np.ndarray, n_sets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Add the weights of each set up; float64 sums are exact, as they are below 2**53."""
+def _counted(
+    sets: np.ndarray, lengths: np.ndarray, more: np.ndarray, n_sets: int, excluded: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count how often each set stands there, `more` times again in lists that stand for several tokens: those with a count, and counts."""
+    heavy = np.flatnonzero(more)
+    begins = (np.cumsum(lengths) - lengths)[heavy]
+    rows = np.repeat(begins - np.cumsum(lengths[heavy]) + lengths[heavy], lengths[heavy]) + np.arange(
+        lengths[heavy].sum()
+    )
+    again = np.repeat(more[heavy], lengths[heavy])
     if n_sets <= _DENSE * len(sets):
-        counts = np.bincount(sets, weights, n_sets)
+        counts = np.bincount(sets, minlength=n_sets)
+        np.add.at(counts, sets[rows], again)
+        counts[excluded] = 0
         found = np.flatnonzero(counts)
-        return found, counts[found].astype(np.int64)
+        return found, counts[found]
     found, places = np.unique(sets, return_inverse=True)
-    return found, np.bincount(places, weights).astype(np.int64)
+    counts = np.bincount(places)
+    np.add.at(counts, places[rows], again)
+    kept = ~np.isin(found, excluded)
+    return found[kept], counts[kept]
+
+
+def _best_with_ranks(
+    source: OverlapSource, found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give overlaps and ranks of all sets that may be among the best k: the border is a count of counts, since those are small."""
+    by_overlap = np.cumsum(np.bincount(overlaps)[::-1])[::-1] if len(overlaps) else np.zeros(1, np.int64)
+    border = max(int(np.searchsorted(-by_overlap, -k, side="right")) - 1, at_least)
+    kept = overlaps >= border
+    return overlaps[kept], source.ranks_of(found[kept])

@@ -82,7 +82,7 @@ def global_order(
     keys = frequency[order], hashed[order]
     same_key = np.zeros(len(order), bool)
     same_key[1:] = (keys[0][1:] == keys[0][:-1]) & (keys[1][1:] == keys[1][:-1]) & (keys[0][1:] <= max_grouped)
-    collided = same_key & ~_like_the_one_before(offsets, members, order, same_key)
+    collided = same_key & ~like_the_one_before(offsets, members, order, same_key)
     runs = np.cumsum(~same_key) - 1
     for run in np.unique(runs[collided]):
         rows = np.arange(*np.searchsorted(runs, [run, run + 1]))
@@ -116,11 +116,11 @@ def duplicate_groups(offsets: np.ndarray, members: np.ndarray, *, max_grouped: i
     frequency = np.diff(offsets)
     maybe = np.zeros(len(frequency), bool)
     maybe[1:] = (frequency[1:] == frequency[:-1]) & (frequency[1:] <= max_grouped)
-    same = _like_the_one_before(offsets, members, np.arange(len(frequency)), maybe)
+    same = like_the_one_before(offsets, members, np.arange(len(frequency)), maybe)
     return np.cumsum(~same) - 1
 
 
-def _like_the_one_before(offsets: np.ndarray, members: np.ndarray, order: np.ndarray, places: np.ndarray) -> np.ndarray:
+def like_the_one_before(offsets: np.ndarray, members: np.ndarray, order: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Tell at which of `places` a token of `order` has the list of the token before; both lists must be equally long there."""
     same = places.copy()
     rows = np.flatnonzero(places)

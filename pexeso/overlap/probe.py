@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from pexeso.overlap.costs import DISK, ReadCosts
-from pexeso.overlap.filters import prefix_length, qualifies, require_ties, upper_bound
+from pexeso.overlap.costs import MAPPED, ReadCosts
+from pexeso.overlap.filters import require_ties, upper_bound
 from pexeso.overlap.josie import ENTRY_BYTES, count_common
 from pexeso.overlap.query import OverlapQuery, Values, as_query
 from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
@@ -21,8 +21,9 @@ def probe_set(
     *,
     ties: str = "id",
     distinct_lists: bool = True,
-    costs: ReadCosts = DISK,
+    costs: ReadCosts = MAPPED,
     exclude: Collection[int] = (),
+    at_least: int = 1,
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query; parameters and errors as for `pexeso.overlap.josie.josie`.
 
@@ -41,26 +42,28 @@ def probe_set(
     require_k(k)
     require_ties(ties)
     query = as_query(source, values, distinct_lists=distinct_lists)
-    n, reads, best = len(query), Reads(), TopK(k)
+    n, reads, best = len(query), Reads(), TopK(k, at_least)
+    source.begin_search()
     seen = np.zeros(source.n_sets, bool)
     seen[excluded_numbers(source, exclude)] = True
     for block, cost in enumerate(costs.of_lists(query.frequencies).tolist()):
-        if query.starts[block] - 1 >= prefix_length(n, best.threshold, ties):
+        if query.starts[block] - 1 >= best.prefix(n, ties):
             break
-        found, weight, end = source.posting_list(query.list_of(block)), query.weight_of(block), int(query.ends[block])
-        reads.add_list(len(found.sets), ENTRY_BYTES * len(found.sets), cost)
+        found, _ = source.posting_lists(query.tokens[query.ends[block : block + 1] - 1])
+        weight, end = query.weight_of(block), int(query.ends[block])
+        reads.add_lists(1, len(found.sets), ENTRY_BYTES * len(found.sets), cost)
         rows = np.flatnonzero(~seen[found.sets])
         seen[found.sets] = True
-        matched, sizes, ids = found.positions[rows] + 1, found.sizes[rows], source.ids_of(found.sets[rows])
+        matched, sizes, ranks = found.positions[rows] + 1, found.sizes[rows], source.ranks_of(found.sets[rows])
         bounds = upper_bound(np.full(len(rows), weight), n, end, sizes, matched)
         for place in range(len(rows)):
             one = slice(place, place + 1)
-            if not qualifies(bounds[one], ids[one], best.threshold, best.last_id, ties)[0]:
+            if not best.takes(bounds[one], ranks[one], ties)[0]:
                 continue
             overlap = weight
             if end < n and matched[place] < sizes[place]:
-                suffix = source.suffix(int(found.sets[rows[place]]), int(matched[place]))
-                reads.add_set(len(suffix), suffix.nbytes, float(costs.of_sets(np.array(len(suffix)))))
-                overlap += count_common(suffix, query.tokens[end:])
-            best.push(overlap, int(ids[place]))
-    return best.answer(query.n_asked, reads)
+                suffix, lengths = source.suffixes(found.sets[rows[one]], matched[one])
+                reads.add_sets(1, len(suffix), suffix.nbytes, float(costs.of_sets(lengths)[0]))
+                overlap += int(count_common(suffix, lengths, query.tokens[end:])[0])
+            best.push(overlap, int(ranks[place]))
+    return best.answer(query.n_asked, reads, source.ids_of_ranks)

@@ -40,6 +40,9 @@ class OverlapSource(Protocol):
     def n_sets(self) -> int:
         """Numbers of sets are less than this."""
 
+    def begin_search(self) -> None:
+        """Be told that a search begins."""
+
     def find(self, tokens: pa.Array) -> np.ndarray:
         """Give the number of each token, -1 where no set holds it: int64 (q,)."""
 
@@ -49,17 +52,29 @@ class OverlapSource(Protocol):
     def groups_of(self, tokens: np.ndarray) -> np.ndarray:
         """Give the duplicate groups of tokens: int64 (q,); tokens of one group have lists with the same sets."""
 
-    def posting_list(self, token: int) -> PostingList:
-        """Read a posting list."""
+    def pairs_from(self, token: int) -> int:
+        """Give the number of entries of the posting lists from that of a token on; about, where values were added or deleted."""
 
-    def posting_sets(self, token: int) -> np.ndarray:
-        """Read the sets of a posting list, without positions and sizes."""
+    def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
+        """Read posting lists, one after the other as one, and give their lengths: int64 (q,)."""
 
-    def suffix(self, number: int, begin: int) -> np.ndarray:
-        """Read the tokens of a set from a position on, ascending."""
+    def expect_lists(self, tokens: np.ndarray) -> None:
+        """Be told that these posting lists are likely read soon."""
+
+    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the sets of posting lists, without positions and sizes, and give their lengths."""
+
+    def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the tokens of sets, ascending, each from a position on, one set after the other, and give how many there are of each: int64 (q,)."""
 
     def ids_of(self, numbers: np.ndarray) -> np.ndarray:
         """Give the ids of sets: int64."""
+
+    def ranks_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Give numbers that order sets as their ids do: int64."""
+
+    def ids_of_ranks(self, ranks: np.ndarray) -> np.ndarray:
+        """Give the ids of sets by their ranks: int64."""
 
     def numbers_of(self, ids: np.ndarray) -> np.ndarray:
         """Give the numbers of those of these ids that are sets of the index: int64."""
@@ -73,7 +88,8 @@ def excluded_numbers(source: OverlapSource, ids: Collection[int]) -> np.ndarray:
     InputError
         They are no integers.
     """
-    wanted = np.array(list(ids)) if len(ids) else np.empty(0, np.int64)
+    ids = ids if isinstance(ids, np.ndarray) else list(ids)
+    wanted = np.asarray(ids) if len(ids) else np.empty(0, np.int64)
     if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
         raise InputError(f"exclude must hold ids of sets, which are integers. Got {ids!r}.")
     return source.numbers_of(wanted.astype(np.int64))
@@ -102,16 +118,16 @@ class Reads:
     n_bytes: int = 0
     cost: float = 0.0
 
-    def add_list(self, entries: int, n_bytes: int, cost: float) -> None:
-        """Count one posting list."""
-        self.lists += 1
+    def add_lists(self, lists: int, entries: int, n_bytes: int, cost: float) -> None:
+        """Count posting lists."""
+        self.lists += lists
         self.entries += entries
         self.n_bytes += n_bytes
         self.cost += cost
 
-    def add_set(self, tokens: int, n_bytes: int, cost: float) -> None:
-        """Count one suffix of a set."""
-        self.sets += 1
+    def add_sets(self, sets: int, tokens: int, n_bytes: int, cost: float) -> None:
+        """Count suffixes of sets."""
+        self.sets += sets
         self.tokens += tokens
         self.n_bytes += n_bytes
         self.cost += cost

@@ -7,6 +7,7 @@ from pathlib import Path
 from pexeso.errors import IndexCorruptError
 from pexeso.overlap.dictionary import Dictionary
 from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.paging import MappedRuns
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.manifest import FileEntry
 from pexeso.store.texts import open_texts, write_texts
@@ -59,7 +60,7 @@ def open_index(folder: Path) -> OverlapIndex:
     """
     arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
     dictionary = Dictionary(open_texts(folder / _TEXTS), open_array(folder / f"{_NUMBERS}.npy"))
-    index = OverlapIndex(dictionary, **arrays)
+    index = OverlapIndex(dictionary, **arrays, pages=MappedRuns(arrays))
     n_pairs, n_tokens, n_sets = len(index.list_sets), len(dictionary), len(index.ids)
     shapes = {
         "groups": (n_tokens,),

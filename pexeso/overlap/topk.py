@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pexeso.errors import InputError
+from pexeso.overlap.filters import prefix_length, qualifies
 from pexeso.overlap.reading import Reads
 
 
@@ -21,6 +23,18 @@ def require_k(k: int) -> None:
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"k, the number of columns wanted, must be an integer from 1 on. Got {k!r}.")
+
+
+def require_at_least(at_least: int) -> None:
+    """Refuse what is no overlap to begin with.
+
+    Raises
+    ------
+    InputError
+        As said.
+    """
+    if isinstance(at_least, bool) or not isinstance(at_least, int | np.integer) or at_least < 1:
+        raise InputError(f"at_least, the smallest overlap wanted, must be an integer from 1 on. Got {at_least!r}.")
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,8 @@ class TopK:
     Parameters
     ----------
     k : int
+    at_least : int
+        Sets with a smaller overlap are not wanted.
 
     Examples
     --------
@@ -68,8 +84,10 @@ class TopK:
     (1, 1, [(7, 3), (1, 1)])
     """
 
-    def __init__(self, k: int) -> None:
-        self.k = k
+    def __init__(self, k: int, at_least: int = 1) -> None:
+        require_k(k)
+        require_at_least(at_least)
+        self.k, self.at_least = k, at_least
         self._heap: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
@@ -82,8 +100,8 @@ class TopK:
 
     @property
     def threshold(self) -> int:
-        """The k-th best overlap (t_k); 0 while fewer are known."""
-        return self._heap[0][0] if self.full else 0
+        """The k-th best overlap (t_k); while fewer are known one less than is wanted, which is 0 unless more was asked for."""
+        return self._heap[0][0] if self.full else self.at_least - 1
 
     @property
     def last_id(self) -> int | None:
@@ -95,9 +113,19 @@ class TopK:
         """The two least overlaps known, ascending; fewer where fewer are known."""
         return sorted(overlap for overlap, _ in self._heap[:3])[:2]
 
+    def prefix(self, n: int, ties: str) -> int:
+        """Say how many of n query tokens must be accounted for before a set that was not seen cannot enter (J1)."""
+        return prefix_length(n, self.threshold, ties if self.full else "any")
+
+    def takes(self, bounds: np.ndarray, ids: np.ndarray, ties: str) -> np.ndarray:
+        """Tell which sets with these bounds on their overlaps, int64 (w,), can still enter: bool (w,)."""
+        return qualifies(bounds, ids, self.threshold, self.last_id, ties)
+
     def push(self, overlap: int, set_id: int) -> None:
         """Take a set in, if it is among the best."""
         entry = (overlap, -set_id)
+        if overlap < self.at_least:
+            return
         if not self.full:
             heapq.heappush(self._heap, entry)
         elif entry > self._heap[0]:
@@ -113,7 +141,7 @@ class TopK:
         """Give (id, overlap), the best first."""
         return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
 
-    def answer(self, n_asked: int, reads: Reads) -> Overlaps:
-        """Make the answer."""
+    def answer(self, n_asked: int, reads: Reads, ids_of_ranks: Callable[[np.ndarray], np.ndarray]) -> Overlaps:
+        """Make the answer, where sets were taken in by their ranks; see `pexeso.overlap.reading.OverlapSource`."""
         found = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
-        return Overlaps(found[:, 0], found[:, 1], n_asked, reads)
+        return Overlaps(ids_of_ranks(found[:, 0]).astype(np.int64), found[:, 1], n_asked, reads)

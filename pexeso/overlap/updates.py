@@ -155,6 +155,10 @@ class UpdatedIndex:
         """Build a new index of what is there now, with a fresh order and fresh groups."""
         return build_index(*self.pairs())
 
+    def begin_search(self) -> None:
+        """Be told that a search begins."""
+        self._base.begin_search()
+
     def find(self, tokens: pa.Array) -> np.ndarray:
         """Give the number of each token, -1 where there is none."""
         numbers = self._base.find(tokens)
@@ -182,19 +186,39 @@ class UpdatedIndex:
             groups[place] = self._groups.get(token, groups[place])
         return groups
 
+    def pairs_from(self, token: int) -> int:
+        """Give the number of entries of the posting lists from that of a token on, as they were."""
+        return self._base.pairs_from(min(token, self._base.n_tokens))
+
     def posting_list(self, token: int) -> PostingList:
         """Read a posting list."""
         self._n_read += 1
         self._n_read_alone += token in self._groups
         return PostingList(*self._lists[token]) if token in self._lists else self._base.posting_list(token)
 
-    def posting_sets(self, token: int) -> np.ndarray:
-        """Read the sets of a posting list."""
-        return self.posting_list(token).sets if token in self._lists else self._base.posting_sets(token)
+    def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
+        """Read posting lists, one after the other as one."""
+        lists = [self.posting_list(token) for token in tokens.tolist()]
+        columns = (np.concatenate(column) for column in zip(*lists, strict=True))
+        return PostingList(*columns), np.array([len(one.sets) for one in lists])
+
+    def expect_lists(self, tokens: np.ndarray) -> None:
+        """Be told that these posting lists are likely read soon."""
+        self._base.expect_lists(tokens[tokens < self._base.n_tokens])
+
+    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the sets of posting lists."""
+        found, lengths = self.posting_lists(tokens)
+        return found.sets, lengths
 
     def suffix(self, number: int, begin: int) -> np.ndarray:
         """Read the tokens of a set from a position on."""
         return self._sets[number][begin:] if number in self._sets else self._base.suffix(number, begin)
+
+    def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the tokens of sets, each from a position on, one after the other."""
+        read = [self.suffix(number, begin) for number, begin in zip(numbers.tolist(), begins.tolist(), strict=True)]
+        return np.concatenate(read), np.array([len(tokens) for tokens in read])
 
     def ids_of(self, numbers: np.ndarray) -> np.ndarray:
         """Give the ids of sets."""
@@ -203,6 +227,14 @@ class UpdatedIndex:
         ids[old] = self._base.ids_of(numbers[old])
         ids[~old] = np.fromiter(self._new_sets, np.int64)[numbers[~old] - self._base.n_sets]
         return ids
+
+    def ranks_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Give numbers that order sets as their ids do: the ids, since those of new sets may be any."""
+        return self.ids_of(numbers)
+
+    def ids_of_ranks(self, ranks: np.ndarray) -> np.ndarray:
+        """Give the ids of sets by their ranks."""
+        return ranks
 
     def numbers_of(self, ids: np.ndarray) -> np.ndarray:
         """Give the numbers of those of these ids that are sets of the index."""

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,8 @@ from pexeso.cli.main import cli
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.equal_text.searching import CONTAINMENT_FIELDS
 from pexeso.index import open_index
+from pexeso.store.manifest import Manifest
+from pexeso.store.paths import MANIFEST
 
 pytestmark = pytest.mark.spark
 
@@ -62,9 +65,21 @@ def added(command, source, folder):
 
 
 @pytest.fixture(scope="module")
-def built(small_index, spark, tmp_path_factory):
-    """Add the part for overlaps to the small index by the command, once; give the index and what was said."""
-    return added("overlap", small_index, tmp_path_factory.mktemp("overlap"))
+def bare(small_index, tmp_path_factory):
+    """Copy the small index without its parts for equal text, as if it had been built without them."""
+    index = shutil.copytree(small_index, tmp_path_factory.mktemp("bare") / "lake.pexeso")
+    manifest = Manifest.from_bytes((index / MANIFEST).read_bytes())
+    for entry in manifest.token_sets:
+        shutil.rmtree(index / entry.folder)
+    manifest = replace(manifest, token_sets=(), options={**manifest.options, "parts": []})
+    (index / MANIFEST).write_bytes(manifest.to_bytes())
+    return index
+
+
+@pytest.fixture(scope="module")
+def built(bare, spark, tmp_path_factory):
+    """Add the part for overlaps to that index by the command, once; give the index and what was said."""
+    return added("overlap", bare, tmp_path_factory.mktemp("overlap"))
 
 
 @pytest.fixture(scope="module")
@@ -219,11 +234,11 @@ def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["overlap", "contain"])
-def test_an_index_without_the_part_says_how_to_add_it(fail, small_index, towns, command):
+def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, command):
     part = {"overlap": "overlap", "contain": "containment"}[command]
-    said = fail(2, command, small_index, f"{towns}:town")
-    assert said.startswith(f"Error: The index '{small_index}' has no part for searches by {part} of equal texts. ")
-    assert f"Add it with 'pexeso {command} build {small_index}', or " in said
+    said = fail(2, command, bare, f"{towns}:town")
+    assert said.startswith(f"Error: The index '{bare}' has no part for searches by {part} of equal texts. ")
+    assert f"Add it with 'pexeso {command} build {bare}', or " in said
     assert f"'pexeso index LAKE INDEX --with {part}'" in said
 
 
@@ -418,7 +433,7 @@ def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
     assert rows[1].split(",")[:4] == ["cities.csv", "city", "0.75", "meaning overlap containment"]
 
 
-def test_info_tells_of_the_parts(run, both, small_index, tmp_path):
+def test_info_tells_of_the_parts(run, both, bare):
     lines = run("info", both).stdout.splitlines()
     [line] = [line for line in lines if line.startswith("equal text")]
     assert line.startswith("equal text  overlap and containment: 11 columns, 66 (column, value) pairs, in 1 shard (")
@@ -429,9 +444,9 @@ def test_info_tells_of_the_parts(run, both, small_index, tmp_path):
     entry = open_index(both).store.manifest.token_sets[0]
     assert document["parts"] == ["overlap", "containment"]
     assert document["token_sets"] == [{"columns": 11, "tokens": 61, "pairs": 66, "deleted": 0, "bytes": entry.n_bytes}]
-    without = json.loads(run("info", small_index, "--json").stdout)
+    without = json.loads(run("info", bare, "--json").stdout)
     assert (without["parts"], without["token_sets"]) == ([], [])
-    assert "equal text" not in run("info", small_index).stdout
+    assert "equal text" not in run("info", bare).stdout
 
 
 def test_info_tells_of_columns_that_were_deleted(run, both, tmp_path):

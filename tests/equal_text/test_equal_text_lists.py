@@ -15,7 +15,7 @@ from pexeso.containment.hashed_lists import build_hashed_lists
 from pexeso.containment.hashing import distinct_sorted, hash_tokens
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.stored import read_ensemble, write_ensemble
-from pexeso.equal_text.lists import OverlapLists, ensemble_over
+from pexeso.equal_text.lists import OverlapLists, ensemble_over, find_texts
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index import build_index
 from pexeso.overlap.saving import open_index, save_index
@@ -102,6 +102,29 @@ def test_a_dictionary_whose_numbers_are_not_each_there_once_is_refused():
     index.dictionary.numbers[:] = 0
     with pytest.raises(IndexCorruptError, match="one number"):
         ensemble_over(index)
+
+
+@given(
+    st.lists(st.text(max_size=4), unique=True, max_size=30), st.lists(st.text(max_size=4), max_size=10), st.booleans()
+)
+def test_texts_are_found_as_the_dictionary_finds_them(texts, others, wide):
+    kind = pa.large_string() if wide else pa.string()
+    ordered = sorted(texts, key=lambda text: text.encode())
+    wanted = [*others, *texts]
+    places = {text: place for place, text in enumerate(ordered)}
+    expected = [places.get(text, -1) for text in wanted]
+    assert find_texts(pa.array(ordered, kind), pa.array(wanted, pa.string())).tolist() == expected
+    # Slices lie behind an offset.
+    behind = pa.array(["", *ordered], kind)[1:]
+    assert find_texts(behind, pa.array(["x", *wanted], pa.string())[1:]).tolist() == expected
+
+
+@pytest.mark.parametrize("offsets", [[0, 9, 2], [0, -1, 2], [2, 1, 2]])
+def test_a_dictionary_that_leads_out_of_its_file_is_refused(offsets):
+    buffers = [None, pa.py_buffer(np.array(offsets, np.int64)), pa.py_buffer(b"ab")]
+    damaged = pa.Array.from_buffers(pa.large_string(), 2, buffers)
+    with pytest.raises(IndexCorruptError, match="leads out of its file"):
+        find_texts(damaged, pa.array(["b", "a"]))
 
 
 def test_examples_give_what_they_say():

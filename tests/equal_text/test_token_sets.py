@@ -21,7 +21,7 @@ from pexeso.store.texts import open_texts
 pytestmark = pytest.mark.spark
 
 OPTIONS = {"model": "hashing", "dimensions": 24, "partition_bytes": 1 << 20}
-PARTS = ("overlap",)
+PARTS = ("overlap", "containment")
 
 
 def write_lake(folder):

@@ -14,7 +14,9 @@ from pexeso.overlap.estimates import (
     benefit_of_lists,
     estimated_overlap,
     expected_after_lists,
+    expected_matches,
     net_cost_of_sets,
+    rate_since_first,
     threshold_after,
 )
 from pexeso.overlap.filters import prefix_length, upper_bound
@@ -60,6 +62,39 @@ def test_w7_net_costs():
     of_lists = list_costs[7] - list_costs[4] - benefit
     assert of_lists == pytest.approx(12.2)
     assert of_lists > net.min()
+
+
+def test_w7_by_the_misprinted_rate_the_decision_is_the_same():
+    w = w7_candidates()
+    bound, rest, step = upper_bound(w.count, 10, 4, w.size, w.end), w.size - w.end, 3
+    ends, _ = expected_after_lists(w, 10, 4, 7, bound)
+    more = w.count * step // (10 - w.first + 1)
+    assert more.tolist() == [0, 0, 0, 0]
+    bounds_then = np.minimum(bound, w.count + more + np.minimum(10 - 7, w.size - ends))
+    assert (bounds_then <= 3).tolist() == [False, False, True, True]
+    benefit = benefit_of_lists(rest, w.size - ends, bounds_then, 3, W7_COSTS)
+    assert benefit == pytest.approx(24.3, abs=0.06)
+    of_lists = W7_COSTS.of_lists(W7_LISTS[4:7]).sum() - benefit
+    assert of_lists == pytest.approx(-8.1, abs=0.06)
+    assert of_lists > -21.4
+
+
+@given(st.integers(0, 10**6))
+def test_what_is_held_by_chance_is_near_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    n_lists, largest = int(rng.integers(1, 200)), int(10 ** rng.uniform(0, 5))
+    rest, n_pairs = rng.integers(0, largest + 1, 20), int(rng.integers(100, 10**7))
+    frequencies, weights = np.sort(rng.integers(1, n_pairs, n_lists)), rng.integers(1, 4, n_lists)
+    found = expected_matches(rest, frequencies, weights, n_pairs)
+    exact = np.array([((1 - np.exp(-z * frequencies / n_pairs)) * weights).sum() for z in rest.tolist()])
+    assert found == pytest.approx(exact, rel=0.25, abs=2)
+    assert (found[rest == 0] == 0).all()
+    assert (found <= weights.sum() + 1e-9).all()
+
+
+def test_matches_since_the_first_do_not_count_the_first():
+    w = SimpleNamespace(count=np.array([1, 1, 5]), first=np.array([4, 1, 1]))
+    assert rate_since_first(w, 4).tolist() == [0, 0, 0.8]
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["id", "any"]))

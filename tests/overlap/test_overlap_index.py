@@ -154,7 +154,7 @@ def test_numbers_that_lead_out_of_the_index_are_refused():
         index.posting_list(0)
     index.token_offsets[1] = 100
     with pytest.raises(IndexCorruptError, match="lead out of it at row 0"):
-        index.posting_sets(0)
+        index.posting_sets(np.array([0]))
     index.dictionary.numbers[:] = 9
     with pytest.raises(IndexCorruptError, match="names a token that is not there"):
         index.find(pa.array(["a"]))

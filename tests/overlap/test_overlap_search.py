@@ -1,5 +1,8 @@
 """JOSIE, ProbeSet and MergeList: equal to brute force on random lakes, with the counts of the worked examples."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,9 +10,9 @@ from hypothesis import strategies as st
 from overlap_lakes import brute_force, by_text, first_lake, index_of, number, random_lake, random_query
 
 from pexeso.errors import InputError
-from pexeso.overlap.costs import ReadCosts
+from pexeso.overlap.costs import MAPPED, ReadCosts
 from pexeso.overlap.estimates import estimated_overlap
-from pexeso.overlap.josie import JosieOptions, JosieRun, josie
+from pexeso.overlap.josie import POLICIES, JosieOptions, JosieRun, josie
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.probe import probe_set
 from pexeso.overlap.query import prepare_query
@@ -41,35 +44,37 @@ def test_w2_probe_set_reads_three_lists_and_three_sets(w1):
 
 @pytest.mark.parametrize(("ties", "lists", "tokens"), [("any", 2, 2 + 99), ("id", 3, 2 + 99 + 1)])
 def test_w3_a_better_order_spares_a_set_unless_ties_go_by_id(w1, ties, lists, tokens):
-    run = JosieRun(w1, prepare_query(w1, QUERY), 2, JosieOptions(ties=ties, batch=1, min_sample=1), COSTS["dear lists"])
+    run = JosieRun(
+        w1, prepare_query(w1, QUERY), 2, JosieOptions(ties=ties, batch=1, min_sample=1, sets=1), COSTS["dear lists"]
+    )
     run.step()
-    run._read_set(0)
+    run._read_sets(np.array([0]))
     run._read_lists()
-    run._read_set(w1.ids_of(run.candidates.number).tolist().index(4))
+    run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(4)]))
     assert dict(zip(w1.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True)) == {2: 2, 3: 1}
     if ties == "id":
         run._read_lists()
-        run._read_set(w1.ids_of(run.candidates.number).tolist().index(2))
+        run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(2)]))
     while run.step():
         pass
-    assert run.best.sorted() == [(1, 3), (4, 2)]
+    assert run.answer().pairs() == [(1, 3), (4, 2)]
     assert (run.reads.lists, run.reads.tokens) == (lists, tokens)
 
 
 def test_w4_lists_first_leave_three_tokens_to_read(w1):
     run = JosieRun(w1, prepare_query(w1, QUERY), 2, JosieOptions(ties="any", batch=1, min_sample=1), COSTS["disk"])
     run._read_lists()
-    run._read_set(0)
+    run._read_sets(np.array([0]))
     run._read_lists()
     run._read_lists()
     ids = w1.ids_of(run.candidates.number).tolist()
     assert dict(zip(ids, run.bounds().tolist(), strict=True)) == {2: 2, 3: 1, 4: 3}
     estimates = estimated_overlap(run.candidates, run.n, run.accounted, run.bounds())
     assert dict(zip(ids, estimates.tolist(), strict=True)) == {2: 1, 3: 1, 4: 3}
-    run._read_set(ids.index(4))
+    run._read_sets(np.array([ids.index(4)]))
     while run.step():
         pass
-    assert run.best.sorted() == [(1, 3), (4, 2)]
+    assert run.answer().pairs() == [(1, 3), (4, 2)]
     assert (run.reads.lists, run.reads.sets, run.reads.tokens) == (3, 2, 2 + 1)
 
 
@@ -79,7 +84,7 @@ def test_w5_full_answers(w1, search):
     assert search(w1, QUERY, 1).pairs() == [(1, 3)]
 
 
-def check(sets, index, query, k, rng, **how):
+def check(sets, index, query, k, rng, /, **how):
     """Hold one answer of JOSIE against brute force."""
     ties = how.pop("ties")
     costs = COSTS[list(COSTS)[int(rng.integers(len(COSTS)))]]
@@ -105,18 +110,22 @@ TOKENS = st.integers(0, 12).map("v{}".format)
     query=st.lists(TOKENS, max_size=14),
     k=st.sampled_from([1, 2, 5, 10, 20, 100]),
     ties=st.sampled_from(["id", "any"]),
-    batch=st.integers(1, 4),
+    batch=st.none() | st.integers(1, 4),
     min_sample=st.none() | st.integers(1, 3),
     distinct_lists=st.booleans(),
     easy_start=st.booleans(),
+    policy=st.sampled_from(POLICIES),
+    some_at_a_time=st.integers(1, 4),
+    at_least=st.integers(1, 5),
 )
 @settings(max_examples=300)
-def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, ties, **how):
+def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, ties, some_at_a_time, at_least, **how):
     sets = {set_id: sorted(tokens) for set_id, tokens in sets.items()}
     index = index_of(sets)
-    truth = brute_force(sets, query, k)
+    truth = [pair for pair in brute_force(sets, query, k) if pair[1] >= at_least]
     for costs in COSTS.values():
-        found = josie(index, query, k, JosieOptions(ties=ties, **how), costs=costs)
+        options = JosieOptions(ties=ties, sets=some_at_a_time, **how)
+        found = josie(index, query, k, options, costs=costs, at_least=at_least)
         assert found.overlaps.tolist() == [overlap for _, overlap in truth]
         assert all(len(set(sets[set_id]) & set(query)) == overlap for set_id, overlap in found.pairs())
         if ties == "id":
@@ -141,7 +150,9 @@ def test_josie_equals_brute_force(part):
                     k,
                     rng,
                     ties=ties,
-                    batch=int(rng.choice([1, 3, 20])),
+                    batch=[None, 1, 3, 20][int(rng.integers(4))],
+                    policy=str(rng.choice(POLICIES)),
+                    sets=int(rng.choice([1, 3, 24])),
                     min_sample=int(rng.choice([1, 5])),
                     distinct_lists=bool(rng.random() < 0.8),
                     easy_start=bool(rng.random() < 0.2),
@@ -186,6 +197,107 @@ def test_bounds_never_rise_and_never_fall_below_the_overlap():
         assert len(run.candidates) == 0
 
 
+class AnyCosts(ReadCosts):
+    """Costs of reads that are anything, negative ones too, and another thing each time."""
+
+    rng = np.random.default_rng(0)
+
+    def of_sets(self, tokens):
+        return self.rng.normal(size=np.shape(tokens))
+
+    def of_lists(self, entries):
+        return self.rng.normal(size=np.shape(entries)) * 10
+
+
+def test_acceptance_2_any_order_and_any_costs_give_the_same_answer():
+    rng = np.random.default_rng(21)
+    costs = [*COSTS.values(), ReadCosts(-5, -1, -5, -1), AnyCosts(0, 0, 0, 0), MAPPED]
+    for _ in range(40):
+        sets = random_lake(rng)
+        query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
+        for order in (None, by_text, lambda offsets, _: rng.permutation(len(offsets) - 1)):
+            index = index_of(sets, order=order)
+            for policy in POLICIES:
+                found = [josie(index, query, k, JosieOptions(policy=policy), costs=one).pairs() for one in costs]
+                assert found == [brute_force(sets, query, k)] * len(costs)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_acceptance_6_nothing_is_left_that_could_enter(policy):
+    rng = np.random.default_rng(22)
+    for _ in range(60):
+        sets = random_lake(rng)
+        index, k = index_of(sets), int(rng.choice([1, 2, 5]))
+        query = prepare_query(index, random_query(rng, sets))
+        run = JosieRun(index, query, k, JosieOptions(policy=policy, batch=2), COSTS["dear lists"])
+        while run.step():
+            pass
+        assert len(run.candidates) == 0
+        # Sets that no list named cannot enter: the prefix has been read, or all lists.
+        assert run.n_read == query.n_blocks or run.accounted >= run.best.prefix(len(query), "id")
+
+
+def test_acceptance_11_the_answer_is_the_same_in_any_thread_and_however_the_lake_is_divided():
+    rng = np.random.default_rng(23)
+    for _ in range(40):
+        sets = random_lake(rng)
+        query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
+        truth = brute_force(sets, query, k)
+        index = index_of(sets)
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(partial(pairs_by_josie, index, query, k), range(8))) == [truth] * 8
+        for search in (josie, merge_list, probe_set):
+            assert divided(search, rng, sets, query, k) == truth
+
+
+def pairs_by_josie(index, query, k, _):
+    return josie(index, query, k).pairs()
+
+
+def divided(search, rng, sets, query, k):
+    """Search parts of a lake one after the other, each with the k-th overlap of those before."""
+    part_of = rng.integers(0, 3, len(sets))
+    best = []
+    for part in range(3):
+        some = {set_id: tokens for at, (set_id, tokens) in zip(part_of, sets.items(), strict=True) if at == part}
+        at_least = best[k - 1][1] if len(best) >= k else 1
+        best += search(index_of(some), query, k, at_least=at_least).pairs()
+        best = sorted(best, key=lambda pair: (-pair[1], pair[0]))[:k]
+    return best
+
+
+@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+def test_smaller_overlaps_than_wanted_are_not_found(search):
+    rng = np.random.default_rng(24)
+    for _ in range(40):
+        sets = random_lake(rng)
+        index, query = index_of(sets), random_query(rng, sets)
+        for at_least in (1, 2, 4, 9, 99):
+            for k in (1, 4, 50):
+                truth = [pair for pair in brute_force(sets, query, k) if pair[1] >= at_least]
+                assert search(index, query, k, at_least=at_least).pairs() == truth
+
+
+def test_a_floor_spares_reads():
+    rng = np.random.default_rng(25)
+    read = np.zeros(2)
+    for _ in range(30):
+        sets = random_lake(rng)
+        index, query = index_of(sets), random_query(rng, sets)
+        found = josie(index, query, 3)
+        floor = int(found.overlaps[-1]) + 1 if len(found.overlaps) == 3 else 1
+        again = josie(index, query, 3, at_least=floor)
+        read += found.reads.entries + found.reads.tokens, again.reads.entries + again.reads.tokens
+    assert read[1] < 0.7 * read[0]
+
+
+@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("at_least", [0, -1, 1.0, True, None])
+def test_a_floor_that_is_none_is_refused(w1, search, at_least):
+    with pytest.raises(InputError, match="at_least, the smallest overlap wanted"):
+        search(w1, QUERY, 1, at_least=at_least)
+
+
 def test_what_no_set_has_and_what_is_empty(w1):
     for search in (josie, merge_list, probe_set):
         for query in ([], [None, ""], ["nowhere"], np.array([3.5])):
@@ -224,7 +336,15 @@ def test_ids_to_exclude_that_are_none_are_refused(w1, search, exclude):
 
 
 def test_options_that_are_none_are_refused(w1):
-    for wrong in ({"ties": "first"}, {"batch": 0}, {"batch": 1.5}, {"min_sample": 0}, {"batch": True}):
+    for wrong in (
+        {"ties": "first"},
+        {"batch": 0},
+        {"batch": 1.5},
+        {"min_sample": 0},
+        {"batch": True},
+        {"policy": "luck"},
+        {"sets": 0},
+    ):
         with pytest.raises(InputError):
             JosieOptions(**wrong)
     with pytest.raises(InputError, match="ties must be"):

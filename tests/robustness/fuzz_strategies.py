@@ -164,7 +164,7 @@ def npy_files(draw: st.DrawFn) -> bytes:
     return npy_file(header, draw(st.binary(max_size=64)))
 
 
-def manifest_document(version: int = 2) -> dict[str, object]:
+def manifest_document(version: int = 3) -> dict[str, object]:
     """What a small manifest holds; its checksum is for the target to set."""
     file = {"path": "a.npy", "n_bytes": 128, "checksum": "0" * 32}
     names = ("catalog", "embedder", "partitions/00000")
@@ -183,7 +183,11 @@ def manifest_document(version: int = 2) -> dict[str, object]:
     }
     if version == 1:
         return {**document, "catalog": catalog, "deleted_columns": [1, 5]}
-    return {**document, "catalogs": [catalog, later], "deleted_columns": [[1, 2], [5, 9]]}
+    newer = {**document, "catalogs": [catalog, later], "deleted_columns": [[1, 2], [5, 9]]}
+    if version == 2:
+        return newer
+    token_sets = {"folder": "partitions/00001", "files": [file], "facts": {"sets": 3, "deleted": [[0, 1]]}}
+    return {**newer, "token_sets": [token_sets]}
 
 
 _PLACES = (
@@ -207,7 +211,7 @@ _NUMBERS = (-1, 0, 1, 2**31, 2**53, 2**63, 2**64, 10**400, 1.5, float("nan"), Tr
 @st.composite
 def manifests(draw: st.DrawFn, whole: bytes | None = None) -> bytes:
     """A manifest with one to three of its values replaced, removed or repeated."""
-    document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((1, 2))))
+    document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((1, 2, 3))))
     for _ in range(draw(st.integers(1, 3))):
         holder: object = document
         while True:
@@ -309,7 +313,7 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
         "batch": (
             b'{"id": 1, "values": ["Oslo", 3, null]}\n{"file": "t.csv", "column": "city"}\n{"file": "t.csv"}\nx\n',
         ),
-        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (1, 2)),
+        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (1, 2, 3)),
         "array": (array.getvalue(),),
         "texts": arrow_files(),
         "document": (b'{"a": [1, {"b": null}], "c": 1.5e3}',),

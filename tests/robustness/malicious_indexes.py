@@ -52,7 +52,7 @@ def copy_with(
 
 def folders_of(document: dict) -> list[dict]:
     catalogs = document.get("catalogs") or [document["catalog"]]
-    return [*catalogs, document["embedder"], *document["partitions"]]
+    return [*catalogs, document["embedder"], *document["partitions"], *document["token_sets"]]
 
 
 def entry_of(document: dict, path: str) -> dict:
@@ -149,6 +149,8 @@ MANIFESTS: dict[str, Change] = {
     "a layout that is a list": put("options", "layout", value=[2]),
     "a version that is a text": put("format_version", value="2"),
     "a version of tomorrow": put("format_version", value=99),
+    "token sets above": put("token_sets", 0, "folder", value="../other"),
+    "token sets that are a partition": lambda document: document["token_sets"].append(document["partitions"][0]),
     "columns deleted that fall": put("deleted_columns", value=[[5, 1]]),
     "columns deleted that are texts": put("deleted_columns", value=["a"]),
     "more columns deleted than there are numbers": put("deleted_columns", value=[[0, 2**80]]),
@@ -254,6 +256,58 @@ def partition_files(index: Path) -> dict[str, dict[str, bytes]]:
         "a document nested too deep": at("meta.json", NESTED),
         "a document of many bytes": at("meta.json", b"[" + b"0," * (1 << 23) + b"0]"),
         "a document that is none": at("meta.json", b"NaN"),
+    }
+
+
+def token_files(index: Path) -> dict[str, dict[str, bytes]]:
+    """As `partition_files`, of the token sets."""
+    [entry] = json.loads((index / "manifest.json").read_bytes())["token_sets"]
+    folder = index / entry["folder"]
+
+    def at(name: str, data: bytes) -> dict[str, bytes]:
+        return {f"{entry['folder']}/{name}": data}
+
+    def put_in(name: str, place: int, value: int) -> dict[str, bytes]:
+        changed = np.load(folder / f"{name}.npy")
+        changed.flat[place] = value
+        return at(f"{name}.npy", saved(changed))
+
+    def described(**fields: object) -> dict[str, bytes]:
+        document = json.loads((folder / "containment.json").read_bytes())
+        return at("containment.json", json.dumps({**document, **fields}).encode())
+
+    texts_of = pa.ipc.open_file(str(folder / "texts.arrow")).read_all()["text"]
+    wild = [0, 2**30, *[-(2**30), 2**30] * len(texts_of)][: len(texts_of)]
+    return {
+        "lists that lead away": put_in("token_offsets", 1, 2**62),
+        "lists below zero": put_in("token_offsets", 2, -(2**40)),
+        "sets of lists that are not there": put_in("list_sets", 0, 2**31 - 1),
+        "sets of lists below zero": put_in("list_sets", -1, -7),
+        "places that are not there": put_in("list_places", 0, 2**31 - 1),
+        "sets that lead away": put_in("set_offsets", 1, 2**62),
+        "tokens that are not there": put_in("set_tokens", 0, 2**31 - 1),
+        "tokens below zero": put_in("set_tokens", 0, -1),
+        "token numbers that are not there": {**put_in("text_numbers", 0, 2**31 - 1)},
+        "token numbers below zero": put_in("text_numbers", 3, -5),
+        "groups that fall": put_in("groups", -1, -(2**40)),
+        "ids that are not there": put_in("ids", 0, 2**40),
+        "tokens at offsets that lead away": at("texts.arrow", texts([*wild, 2], b"ab", pa.large_string())),
+        "fewer labels of token sets": at("labels.arrow", arrow(pa.array(["x"]))),
+        "fewer tables of token sets": at("tables.arrow", arrow(pa.array(["x"]))),
+        "fewer positions": at("positions.npy", saved(np.zeros(1, np.int32))),
+        "rows of tables that are not there": put_in("containment_table_sets", 0, 2**31 - 1),
+        "rows of tables below zero": put_in("containment_table_sets", 5, -5),
+        "partitions of sizes that lead away": put_in("containment_starts", -1, 2**40),
+        "sets of signatures that are not there": put_in("containment_sets", 0, 2**40),
+        "sizes that fall": put_in("containment_sizes", 0, 2**40),
+        "signatures of another shape": at("containment_signatures.npy", saved(np.zeros((3, 3), np.int32))),
+        "signatures of pickled objects": at(
+            "containment_signatures.npy", header("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR.")
+        ),
+        "signatures that are nested too deep": at("containment.json", NESTED),
+        "signatures of absurd options": described(options={"permutations": 2**40}),
+        "signatures of another version": described(version=99),
+        "signatures without options": described(options=None),
     }
 
 

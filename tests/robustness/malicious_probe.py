@@ -21,6 +21,7 @@ from peak_memory import peak_bytes  # noqa: E402
 
 from pexeso.checking import check_index  # noqa: E402
 from pexeso.errors import IndexCorruptError, PexesoError  # noqa: E402
+from pexeso.every_way import search_every_way  # noqa: E402
 from pexeso.index import Index, open_index  # noqa: E402
 
 MEMORY_BYTES = 1 << 30
@@ -36,6 +37,9 @@ QUESTIONS: dict[str, Callable[[Index], object]] = {
     "best": lambda index: index.search(_QUERY, k=3).to_dict(explain=True),
     "exact": lambda index: index.search(_QUERY, exact=True, k=3).to_dict(),
     "explain": lambda index: index.explain(_QUERY, "cities.csv", "city").to_dict(),
+    "overlap": lambda index: index.overlap(_QUERY, k=3).to_dict(explain=True),
+    "contain": lambda index: index.contain(_QUERY, min_containment=0.1).to_dict(explain=True),
+    "every way": lambda index: search_every_way(index, _QUERY, k=3).to_dict(explain=True),
     "info": lambda index: index.info().to_dict(),
 }
 

@@ -20,7 +20,6 @@ def build_small_index(folder: Path) -> Path:
         path.write_text(text, encoding="utf-8")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    index = build_index(
-        folder / "lake", folder / "lake.pexeso", model="hashing", dimensions=64, master="local[1]", conf=conf
-    )
+    options = {"model": "hashing", "dimensions": 64, "parts": ["containment"]}
+    index = build_index(folder / "lake", folder / "lake.pexeso", master="local[1]", conf=conf, **options)
     return index.path

@@ -36,7 +36,7 @@ def told(small_index: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     folder = tmp_path_factory.mktemp("harm")
     (folder / harm.SECRET).write_bytes(b"\x93NUMPY secre")
     suspects = [harm.copy_with(small_index, folder / name, change=change) for name, change in harm.MANIFESTS.items()]
-    files = {**harm.partition_files(small_index), **harm.other_files(small_index)}
+    files = {**harm.partition_files(small_index), **harm.token_files(small_index), **harm.other_files(small_index)}
     suspects += [harm.copy_with(small_index, folder / name, changed) for name, changed in files.items()]
     suspects += [make(small_index, folder / name) for name, make in PLACES.items()]
     return probe(small_index, suspects)

@@ -1,0 +1,257 @@
+"""Top-k overlap search: JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a power-law lake, in memory and from disk.
+
+Queries are sets of the lake, which are not to find themselves; every way gets token numbers. SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is
+told the k-th overlap, since it knows thresholds only. Answers of some queries are held against brute force, those of all others against MergeList. From disk
+the pages of the index are dropped before each search, then the query's tokens are looked up outside the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.machine import describe_machine
+from benchmarks.overlap_lake import power_law_lake
+from benchmarks.overlap_ways import Way, WholeLists, brute_force, drop_pages, set_similarity_search, ways_of
+from benchmarks.token_sets import lake_sets, texts_of
+from pexeso.overlap.batched import BatchedMergeList
+from pexeso.overlap.index import OverlapIndex, build_index
+from pexeso.overlap.josie import josie
+from pexeso.overlap.merge import merge_list
+from pexeso.overlap.planner import Planner
+from pexeso.overlap.query import query_of_tokens
+from pexeso.overlap.saving import open_index, save_index
+
+REAL = ("fivethirtyeight", "pudding", "wikitables")
+KS = (1, 5, 10, 20, 100)
+SIZES = ((10, 1000), (50, 3000))
+SLOW_UP_TO, RIVAL_UP_TO = 20_000, 110_000
+
+
+def built(name: str, folder: Path, seed: int) -> dict[str, Any]:
+    """Build and save the index of a real lake, or of a power-law lake where the name is a number of sets; tell what that takes."""
+    if name in REAL:
+        lake = lake_sets(name)
+        ids, tokens = lake.set_ids, lake.tokens
+    else:
+        offsets, numbers = power_law_lake(int(name), seed=seed)
+        ids, tokens = np.repeat(np.arange(int(name)), np.diff(offsets)), texts_of(numbers)
+    begin = time.perf_counter()
+    index = build_index(ids, tokens)
+    seconds = time.perf_counter() - begin
+    folder.mkdir(parents=True)
+    n_bytes = sum(entry.n_bytes for entry in save_index(index, folder))
+    return {
+        "sets": index.n_sets,
+        "tokens": index.n_tokens,
+        "pairs": len(index.list_sets),
+        "longest_list": int(np.diff(index.token_offsets).max()),
+        "build_seconds": seconds,
+        "index_bytes": n_bytes,
+    }
+
+
+def queries_of(index: OverlapIndex, n: int, sizes: tuple[int, int], seed: int) -> list[tuple[int, np.ndarray]]:
+    """Draw sets of a size: their numbers and tokens."""
+    lengths = np.diff(index.set_offsets)
+    rows = np.flatnonzero((lengths >= sizes[0]) & (lengths <= sizes[1]))
+    rows = np.random.default_rng(seed).permutation(rows)[:n]
+    return [(row, index.suffix(row, 0).astype(np.int64)) for row in rows.tolist()]
+
+
+def in_memory(index: OverlapIndex, asked: argparse.Namespace, sizes: tuple[int, int]) -> dict[str, Any]:
+    """Measure all ways for each k, in turn, and check their answers."""
+    queries = queries_of(index, asked.queries, sizes, asked.seed)
+    ways = ways_of(index, Planner.measured(index), slow=index.n_sets <= SLOW_UP_TO)
+    batched, rival = BatchedMergeList(index), rival_of(index)
+    result: dict[str, Any] = {"queries": len(queries), "median_tokens": float(np.median([len(q) for _, q in queries]))}
+    for k in asked.k:
+        rows, reads, right = measure(index, ways, queries, k, asked.checked)
+        if rival is not None:
+            rows["SetSimilaritySearch"] = [timed(rival, *ask)[0] for ask in floors(queries, right)]
+        prepared = [query_of_tokens(index, tokens) for _, tokens in queries]
+        seconds, together = timed(batched.search, prepared, k, exclude=[[own] for own, _ in queries])
+        require_equal([found.pairs() for found in together], right, "batched")
+        rows["batched"] = [seconds / len(queries)] * len(queries)
+        result[f"k={k}"] = {name: summary(rows[name], rows["MergeList"], reads.get(name)) for name in rows}
+        result[f"k={k}"]["planner"] |= regret(rows)
+        for name, one in result[f"k={k}"].items():
+            print(f"  {sizes} k={k} {name}: {one}", file=sys.stderr, flush=True)
+    return result
+
+
+def measure(
+    index: OverlapIndex, ways: dict[str, Way], queries: list[tuple[int, np.ndarray]], k: int, checked: int
+) -> tuple[dict[str, list[float]], dict[str, list[Any]], list[list[tuple[int, int]]]]:
+    """Ask every way each query, twice, and take the second time; stop where an answer is wrong."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    reads: dict[str, list[Any]] = {name: [] for name in ways}
+    right = []
+    for number, (own, tokens) in enumerate(queries):
+        right.append(merge_list(index, query_of_tokens(index, tokens), k, exclude=[own]).pairs())
+        if number < checked:
+            require_equal([right[-1]], [brute_force(index, tokens, own, k)], "brute force")
+        order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
+        for name in order:
+            ways[name](tokens, own, k)
+            took, found = timed(ways[name], tokens, own, k)
+            require_equal([found.pairs()], [right[-1]], name)
+            seconds[name].append(took)
+            reads[name].append(found.reads)
+    return seconds, reads, right
+
+
+def from_disk(folder: Path, asked: argparse.Namespace, sizes: tuple[int, int], k: int) -> dict[str, Any]:
+    """Measure JOSIE, the planner and both kinds of MergeList, every page dropped before each search."""
+    ways: dict[str, Callable[[OverlapIndex, Any, int], Any]] = {
+        "MergeList": lambda index, query, own: merge_list(index, query, k, exclude=[own]),
+        "MergeList, whole lists": lambda index, query, own: merge_list(WholeLists(index), query, k, exclude=[own]),
+        "JOSIE": lambda index, query, own: josie(index, query, k, exclude=[own]),
+        "planner": lambda index, query, own: Planner.measured(index).search(index, query, k, exclude=[own]),
+    }
+    index = open_index(folder)
+    queries = queries_of(index, asked.queries, sizes, asked.seed)
+    del index
+    rows: dict[str, list[float]] = {name: [] for name in ways}
+    faults: dict[str, list[int]] = {name: [] for name in ways}
+    look_up = []
+    for number, (own, tokens) in enumerate(queries):
+        answers = []
+        for name in list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]:
+            drop_pages(folder)
+            index = open_index(folder)
+            took, query = timed(query_of_tokens, index, tokens)
+            look_up.append(took)
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+            took, found = timed(ways[name], index, query, own)
+            rows[name].append(took)
+            faults[name].append(resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before)
+            answers.append(found.pairs())
+            del index
+        require_equal(answers, [answers[0]] * len(answers), "from disk")
+    result: dict[str, Any] = {name: summary(rows[name], rows["MergeList"], None) for name in ways}
+    for name in ways:
+        result[name] |= {
+            "median_major_faults": float(np.median(faults[name])),
+            "times_whole_lists": quartiles(np.array(rows[name]) / np.array(rows["MergeList, whole lists"])),
+            "of_medians": float(np.median(rows[name]) / np.median(rows["MergeList"])),
+        }
+        print(f"  cold {sizes} k={k} {name}: {result[name]}", file=sys.stderr, flush=True)
+    return result | {"median_look_up_seconds": float(np.median(look_up))}
+
+
+def rival_of(index: OverlapIndex) -> Callable[..., Any] | None:
+    """Build SetSimilaritySearch, unless it is not there or the lake is too large for it."""
+    if index.n_sets > RIVAL_UP_TO:
+        return None
+    try:
+        return set_similarity_search(index)
+    except ImportError:
+        print(
+            "SetSimilaritySearch is left out: it is not installed (pip install SetSimilaritySearch==1.0.1).",
+            file=sys.stderr,
+        )
+        return None
+
+
+def floors(queries: list[tuple[int, np.ndarray]], right: list[list[tuple[int, int]]]) -> list[tuple[np.ndarray, int]]:
+    """Give the tokens of each query and the k-th overlap, or the last one."""
+    return [(tokens, pairs[-1][1] if pairs else 1) for (_, tokens), pairs in zip(queries, right, strict=True)]
+
+
+def require_equal(found: list[Any], right: list[Any], name: str) -> None:
+    """Stop the run where an answer is wrong."""
+    for one, other in zip(found, right, strict=True):
+        if one != other:
+            raise SystemExit(f"{name}: the answer {one[:5]}... is not {other[:5]}...")
+
+
+def regret(rows: dict[str, list[float]]) -> dict[str, float]:
+    """Say what choices between JOSIE and MergeList cost: the planner's time over the better one's, all queries together, and that of always one."""
+    best = float(np.minimum(rows["JOSIE"], rows["MergeList"]).sum())
+    return {f"{name}_over_the_better": sum(rows[name]) / best for name in ("planner", "JOSIE", "MergeList")}
+
+
+def summary(seconds: list[float], of_first: list[float], reads: list[Any] | None) -> dict[str, Any]:
+    """Give times, ratios to the first way query by query, and means of what was read."""
+    result: dict[str, Any] = {
+        "median_ms": float(1e3 * np.median(seconds)),
+        "times_merge_list": quartiles(np.array(seconds) / np.array(of_first)),
+    }
+    if reads:
+        result |= {name: float(np.mean([getattr(one, name) for one in reads])) for name in ("lists", "sets", "n_bytes")}
+    return result
+
+
+def quartiles(ratios: np.ndarray) -> list[float]:
+    """Give the quartiles, rounded."""
+    return np.quantile(ratios, [0.25, 0.5, 0.75]).round(3).tolist()
+
+
+def timed(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
+    """Give the seconds that a call takes, and what it gives."""
+    begin = time.perf_counter()
+    found = call(*arguments, **options)
+    return time.perf_counter() - begin, found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build each lake, measure, print JSON; give the exit status."""
+    asked = parser().parse_args(arguments)
+    torch.set_num_threads(1)
+    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "arguments": vars(asked)}
+    for name in asked.data:
+        folder = Path(tempfile.mkdtemp(dir=asked.folder)) / "index"
+        try:
+            result[name] = built(name, folder, asked.seed)
+            print(f"{name}: {result[name]}", file=sys.stderr, flush=True)
+            for sizes in SIZES if name not in REAL else SIZES[:1]:
+                result[name][f"{sizes}"] = in_memory(open_index(folder), asked, sizes)
+                if name not in REAL and asked.cold:
+                    result[name][f"{sizes} from disk"] = {
+                        f"k={k}": from_disk(folder, asked, sizes, k) for k in asked.cold
+                    }
+        finally:
+            shutil.rmtree(folder.parent)
+    text = json.dumps(result, indent=1, default=str)
+    print(text, flush=True)
+    if asked.out is not None:
+        asked.out.parent.mkdir(parents=True, exist_ok=True)
+        asked.out.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the parser of the command."""
+    made = argparse.ArgumentParser(prog="python -m benchmarks.overlap", description=__doc__.splitlines()[0])
+    made.add_argument(
+        "--data", type=lambda text: text.split(","), default=[*REAL, "10000", "100000", "1000000"],
+        help="real lakes, and sizes of power-law lakes, with commas between",
+    )  # fmt: skip
+    made.add_argument("--queries", type=int, default=40, help="queries of each range of sizes (default 40)")
+    made.add_argument("--checked", type=int, default=5, help="of them held against brute force (default 5)")
+    made.add_argument("--k", type=_numbers, default=list(KS))
+    made.add_argument("--cold", type=_numbers, default=[10], help="values of k for searches from disk; '' for none")
+    made.add_argument("--folder", type=Path, help="where indexes are written (default: the temporary folder)")
+    made.add_argument("--out", type=Path, help="a file for the results")
+    made.add_argument("--seed", type=int, default=0)
+    return made
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(one) for one in text.split(",") if one]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The ways to answer an overlap query that the benchmark measures, one like the other: a query's token numbers in, (id, overlap) pairs out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.josie import JosieOptions, josie
+from pexeso.overlap.merge import merge_list
+from pexeso.overlap.planner import Planner
+from pexeso.overlap.probe import probe_set
+from pexeso.overlap.query import query_of_tokens
+from pexeso.overlap.topk import Overlaps
+
+Way = Callable[[np.ndarray, int, int], Overlaps]
+"""From token numbers, the set not to be found, and k."""
+
+
+def ways_of(index: OverlapIndex, planner: Planner, *, slow: bool) -> dict[str, Way]:
+    """Give our own ways over an index; MergeList is the first.
+
+    Parameters
+    ----------
+    index, planner
+    slow : bool
+        Also those that take long on large lakes: ProbeSet, and JOSIE as published.
+    """
+    published = JosieOptions(batch=20, policy="net_cost")
+
+    def of(search: Callable[..., Overlaps], *options: Any) -> Way:
+        return lambda tokens, own, k: search(index, query_of_tokens(index, tokens), k, *options, exclude=[own])
+
+    ways = {"MergeList": of(merge_list), "JOSIE": of(josie), "planner": of(planner.search)}
+    return ways | ({"JOSIE, published": of(josie, published), "ProbeSet": of(probe_set)} if slow else {})
+
+
+class WholeLists:
+    """An index that reads whole posting lists, positions and sizes too, where their sets would do."""
+
+    def __init__(self, index: OverlapIndex) -> None:
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the sets of posting lists and all that stands beside them."""
+        found, lengths = self._index.posting_lists(tokens)
+        return found.sets, lengths
+
+
+def brute_force(index: OverlapIndex, tokens: np.ndarray, own: int, k: int) -> list[tuple[int, int]]:
+    """Count the tokens of every set: the k best (id, overlap), equal overlaps by id. O(pairs)."""
+    wanted = np.zeros(index.n_tokens, np.int8)
+    wanted[tokens] = 1
+    overlaps = np.add.reduceat(wanted[index.set_tokens], index.set_offsets[:-1], dtype=np.int64)
+    overlaps[own] = 0
+    best = np.argsort(-overlaps, kind="stable")[:k]
+    return [(int(index.ids[row]), int(overlaps[row])) for row in best if overlaps[row]]
+
+
+def set_similarity_search(index: OverlapIndex) -> Callable[[np.ndarray, int], list[tuple[int, float]]]:
+    """Build SetSimilaritySearch over the same sets, and give its search: token numbers and the overlap wanted at least.
+
+    It finds sets by threshold, not the best k: it is told the k-th overlap, which a search for the best k has to find out.
+
+    Raises
+    ------
+    ImportError
+        It is not installed (pip install SetSimilaritySearch==1.0.1).
+    """
+    from SetSimilaritySearch import SearchIndex
+
+    sets = [part.tolist() for part in np.split(np.asarray(index.set_tokens), np.asarray(index.set_offsets)[1:-1])]
+    made = SearchIndex(sets, similarity_func_name="containment", similarity_threshold=0.5)
+
+    def search(tokens: np.ndarray, at_least: int) -> list[tuple[int, float]]:
+        # Its index is the same for all thresholds of containment. A little less, as its thresholds are rounded down.
+        made.similarity_threshold = (at_least - 1e-6) / len(tokens)
+        return made.query(tokens.tolist())
+
+    return search
+
+
+def drop_pages(folder: Path) -> None:
+    """Let the system forget what it has read of the files of a folder that no process has mapped."""
+    for file in sorted(folder.iterdir()):
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
