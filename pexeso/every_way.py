@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
+from pexeso.equal_text.overlap_search import overlap_with
 from pexeso.equal_text.query import token_query
 from pexeso.equal_text.results import EqualTextMatch
-from pexeso.equal_text.searching import overlap_with
 from pexeso.errors import InputError
 from pexeso.options import DEFAULT_OVERLAP_COLUMNS
 from pexeso.queries import query_from_values

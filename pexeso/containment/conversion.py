@@ -6,6 +6,8 @@ Jaccard similarity, b bands of r rows each.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -70,3 +72,22 @@ def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, 
     """
     with np.errstate(divide="ignore"):  # of equal sets the logarithm is minus infinity, which is right
         return -np.expm1(bands * np.log1p(-(np.asarray(jaccard, np.float64) ** rows)))
+
+
+def tokens_needed(size: int, threshold: float) -> int:
+    """Give the least number of tokens that a set must share with a query; at least 1.
+
+    Parameters
+    ----------
+    size : int
+        Distinct tokens of the query.
+    threshold : float
+        Least containment, in (0, 1].
+
+    Examples
+    --------
+    >>> tokens_needed(100, 0.55), tokens_needed(3, 0.5), tokens_needed(0, 1.0)
+    (55, 2, 1)
+    """
+    # Rounded first: 0.55 * 100 is a little more than 55, which must not ask for 56.
+    return max(1, math.ceil(threshold * size - 1e-9))

@@ -8,7 +8,6 @@ taken is a matter of expected time (`costs`), and of the recall where bands cann
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.containment.bands import BandTables, band_hits, build_tables
-from pexeso.containment.conversion import containment_of
+from pexeso.containment.conversion import containment_of, tokens_needed
 from pexeso.containment.costs import bands_seconds, lists_seconds
 from pexeso.containment.found import Asked, Found
 from pexeso.containment.hashed_lists import build_hashed_lists, sorted_distinct
@@ -194,8 +193,7 @@ class Ensemble:
         looked = None if self.lists is None else self.lists.look_up(query)
         hashed = sorted_distinct(as_hashes(query)) if looked is None else None
         size = len(hashed) if looked is None else looked.size
-        # Rounded first: 0.55 * 100 is a little more than 55, which must not ask for 56.
-        needed = max(1, math.ceil(threshold * size - 1e-9))
+        needed = tokens_needed(size, threshold)
         if self._by_lists(looked, size, needed, threshold, tuner, "bands" if device and route == "auto" else route):
             return self._found_by_lists(looked, needed, left_out)
         hashed = sorted_distinct(as_hashes(query)) if hashed is None else hashed

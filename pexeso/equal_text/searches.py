@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pexeso.equal_text.containment_search import search_containment
+from pexeso.equal_text.overlap_search import search_overlap, search_overlap_batch
 from pexeso.equal_text.query import TokenQuery, token_query
 from pexeso.equal_text.results import EqualTextResult
-from pexeso.equal_text.searching import search_containment, search_overlap
 from pexeso.equal_text.shards import Shard, open_shards, parts_of, require_part
 from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS
 from pexeso.places import Place, locate, name_within
@@ -75,6 +76,47 @@ class EqualTextSearches:
         require_part(self.store, "overlap")
         query = token_query(values)
         return search_overlap(self.shards, query, k, exclude_table=self._own_table(query, exclude_self))
+
+    def overlap_batch(
+        self,
+        queries: Iterable[Any],
+        *,
+        k: int = DEFAULT_OVERLAP_COLUMNS,
+        exclude_self: bool = False,
+        device: str | None = None,
+    ) -> list[EqualTextResult]:
+        """Search with several query columns as `overlap` does, counting the posting lists of all of them together.
+
+        Parameters
+        ----------
+        queries : iterable
+            Each as `values` in `overlap`.
+        k, exclude_self
+            As in `overlap`.
+        device : str, optional
+            Of torch, such as ``"cuda"``; by default that of the index. The posting lists are held there: 4 bytes a pair of column and value.
+
+        Returns
+        -------
+        list of EqualTextResult
+            In the order of the queries; the same answers as `overlap` gives.
+
+        Raises
+        ------
+        InputError
+            As for `overlap`.
+        DeviceError
+            The device is not there, or its memory does not suffice.
+        """
+        require_part(self.store, "overlap")
+        asked = [token_query(values) for values in queries]
+        return search_overlap_batch(
+            self.shards,
+            asked,
+            k,
+            device=str(getattr(self, "device", "cpu") if device is None else device),
+            exclude_tables=[self._own_table(query, exclude_self) for query in asked],
+        )
 
     def contain(
         self,

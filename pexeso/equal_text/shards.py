@@ -20,6 +20,7 @@ from pexeso.equal_text.names import SetNames
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.id_ranges import merge_ranges, ranges_of
 from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.planner import Planner
 from pexeso.overlap.saving import open_index
 from pexeso.store.arrays import open_array
 from pexeso.store.manifest import FolderEntry
@@ -28,6 +29,7 @@ from pexeso.store.texts import open_texts, take_texts
 
 if TYPE_CHECKING:
     from pexeso.containment.ensemble import Ensemble
+    from pexeso.overlap.batched import BatchedMergeList
 
 TABLES, LABELS, POSITIONS = "tables.arrow", "labels.arrow", "positions"
 DELETED = "deleted"
@@ -58,6 +60,23 @@ class Shard:
     def overlap(self) -> OverlapIndex:
         """Sets and posting lists."""
         return open_index(self.folder)
+
+    @cached_property
+    def planner(self) -> Planner:
+        """What tells which way a search for overlaps goes; a few reads are timed for it."""
+        return Planner.measured(self.overlap)
+
+    def batched(self, device: str) -> BatchedMergeList:
+        """Give the posting lists on a device of torch, where they stay as long as the shard is open."""
+        if device not in self._batched:
+            from pexeso.overlap.batched import BatchedMergeList  # brings torch
+
+            self._batched[device] = BatchedMergeList(self.overlap, device)
+        return self._batched[device]
+
+    @cached_property
+    def _batched(self) -> dict[str, BatchedMergeList]:
+        return {}
 
     @cached_property
     def names(self) -> SetNames:

@@ -7,13 +7,23 @@ from equal_text_lakes import overlaps, shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pexeso.equal_text import first_searches
+from pexeso.equal_text.containment_search import search_containment
+from pexeso.equal_text.found import shared_values
+from pexeso.equal_text.overlap_search import overlap_with, search_overlap, search_overlap_batch
 from pexeso.equal_text.query import token_query
-from pexeso.equal_text.searching import overlap_with, search_containment, search_overlap, shared_values
 from pexeso.errors import InputError
+from pexeso.options import PARTS
 
 tokens = st.sets(st.sampled_from([str(number) for number in range(12)]), min_size=1)
 names = st.tuples(st.sampled_from(["a.csv", "b.csv", "é.csv", "z/a.csv"]), st.sampled_from(["id", "x", "#2"]))
 lakes = st.dictionaries(names, tokens, min_size=1, max_size=10)
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
 
 
 def found(result):
@@ -40,6 +50,9 @@ def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, que
     without = hidden | {name for name in lake if name[0] == own}
     result = search_overlap(shards, asked, k, exclude_table=own)
     assert found(result) == overlaps(lake, query, k, hidden=without)
+    [batched, empty] = search_overlap_batch(shards, [asked, token_query([])], k, exclude_tables=[own, None])
+    assert found(batched) == found(result)
+    assert not len(empty)
     for match in result:
         assert match.shared() == sorted(query & lake[match.table, match.column])
         assert match.containment == match.overlap / len(query)
@@ -47,6 +60,41 @@ def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, que
     every = overlap_with(shards, asked, list(lake))
     expected = [len(query & lake[name]) * (name not in hidden) for name in lake]
     assert [0 if match is None else match.overlap for match in every] == expected
+
+
+@settings(max_examples=40)
+@given(lake=lakes, query=tokens, data=st.data())
+def test_containment_over_shards_is_what_brute_force_counts(tmp_path_factory, monkeypatch_module, lake, query, data):
+    of_shard = {name: data.draw(st.integers(0, 1)) for name in lake}
+    least = data.draw(st.sampled_from([0.01, 0.3, 0.5, 0.55, 0.9, 1.0]))
+    by_arrays = data.draw(st.booleans())
+    monkeypatch_module.setattr(first_searches, "_left", first_searches.WORTH_LOADING if by_arrays else 0)
+    folder, shards = tmp_path_factory.mktemp("shards"), []
+    for number in range(2):
+        columns = {name: lake[name] for name in lake if of_shard[name] == number}
+        if columns:
+            (folder / str(number)).mkdir()
+            shards.append(shard_of(folder / str(number), columns, parts=PARTS))
+    expected = [each for each in overlaps(lake, query, 100) if each[2] >= least * len(query) - 1e-9]
+    result = search_containment(shards, token_query(sorted(query)), least)
+    # With so few and small sets posting lists are always the shorter way, and nothing is missed.
+    assert found(result) == expected
+    assert set(result.stats["ways"]) == ({"merge_list"} if by_arrays else {"lists"})
+    assert not any(match.estimated for match in result)
+    assert found(search_containment(shards, token_query(sorted(query)), least, k=2)) == expected[:2]
+    own = next(iter(lake))[0]
+    without = search_containment(shards, token_query(sorted(query)), least, exclude_table=own)
+    assert found(without) == [each for each in expected if each[0] != own]
+
+
+def test_an_estimate_says_that_it_is_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(first_searches, "_left", 0)
+    columns = {("a.csv", "id"): {str(number) for number in range(40)}, ("b.csv", "id"): {"x"}}
+    shard = shard_of(tmp_path, columns, parts=PARTS)
+    shard.__dict__["ensemble"] = shard.ensemble.with_lists(None)
+    result = search_containment([shard], token_query([str(number) for number in range(40)]), 1.0, verify=False)
+    assert [tuple(row.values()) for row in result.to_dict()["results"]] == [("a.csv", "id", 1.0, True)]
+    assert result[0].overlap is None
 
 
 @pytest.fixture
