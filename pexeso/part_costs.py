@@ -16,7 +16,7 @@ from pexeso.containment.options import EnsembleOptions
 PAIR_BYTES = 16
 """On the disk: a set in a posting list with its place, and a token in a set."""
 
-TOKEN_BYTES = 24
+TOKEN_BYTES = 28
 """Beside the letters of a distinct token: where these end, its number, its group, and where its list begins."""
 
 SET_BYTES = 28

@@ -31,8 +31,8 @@ FIXED_SECONDS: Mapping[str, float] = {
     "embed": 2.0,
     "partition": 2.4,
     "index": 2.0,
-    "divide": 1.0,
-    "tokens": 0.3,
+    "divide": 0.7,
+    "tokens": 0.1,
     "commit": 0.7,
 }
 """What each stage takes for the smallest lake: its jobs, and starting its worker processes."""
@@ -40,10 +40,13 @@ FIXED_SECONDS: Mapping[str, float] = {
 SECONDS_PER_POSTING: Mapping[str, float] = {"catalog": 6e-6, "train": 2e-6, "partition": 3e-5}
 """What Spark does with each (column, value) pair: shuffles, joins, files; seconds of one core."""
 
-SECONDS_PER_TOKEN_PAIR: Mapping[str, float] = {"read": 4e-6, "divide": 6e-6, "tokens": 1.5e-6}
+SECONDS_PER_TOKEN_PAIR: Mapping[str, float] = {"read": 2e-6, "divide": 4.5e-6, "tokens": 1e-6}
 """What each (column, token) pair costs: passing it on, laying it out for its shard, and the lists; seconds of one core."""
 
-SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 2.5, 0.5e-6, 60e-6
+SECONDS_OF_TOKENS_IN_READ = 0.5
+"""What two more kinds of records cost the reading stage, however few there are."""
+
+SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 0.1, 0.15e-6, 20e-6
 """What containment adds to ``tokens``: loading its loops, hashing each pair, and putting each set into the tables; seconds of one core."""
 
 SECONDS_PER_TABLE = 3e-3
@@ -177,6 +180,7 @@ def _part_seconds(equal_text: PartsEstimate, cores: int) -> dict[str, float]:
     more = {
         stage: each * equal_text.pairs / at_once.get(stage, cores) for stage, each in SECONDS_PER_TOKEN_PAIR.items()
     }
+    more["read"] += SECONDS_OF_TOKENS_IN_READ
     if "containment" in equal_text.parts:
         signing = SECONDS_PER_SIGNED_PAIR * equal_text.pairs + SECONDS_PER_SIGNED_SET * equal_text.columns
         more["tokens"] += SIGNING_SECONDS + signing / at_once["tokens"]

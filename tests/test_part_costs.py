@@ -35,8 +35,8 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
     index = build_index(pairs[0], pa.array([f"{number:06d}" for number in pairs[1]]))
     arrays = [getattr(index, name) for name in ("groups", "token_offsets", "list_sets", "list_places", "set_tokens")]
     held = sum(array.nbytes for array in (*arrays, index.set_offsets, index.ids, index.dictionary.numbers))
-    held += index.n_tokens * (6 + 4)  # texts, and where each ends
-    held += index.n_sets * (4 + 4 + 4 + 12)  # positions, and names of 12 letters
+    held += index.n_tokens * (6 + 8)  # texts, and where each ends
+    held += index.n_sets * (4 + 4 + 4 + 12)  # positions, where two names end, and 12 letters of names
     asked = {"columns": index.n_sets, "pairs": pairs.shape[1], "tokens_written": index.n_tokens}
     found = parts_bytes(("overlap",), **asked, token_bytes=6.0, name_bytes=12.0)
     assert found == pytest.approx(held, abs=64)

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from pexeso.cli.equal_text import write_equal_text
 from pexeso.cli.main import cli
+from pexeso.equal_text.containment_search import FIELDS
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
-from pexeso.equal_text.searching import CONTAINMENT_FIELDS
 from pexeso.index import open_index
 from pexeso.store.manifest import Manifest
 from pexeso.store.paths import MANIFEST
@@ -390,7 +390,7 @@ def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
 def test_an_estimate_is_marked_as_one(capsys):
     match = EqualTextMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
     query, options = {"file": None, "column": None, "rows": 9, "values": 9}, {"min_containment": 0.7}
-    result = EqualTextResult(query, options, (match,), CONTAINMENT_FIELDS, {"seconds": 0.001})
+    result = EqualTextResult(query, options, (match,), FIELDS, {"seconds": 0.001})
     write_equal_text([result], "table", False, 0, with_values=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
     assert result.to_dict()["results"] == [{"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}]
