@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.equal_text.building import signed
+from pexeso.equal_text.lists import ensemble_over
 from pexeso.overlap.index import build_index
 from pexeso.part_costs import SIGNED_SET_BYTES, TokenSample, parts_bytes, tokens_of_shards
 
@@ -40,7 +40,7 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
     asked = {"columns": index.n_sets, "pairs": pairs.shape[1], "tokens_written": index.n_tokens}
     found = parts_bytes(("overlap",), **asked, token_bytes=6.0, name_bytes=12.0)
     assert found == pytest.approx(held, abs=64)
-    ensemble = signed(index)
+    ensemble = ensemble_over(index)
     more = parts_bytes(("overlap", "containment"), **asked, token_bytes=6.0, name_bytes=12.0) - found
     assert more == SIGNED_SET_BYTES * index.n_sets
     assert more == pytest.approx(3 * ensemble.signatures.nbytes + 16 * index.n_sets)
