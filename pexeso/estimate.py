@@ -21,7 +21,7 @@ from pexeso.lake.records import table_records
 from pexeso.lake_sample import by_format, choose_sample, format_name, grown, n_distinct, scaled_pairs
 from pexeso.measuring import Costs
 from pexeso.options import BuildOptions
-from pexeso.part_costs import NO_PARTS, PartsEstimate, TokenSample, parts_bytes, tokens_of_shards
+from pexeso.part_costs import NO_PARTS, PartsEstimate, TokenSample, parts_bytes, shard_memory, tokens_of_shards
 from pexeso.stage_costs import Measured, machine_factor, stage_seconds
 
 SAMPLE_FILES = 200
@@ -197,7 +197,9 @@ def estimate_build(
         equal_text=equal_text,
     )
     task_bytes = max(
-        READ_MEMORY_FACTOR * max(file.n_bytes for file in files), BUILD_MEMORY_FACTOR * vectors_bytes // partitions
+        READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
+        BUILD_MEMORY_FACTOR * vectors_bytes // partitions,
+        shard_memory(equal_text),
     )
     return Estimate(
         lake=os.fspath(lake),

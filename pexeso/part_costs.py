@@ -26,6 +26,10 @@ SIGNED_SET_BYTES = 12 * EnsembleOptions().permutations + 16
 """A signature of 32-bit numbers, in the tables a value and a set for each of them, and the set's id and size."""
 
 
+MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 200, 6 << 10
+"""Bytes of memory while a shard is built."""
+
+
 @dataclass
 class TokenSample:
     """What the files read so far have as sets of tokens.
@@ -121,10 +125,22 @@ def parts_bytes(
     Examples
     --------
     >>> parts_bytes(("overlap",), columns=1, pairs=10, tokens_written=10, token_bytes=6.0, name_bytes=12.0)
-    500
+    540
     """
     each_set = SET_BYTES + name_bytes + (SIGNED_SET_BYTES if "containment" in parts else 0)
     return round(PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns)
+
+
+def shard_memory(found: PartsEstimate) -> int:
+    """Give the bytes of memory of a task that builds a shard, as `pexeso.equal_text.building.write_shard` states them.
+
+    Examples
+    --------
+    >>> shard_memory(PartsEstimate(("overlap",), columns=10, tokens=500, pairs=1000, shards=2))
+    100000
+    """
+    signed = MEMORY_OF_SIGNED_SET * found.columns if "containment" in found.parts else 0
+    return (MEMORY_OF_PAIR * found.pairs + signed) // max(1, found.shards)
 
 
 def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:

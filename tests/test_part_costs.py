@@ -1,12 +1,22 @@
 """What parts for equal text cost: token sets of a sample counted, bytes as files have them, tokens that stand in many shards."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from pexeso.equal_text.lists import ensemble_over
 from pexeso.overlap.index import build_index
-from pexeso.part_costs import SIGNED_SET_BYTES, TokenSample, parts_bytes, tokens_of_shards
+from pexeso.part_costs import (
+    NO_PARTS,
+    SIGNED_SET_BYTES,
+    PartsEstimate,
+    TokenSample,
+    parts_bytes,
+    shard_memory,
+    tokens_of_shards,
+)
 
 RECORDS = pa.table(
     {
@@ -44,6 +54,13 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
     more = parts_bytes(("overlap", "containment"), **asked, token_bytes=6.0, name_bytes=12.0) - found
     assert more == SIGNED_SET_BYTES * index.n_sets
     assert more == pytest.approx(3 * ensemble.signatures.nbytes + 16 * index.n_sets)
+
+
+def test_a_task_holds_one_shard():
+    found = PartsEstimate(("overlap",), columns=100, pairs=10_000, shards=4)
+    assert shard_memory(found) == 500_000
+    assert shard_memory(replace(found, parts=("overlap", "containment"))) == 500_000 + 25 * 6144
+    assert shard_memory(NO_PARTS) == 0
 
 
 def test_a_token_of_many_shards_is_written_in_each():
