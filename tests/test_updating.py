@@ -26,7 +26,7 @@ WORDS = [
     for first in ("north", "old", "lower", "saint")
     for second in ("bridge", "mill", "harbour", "hill", "green")
 ]
-OPTIONS = {"model": "hashing", "dimensions": 24}
+OPTIONS = {"model": "hashing", "dimensions": 24, "parts": ["containment"]}
 
 
 class Lake:
@@ -62,6 +62,12 @@ def agrees(index, lake):
         query = WORDS[start : start + 5]
         assert found(index, query, min_joinability=0.01) == lake.expected(query)
         assert found(index, query, k=3) == lake.expected(query)[:3]
+        shared = [(match.table, match.overlap) for match in index.overlap(query, k=100)]
+        assert shared == lake.expected(query)
+        most = [(name, n) for name, n in lake.expected(query) if n >= 2]
+        assert [(match.table, match.overlap) for match in index.contain(query, min_containment=0.4)] == most
+    numbers = [match.table for match in index.overlap(range(8), k=100)]
+    assert numbers == sorted(lake.indexed), "columns of numbers are token sets too"
     assert not any(problem.is_failure for problem in index.check())
 
 
@@ -136,7 +142,7 @@ def test_an_append_reads_only_what_is_new(built, tmp_path):
     done = index.append(progress=told.append)
     assert (done.new, done.changed, done.unchanged, done.missing) == (1, 1, 5, 0)
     assert (done.columns_added, done.columns_deleted, done.partitions_added) == (2, 1, 1)
-    assert told == ["list", "changes", "read", "catalog", "embed", "partition", "index", "commit"]
+    assert told == ["list", "changes", "read", "catalog", "embed", "partition", "index", "divide", "tokens", "commit"]
     after = index.store.manifest
     assert after.partitions[:-1] == before.partitions, "what was there is as it was"
     assert after.partitions[-1].facts["columns"] == 2
