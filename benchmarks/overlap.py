@@ -40,7 +40,9 @@ SLOW_UP_TO, RIVAL_UP_TO = 20_000, 110_000
 
 
 def built(name: str, folder: Path, seed: int) -> dict[str, Any]:
-    """Build and save the index of a real lake, or of a power-law lake where the name is a number of sets; tell what that takes."""
+    """Build and save the index of a real lake, or of a power-law lake where the name is a number of sets, unless it is there; tell what that takes."""
+    if folder.exists():
+        return json.loads(folder.with_suffix(".json").read_text(encoding="utf-8"))
     if name in REAL:
         lake = lake_sets(name)
         ids, tokens = lake.set_ids, lake.tokens
@@ -52,7 +54,7 @@ def built(name: str, folder: Path, seed: int) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     folder.mkdir(parents=True)
     n_bytes = sum(entry.n_bytes for entry in save_index(index, folder))
-    return {
+    facts = {
         "sets": index.n_sets,
         "tokens": index.n_tokens,
         "pairs": len(index.list_sets),
@@ -60,6 +62,8 @@ def built(name: str, folder: Path, seed: int) -> dict[str, Any]:
         "build_seconds": seconds,
         "index_bytes": n_bytes,
     }
+    folder.with_suffix(".json").write_text(json.dumps(facts), encoding="utf-8")
+    return facts
 
 
 def queries_of(index: OverlapIndex, n: int, sizes: tuple[int, int], seed: int) -> list[tuple[int, np.ndarray]]:
@@ -212,7 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "arguments": vars(asked)}
     for name in asked.data:
-        folder = Path(tempfile.mkdtemp(dir=asked.folder)) / "index"
+        parent = asked.folder or Path(tempfile.mkdtemp())
+        folder = parent / f"{name}-{asked.seed}"
         try:
             result[name] = built(name, folder, asked.seed)
             print(f"{name}: {result[name]}", file=sys.stderr, flush=True)
@@ -223,7 +228,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         f"k={k}": from_disk(folder, asked, sizes, k) for k in asked.cold
                     }
         finally:
-            shutil.rmtree(folder.parent)
+            if asked.folder is None:
+                shutil.rmtree(parent)
     text = json.dumps(result, indent=1, default=str)
     print(text, flush=True)
     if asked.out is not None:
@@ -243,7 +249,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--checked", type=int, default=5, help="of them held against brute force (default 5)")
     made.add_argument("--k", type=_numbers, default=list(KS))
     made.add_argument("--cold", type=_numbers, default=[10], help="values of k for searches from disk; '' for none")
-    made.add_argument("--folder", type=Path, help="where indexes are written (default: the temporary folder)")
+    made.add_argument("--folder", type=Path, help="where indexes are kept, and found again (default: they are not)")
     made.add_argument("--out", type=Path, help="a file for the results")
     made.add_argument("--seed", type=int, default=0)
     return made

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-LISTS_SEARCH, LISTS_TOKEN, LISTS_ENTRY = 35e-6, 0.15e-6, 20e-9
+LISTS_SEARCH, LISTS_TOKEN, LISTS_ENTRY = 20e-6, 0.08e-6, 14e-9
 """Seconds for a search, for a token of the query, and for an entry of the lists that must be read, the sets behind it included."""
 
-BANDS_SEARCH, BANDS_STEP, BANDS_HASH, BANDS_HIT = 60e-6, 35e-9, 1.2e-9, 0.25e-6
+BANDS_SEARCH, BANDS_STEP, BANDS_HASH, BANDS_HIT = 60e-6, 30e-9, 1e-9, 0.15e-6
 """Seconds for a search, for a step of one look-up in a table, for one hash function over one token, and for a set that has a value in common."""
 
 
@@ -28,12 +28,12 @@ def lists_seconds(n_tokens: int, n_entries: int) -> float:
     return LISTS_SEARCH + LISTS_TOKEN * n_tokens + LISTS_ENTRY * n_entries
 
 
-def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int, mean_size: float) -> float:
+def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int, usual_size: float) -> float:
     """Give the time of a search by bands.
 
     A set has the query's value of a hash function in common if it holds the one token of the query that gives the minimum, and if that is its own minimum
-    too. Of the sets that hold a token, taken over all tokens, this is so for one in as many as a set has tokens in the mean. So the sets that are met are in
-    proportion to the lengths of the query's lists here too.
+    too: for one in as many of the sets with that token as they have tokens. So the sets that are met are in proportion to the lengths of the query's lists
+    here too.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int,
         Sets in a table.
     n_entries : int
         `QueryLists.n_entries` of one token: those of all lists.
-    mean_size : float
-        Tokens of a set.
+    usual_size : float
+        Tokens of a set: the harmonic mean.
 
     Examples
     --------
@@ -54,5 +54,5 @@ def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int,
     True
     """
     steps = permutations * math.log2(max(n_sets, 2))
-    hits = permutations * n_entries / max(n_tokens, 1) / mean_size
+    hits = permutations * n_entries / max(n_tokens, 1) / usual_size
     return BANDS_SEARCH + BANDS_STEP * steps + BANDS_HASH * permutations * n_tokens + BANDS_HIT * hits

@@ -220,7 +220,7 @@ class Ensemble:
         if looked is None or route != "auto":
             return route == "lists"
         expected = lists_seconds(size, looked.n_entries(needed))
-        by_bands = bands_seconds(size, self.options.permutations, len(self), looked.n_entries(1), self._mean_size)
+        by_bands = bands_seconds(size, self.options.permutations, len(self), looked.n_entries(1), self._usual_size)
         if expected <= by_bands:
             return True
         asked, _ = self._plan(size, needed, threshold, tuner)
@@ -244,9 +244,10 @@ class Ensemble:
         return seeds_of(self.options.permutations, self.options.seed)
 
     @cached_property
-    def _mean_size(self) -> float:
-        """Give the mean size of evenly spread rows, since to read all sizes of a stored index would take longer than a search."""
-        return max(float(self.sizes[:: max(1, len(self) // _SIZES_READ)].mean()), 1.0) if len(self) else 1.0
+    def _usual_size(self) -> float:
+        """Give the harmonic mean of the sizes of evenly spread rows, since to read all sizes of a stored index would take longer than a search."""
+        some = self.sizes[:: max(1, len(self) // _SIZES_READ)]
+        return float(1 / np.mean(1 / np.maximum(some, 1))) if len(self) else 1.0
 
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:

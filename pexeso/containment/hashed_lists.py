@@ -88,7 +88,7 @@ def build_hashed_lists(hashes: np.ndarray, offsets: np.ndarray) -> HashedLists:
     >>> build_hashed_lists(np.array([4, 9, 9], np.uint64), np.array([0, 2, 3])).lists.list_sets
     array([0, 0, 1], dtype=int32)
     """
-    order = np.argsort(hashes)
+    order = _order_of(hashes)
     sorted_hashes = hashes[order]
     first = np.concatenate([[True], sorted_hashes[1:] != sorted_hashes[:-1]])[: len(hashes)]
     distinct = sorted_hashes[first]
@@ -112,10 +112,40 @@ def build_hashed_lists(hashes: np.ndarray, offsets: np.ndarray) -> HashedLists:
     return HashedLists(distinct, numbers, CsrLists(*arrays))
 
 
+def _order_of(hashes: np.ndarray) -> np.ndarray:
+    """Give the order of hashes, int64 (t,): a sort of the upper bits with the place in the lower ones takes a tenth of `np.argsort`.
+
+    Hashes whose upper bits are alike are few, and put in order one by one; where they are many, as those of small numbers are, `np.argsort` does all.
+    """
+    bits = np.uint64(max(len(hashes) - 1, 1).bit_length())
+    keys = (hashes >> bits) << bits
+    keys |= np.arange(len(hashes), dtype=np.uint64)
+    keys.sort()
+    keys &= (np.uint64(1) << bits) - np.uint64(1)
+    order = keys.view(np.int64)
+    return order if _put_in_order(hashes, order, len(hashes) >> 4) else np.argsort(hashes, kind="stable")
+
+
 def sorted_distinct(hashes: np.ndarray) -> np.ndarray:
     """Give the distinct hashes of a query, ascending; `np.unique` is slower on few."""
     ordered = np.sort(hashes)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) > 1 else ordered
+
+
+@loop
+def _put_in_order(hashes, order, most_steps):
+    """Sort places that are nearly in order, by insertion; False where that takes too many steps."""
+    steps = 0
+    for i in range(1, len(order)):
+        place, at = order[i], i
+        while at > 0 and hashes[order[at - 1]] > hashes[place]:
+            order[at] = order[at - 1]
+            at -= 1
+            steps += 1
+        order[at] = place
+        if steps > most_steps:
+            return False
+    return True
 
 
 @loop

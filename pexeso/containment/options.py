@@ -30,7 +30,7 @@ class EnsembleOptions:
     tables : bool
         Whether to make tables for look-ups. Without them an index takes a third of the room, and a search reads every signature.
     keep_tokens : bool
-        Whether to keep hashed tokens, by which candidates are verified, and their posting lists, for queries much smaller than sets.
+        Whether to make posting lists of hashed tokens, the exact way to search, where no other lists are given.
 
     Raises
     ------

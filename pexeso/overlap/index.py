@@ -82,7 +82,7 @@ class OverlapIndex:
     def frequencies(self, tokens: np.ndarray) -> np.ndarray:
         """Give the lengths of posting lists."""
         self.pages.want("token_offsets", tokens, tokens + 2)
-        return np.asarray(self.token_offsets[tokens + 1] - self.token_offsets[tokens])
+        return self.token_offsets[tokens + 1] - self.token_offsets[tokens]
 
     def pairs_from(self, token: int) -> int:
         """Give the number of entries of the posting lists from that of a token on."""
@@ -91,7 +91,7 @@ class OverlapIndex:
     def groups_of(self, tokens: np.ndarray) -> np.ndarray:
         """Give the duplicate groups of tokens."""
         self.pages.want("groups", tokens, tokens + 1)
-        return np.asarray(self.groups[tokens])
+        return self.groups[tokens]
 
     def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
         """Read posting lists, one after the other as one, and give their lengths.
@@ -144,7 +144,7 @@ class OverlapIndex:
     def ids_of(self, numbers: np.ndarray) -> np.ndarray:
         """Give the ids of sets."""
         self.pages.want("ids", numbers, numbers + 1)
-        return np.asarray(self.ids[numbers])
+        return self.ids[numbers]
 
     def ranks_of(self, numbers: np.ndarray) -> np.ndarray:
         """Give numbers that order sets as their ids do: they ascend together here, so that no id need be read."""
@@ -167,10 +167,10 @@ class OverlapIndex:
 
     def _runs(self, name: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.pages.want(name, rows, rows + 2)
-        offsets = np.asarray(getattr(self, name))
-        begins, ends = offsets[rows].astype(np.int64), offsets[rows + 1].astype(np.int64)
-        wrong = (begins < 0) | (begins > ends) | (ends > len(self.list_sets))
-        if wrong.any():
+        offsets = getattr(self, name)
+        begins, ends = offsets[rows], offsets[rows + 1]
+        if len(begins) and (begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()):
+            wrong = (begins < 0) | (begins > ends) | (ends > len(self.list_sets))
             row = int(np.asarray(rows)[wrong][0])
             raise IndexCorruptError(f"The offsets of an overlap index lead out of it at row {row}: {_WAY_OUT}")
         return begins, ends
@@ -184,9 +184,8 @@ class OverlapIndex:
 
 def _gathered(array: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Copy runs of rows, one after the other."""
-    plain = np.asarray(array)
-    runs = [plain[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-    return np.concatenate(runs) if runs else plain[:0]
+    runs = [array[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    return np.concatenate(runs) if runs else array[:0]
 
 
 def build_index(

@@ -15,7 +15,7 @@ from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k
 
 MEMBER_BYTES = 4
-_DENSE = 8
+DENSE = 64
 """Counting into one place for each set of the index beats sorting where it has at most so many sets for each entry read."""
 
 
@@ -62,15 +62,11 @@ def _counted(
     sets: np.ndarray, lengths: np.ndarray, more: np.ndarray, n_sets: int, excluded: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count how often each set stands there, `more` times again in lists that stand for several tokens: those with a count, and counts."""
-    heavy = np.flatnonzero(more)
-    begins = (np.cumsum(lengths) - lengths)[heavy]
-    rows = np.repeat(begins - np.cumsum(lengths[heavy]) + lengths[heavy], lengths[heavy]) + np.arange(
-        lengths[heavy].sum()
-    )
-    again = np.repeat(more[heavy], lengths[heavy])
-    if n_sets <= _DENSE * len(sets):
+    rows, again = _entries_of_several(lengths, more)
+    if n_sets <= DENSE * len(sets):
         counts = np.bincount(sets, minlength=n_sets)
-        np.add.at(counts, sets[rows], again)
+        if len(rows):
+            np.add.at(counts, sets[rows], again)
         counts[excluded] = 0
         found = np.flatnonzero(counts)
         return found, counts[found]
@@ -79,6 +75,16 @@ def _counted(
     np.add.at(counts, places[rows], again)
     kept = ~np.isin(found, excluded)
     return found[kept], counts[kept]
+
+
+def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the entries of lists that stand for several tokens, and how often they count beside once."""
+    heavy = np.flatnonzero(more)
+    if not len(heavy):
+        return heavy, heavy
+    begins, counts = (np.cumsum(lengths) - lengths)[heavy], lengths[heavy]
+    rows = np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    return rows, np.repeat(more[heavy], counts)
 
 
 def _best_with_ranks(

@@ -17,20 +17,20 @@ import numpy as np
 from pexeso.overlap.costs import MAPPED, ReadCosts
 from pexeso.overlap.index import OverlapIndex
 from pexeso.overlap.josie import ENTRY_BYTES, JosieOptions, josie
-from pexeso.overlap.merge import MEMBER_BYTES, merge_list
+from pexeso.overlap.merge import DENSE, MEMBER_BYTES, merge_list
 from pexeso.overlap.query import OverlapQuery, Values, as_query
 from pexeso.overlap.reading import OverlapSource
 from pexeso.overlap.topk import Overlaps, require_k
+from pexeso.store.paging import FaultWatch
 
 _MERGE_FIXED, _MERGE_PER_ENTRY, _MERGE_PER_SET = 70.0, 0.0056, 0.0062
 _JOSIE_FIXED, _JOSIE_PER_ROOT, _JOSIE_PER_COST, _JOSIE_PER_RESULT = 310.0, 14.0, 0.024, 4.0
 _JOSIE_LISTS, _JOSIE_ENTRIES, _JOSIE_SETS = 0.25, 0.03, 60
 """Shares of lists and of entries, and sets beside the results, that JOSIE read at the median."""
 
-_DENSE = 8
-_SAMPLES, _LONGEST = 8, 1 << 14
-_WARM = 30.0
-"""Microseconds within which some 32 KiB that are in memory are read and checked."""
+_SAMPLES, _LONGEST = 16, 1 << 16
+_TOGETHER = 0.1
+"""What a read waits where many are asked for together, of what it waits alone."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Planner:
 
     @classmethod
     def measured(cls, index: OverlapIndex, *, seed: int = 0, clock: Callable[[], float] = time.perf_counter) -> Planner:
-        """Time a few reads of posting lists, whether they lie in memory or on a disk by now.
+        """Read a few posting lists, and time that if the system has to fetch them from a disk.
 
-        Some milliseconds, whatever the size of the index: `_SAMPLES` lists by chance, and one run of `_LONGEST` entries.
+        Some milliseconds at most, whatever the size of the index: `_SAMPLES` lists by chance, one after the other, and one run of `_LONGEST` entries.
 
         Parameters
         ----------
@@ -77,24 +77,26 @@ class Planner:
         """
         if not index.n_tokens:
             return cls()
-        rng = np.random.default_rng(seed)
-        tokens = np.unique(rng.integers(0, index.n_tokens, _SAMPLES))
+        rng, watch = np.random.default_rng(seed), FaultWatch()
+        watch.restart()
+        places = rng.integers(0, len(index.list_sets), _SAMPLES)
+        begin = clock()
+        index.list_sets[places].sum()
+        seconds = clock() - begin
+        if not watch.missing():
+            return cls()
+        first = int(rng.integers(0, max(1, len(index.list_sets) - _LONGEST)))
         index.begin_search()
         begin = clock()
-        index.posting_sets(tokens)
-        wait = max(0.0, 1e6 * (clock() - begin) - _WARM) / len(tokens)
-        first = int(rng.integers(0, max(1, len(index.list_sets) - _LONGEST)))
-        run = np.array([first]), np.array([min(first + _LONGEST, len(index.list_sets))])
-        begin = clock()
-        index.pages.want("list_sets", *run)
-        sets = np.array(index.list_sets[first : first + _LONGEST])
-        seconds = clock() - begin
-        return cls(wait, max(0.0, 1e6 * seconds - _WARM - wait) / max(sets.nbytes, 1))
+        index.pages.want("list_sets", np.array([first]), np.array([first + _LONGEST]))
+        index.list_sets[first : first + _LONGEST].sum()
+        per_byte = 1e6 * (clock() - begin) / (MEMBER_BYTES * _LONGEST)
+        return cls(_TOGETHER * 1e6 * seconds / _SAMPLES, per_byte)
 
     def expected(self, source: OverlapSource, query: OverlapQuery, k: int) -> dict[str, float]:
         """Give the microseconds that each way is expected to take: ``"josie"`` and ``"merge_list"``."""
         entries, n_lists = float(query.frequencies.sum()), query.n_blocks
-        dense = source.n_sets if source.n_sets <= _DENSE * entries else 0
+        dense = source.n_sets if source.n_sets <= DENSE * entries else 0
         merge = _MERGE_FIXED + _MERGE_PER_ENTRY * entries + _MERGE_PER_SET * dense
         merge += self.wait * n_lists + self.per_byte * MEMBER_BYTES * entries
         all_lists = float(MAPPED.of_lists(query.frequencies).sum())

@@ -109,7 +109,8 @@ def query_of_tokens(
     n_asked = len(numbers) if n_asked is None else n_asked
     numbers = np.sort(numbers).astype(np.int64)
     frequencies = source.frequencies(numbers)
-    numbers, frequencies = numbers[frequencies > 0], frequencies[frequencies > 0]
+    if len(frequencies) and not frequencies.all():
+        numbers, frequencies = numbers[frequencies > 0], frequencies[frequencies > 0]
     return OverlapQuery(n_asked, numbers, *_blocks(source.groups_of(numbers), frequencies, distinct_lists))
 
 
@@ -142,7 +143,8 @@ def query_tokens(values: Values) -> pa.LargeStringArray:
 def _blocks(groups: np.ndarray, frequencies: np.ndarray, distinct: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     last = np.ones(len(groups), bool)
     if distinct:
-        last[:-1] = groups[1:] != groups[:-1]
+        np.not_equal(groups[1:], groups[:-1], out=last[:-1])
     ends = np.flatnonzero(last) + 1
-    starts = np.concatenate([[1], ends[:-1] + 1])[: len(ends)]
+    starts = np.ones(len(ends), np.int64)
+    starts[1:] += ends[:-1]
     return starts, ends, frequencies[ends - 1]

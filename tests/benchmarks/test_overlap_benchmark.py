@@ -21,7 +21,9 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
     for sizes in ("(10, 1000)", "(50, 3000)"):
         assert set(result[sizes]["k=10"]) == ways
         assert result[f"{sizes} from disk"]["k=10"]["JOSIE"]["median_ms"] > 0
-    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    built = (tmp_path / "1500-0" / "ids.npy").stat()
+    assert main([*asked, "--cold", ""]) == 0
+    assert (tmp_path / "1500-0" / "ids.npy").stat() == built
 
 
 def test_the_rival_is_asked_the_same(capsys, tmp_path):

@@ -120,7 +120,7 @@ def test_an_index_comes_back_from_its_files_as_it_was(tmp_path):
     assert len(entries) == len(ARRAYS) + 2
     opened = open_index(tmp_path)
     assert all(np.array_equal(getattr(index, name), getattr(opened, name)) for name in ARRAYS)
-    assert isinstance(opened.list_sets, np.memmap)
+    assert isinstance(opened.list_sets.base, np.memmap)
     assert opened.find(index.dictionary.texts).tolist() == index.dictionary.numbers.tolist()
     with pytest.raises(OutputError):
         save_index(index, tmp_path)

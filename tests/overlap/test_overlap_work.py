@@ -18,6 +18,7 @@ from pexeso.overlap.planner import Planner
 from pexeso.overlap.probe import probe_set
 from pexeso.overlap.query import OverlapQuery, prepare_query, query_of_tokens
 from pexeso.overlap.saving import open_index, save_index
+from pexeso.store.paging import FaultWatch
 
 CHEAP_LISTS = ReadCosts(1, 0.00125, 1, 0.0017)
 DEAR_LISTS = ReadCosts(1, 0.001, 3, 0.02)
@@ -198,15 +199,17 @@ def test_the_planner_counts_short_lists_and_searches_long_ones():
     assert Planner().choose(SimpleNamespace(n_sets=10**6), long, 10**6) == "merge_list"
 
 
-def test_what_a_disk_adds_is_measured_in_a_few_reads(skewed):
+def test_what_a_disk_adds_is_measured_in_a_few_reads(skewed, monkeypatch):
     index, queries = skewed
-    ticks = iter([0.0, 0.1, 10.0, 10.2])
+    monkeypatch.setattr(FaultWatch, "missing", lambda self: True)
+    ticks = iter([0.0, 0.016, 10.0, 10.2])
     planner = Planner.measured(index, clock=lambda: next(ticks))
-    assert planner.wait == pytest.approx(1e5 / 8, rel=0.01)
-    assert planner.per_byte > 0
-    assert Planner.measured(index).wait < 10_000
-    assert Planner.measured(index_of({})) == Planner()
+    assert planner.wait == pytest.approx(100)
+    assert planner.per_byte == pytest.approx(0.2e6 / (4 << 16))
     assert planner.search(index, queries[0][1], 5).pairs() == merge_list(index, queries[0][1], 5).pairs()
+    assert planner.expected(index, queries[0][1], 5)["merge_list"] > 1e4
+    monkeypatch.setattr(FaultWatch, "missing", lambda self: False)
+    assert Planner.measured(index) == Planner.measured(index_of({})) == Planner()
 
 
 def test_the_planner_needs_a_k():
