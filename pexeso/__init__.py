@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pexeso.enrichment import Enrichment, enrich, enrich_from
+    from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
     from pexeso.errors import (
         ColumnNotFoundError,
         DeviceError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         StoredIndexError,
         TableReadError,
     )
+    from pexeso.every_way import CombinedMatch, CombinedResult, search_every_way
     from pexeso.feature_choice import FeatureChoice, select_features
     from pexeso.index import Index, build_index, open_index
     from pexeso.lake.choose import ColumnRules
@@ -61,6 +63,8 @@ _HOMES = {
         "StoredIndexError",
         "TableReadError",
     ),
+    "pexeso.equal_text.results": ("EqualTextMatch", "EqualTextResult"),
+    "pexeso.every_way": ("CombinedMatch", "CombinedResult", "search_every_way"),
     "pexeso.feature_choice": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
@@ -72,9 +76,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "ColumnNotFoundError",
     "ColumnRules",
+    "CombinedMatch",
+    "CombinedResult",
     "DeviceError",
     "EmbedderError",
     "Enrichment",
+    "EqualTextMatch",
+    "EqualTextResult",
     "FeatureChoice",
     "Index",
     "IndexCorruptError",
@@ -98,6 +106,7 @@ __all__ = [
     "enrich",
     "enrich_from",
     "open_index",
+    "search_every_way",
     "select_features",
 ]
 

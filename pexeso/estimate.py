@@ -10,16 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from partition.balance import partition_bytes
+from pexeso.equal_text.layout import shards_needed
 from pexeso.errors import LakeError
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import table_records
+from pexeso.lake_sample import by_format, choose_sample, format_name, grown, n_distinct, scaled_pairs
 from pexeso.measuring import Costs
 from pexeso.options import BuildOptions
+from pexeso.part_costs import NO_PARTS, PartsEstimate, TokenSample, parts_bytes, shard_memory, tokens_of_shards
 from pexeso.stage_costs import Measured, machine_factor, stage_seconds
 
 SAMPLE_FILES = 200
@@ -61,6 +63,9 @@ class Estimate:
     dimensions : int
     index_bytes, model_bytes : int
         On disk; the model's are part of the index's.
+    equal_text : dict
+        What the parts for equal text will hold: ``parts``, ``columns``, ``tokens``, ``pairs``, ``shards`` and ``bytes``, which are part of the index's;
+        see `pexeso.part_costs.PartsEstimate`.
     partitions : int
     memory_bytes : int
         Of a build on this machine, at its highest: Java's, and that of training the model or of one task for each core.
@@ -86,6 +91,7 @@ class Estimate:
     dimensions: int
     index_bytes: int
     model_bytes: int
+    equal_text: dict[str, Any]
     partitions: int
     memory_bytes: int
     cores: int
@@ -107,6 +113,7 @@ class _Sample:
     postings_by_format: Counter[str] = field(default_factory=Counter)
     bytes_by_format: Counter[str] = field(default_factory=Counter)
     values: list[pa.Array] = field(default_factory=list)
+    tokens: TokenSample = field(default_factory=TokenSample)
 
     @property
     def n_postings(self) -> int:
@@ -159,10 +166,11 @@ def estimate_build(
         )
     exact = len(chosen) == len(files)
     scale = len(files) / len(chosen)
-    postings = sample.n_postings if exact else _scaled_postings(files, sample)
-    values = sample_values = _n_distinct(sample.values)
+    postings = sample.n_postings if exact else scaled_pairs(files, sample.postings_by_format, sample.bytes_by_format)
+    values = sample_values = n_distinct(sample.values)
     if not exact:
-        values = _grown(sample, sample_values, postings)
+        values, _ = grown(sample.values, postings)
+    equal_text = _parts(files, sample, options, scale, exact)
     more_words, more_pairs = values / sample_values, postings / sample.n_postings
     costs = Costs.measure(sample.values, more_words, more_pairs, options)
     vectors_bytes = partition_bytes(values, postings, costs.dimensions)
@@ -186,15 +194,18 @@ def estimate_build(
         partitions=partitions,
         cores=cores,
         factor=machine_factor(cores),
+        equal_text=equal_text,
     )
     task_bytes = max(
-        READ_MEMORY_FACTOR * max(file.n_bytes for file in files), BUILD_MEMORY_FACTOR * vectors_bytes // partitions
+        READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
+        BUILD_MEMORY_FACTOR * vectors_bytes // partitions,
+        shard_memory(equal_text),
     )
     return Estimate(
         lake=os.fspath(lake),
         files=len(files),
         bytes=n_bytes,
-        by_format=_by_format(files),
+        by_format=by_format(files),
         skipped=len(skipped),
         sampled_files=len(chosen),
         sampled_bytes=sum(file.n_bytes for file in chosen),
@@ -205,8 +216,9 @@ def estimate_build(
         postings=postings,
         values=values,
         dimensions=costs.dimensions,
-        index_bytes=vectors_bytes + costs.model_bytes,
+        index_bytes=vectors_bytes + costs.model_bytes + equal_text.bytes,
         model_bytes=costs.model_bytes,
+        equal_text=asdict(equal_text),
         partitions=partitions,
         memory_bytes=_memory(postings, costs.model_bytes if options.model == "fasttext" else 0, cores * task_bytes),
         cores=cores,
@@ -220,45 +232,15 @@ def _memory(postings: int, trained_bytes: int, tasks_bytes: int) -> int:
     return BASE_BYTES + java + max(TRAINING_MEMORY_FACTOR * trained_bytes, tasks_bytes)
 
 
-def format_name(file: TableFile) -> str:
-    """Name a file's format as it matters for how much a byte on disk holds.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> format_name(TableFile("a.csv.gz", Path("a.csv.gz"), "delimited", 9))
-    'delimited.gz'
-    """
-    return file.format + (".gz" if file.table.lower().endswith(".gz") else "")
-
-
-def choose_sample(files: Sequence[TableFile], seed: int, n_files: int, n_bytes: int) -> list[TableFile]:
-    """Draw files at random, each format at least once, until the number or the bytes are reached; at least one file.
-
-    Files larger than the bytes that are left are passed over.
-    """
-    order = [files[place] for place in np.random.default_rng(seed).permutation(len(files))]
-    firsts: dict[str, TableFile] = {}
-    for file in order:
-        if file.n_bytes <= n_bytes:
-            firsts.setdefault(format_name(file), file)
-    front = list(firsts.values())
-    chosen: list[TableFile] = []
-    left = n_bytes
-    for file in [*front, *(file for file in order if file not in firsts.values())]:
-        if len(chosen) == n_files:
-            break
-        if file.n_bytes <= left:
-            chosen.append(file)
-            left -= file.n_bytes
-    return chosen or [min(files, key=lambda file: file.n_bytes)]
-
-
 def _read(files: Sequence[TableFile], options: BuildOptions, progress: Callable[[int, int], None] | None) -> _Sample:
     sample = _Sample()
     for done, file in enumerate(files, 1):
         started = time.perf_counter()
-        batches = list(table_records(file, options.rules, options.normaliser, max_bytes=options.max_table_bytes))
+        batches = list(
+            table_records(
+                file, options.rules, options.normaliser, max_bytes=options.max_table_bytes, tokens=bool(options.parts)
+            )
+        )
         sample.seconds += time.perf_counter() - started
         records = pa.Table.from_batches(batches)
         kept = records.filter(pc.is_null(records["reason"]))
@@ -270,38 +252,29 @@ def _read(files: Sequence[TableFile], options: BuildOptions, progress: Callable[
         sample.postings_by_format[format_name(file)] += len(values)
         sample.bytes_by_format[format_name(file)] += file.n_bytes
         sample.values.append(values)
+        sample.tokens.add(kept, format_name(file))
         if progress is not None:
             progress(done, len(files))
     return sample
 
 
-def _by_format(files: Sequence[TableFile]) -> dict[str, dict[str, int]]:
-    counts = Counter(format_name(file) for file in files)
-    n_bytes: Counter[str] = Counter()
-    for file in files:
-        n_bytes[format_name(file)] += file.n_bytes
-    return {name: {"files": counts[name], "bytes": n_bytes[name]} for name in sorted(counts)}
-
-
-def _scaled_postings(files: Sequence[TableFile], sample: _Sample) -> int:
-    overall = sample.n_postings / max(1, sum(sample.bytes_by_format.values()))
-    total = 0.0
-    for name, facts in _by_format(files).items():
-        sampled = sample.bytes_by_format[name]
-        total += facts["bytes"] * (sample.postings_by_format[name] / sampled if sampled else overall)
-    return max(sample.n_postings, round(total))
-
-
-def _grown(sample: _Sample, n_sampled: int, postings: int) -> int:
-    """Give the distinct values of the lake by Heaps' law, fitted to the sample and the first half of its files."""
-    half = sample.values[: len(sample.values) // 2]
-    n_half, pairs_half = _n_distinct(half) if half else 0, sum(map(len, half))
-    growth = 1.0
-    if n_half and pairs_half < sample.n_postings:
-        growth = math.log(n_sampled / n_half) / math.log(sample.n_postings / pairs_half)
-    growth = min(1.0, max(0.0, growth))
-    return min(postings, round(n_sampled * (postings / sample.n_postings) ** growth))
-
-
-def _n_distinct(values: Sequence[pa.Array]) -> int:
-    return pc.count_distinct(pa.chunked_array(values, pa.string())).as_py()
+def _parts(
+    files: Sequence[TableFile], sample: _Sample, options: BuildOptions, scale: float, exact: bool
+) -> PartsEstimate:
+    """Scale the token sets of the sample up to the lake."""
+    if not options.parts:
+        return NO_PARTS
+    found = sample.tokens
+    columns = round(found.columns * scale)
+    pairs = found.n_pairs if exact else scaled_pairs(files, found.pairs, sample.bytes_by_format)
+    tokens, growth = grown(found.tokens, pairs)
+    shards = shards_needed(columns, pairs, options.parts, options.partition_bytes)
+    n_bytes = parts_bytes(
+        options.parts,
+        columns=columns,
+        pairs=pairs,
+        tokens_written=tokens_of_shards(tokens, shards, growth),
+        token_bytes=found.token_bytes(),
+        name_bytes=found.name_bytes / max(1, found.columns),
+    )
+    return PartsEstimate(options.parts, columns, tokens, pairs, shards, n_bytes)

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from pexeso.contents import require_contents
 from pexeso.errors import InputError
 from pexeso.lake.catalog import Catalog
+from pexeso.options import PARTS
 from pexeso.report import REPORT_FILE, BuildReport
+from pexeso.store.manifest import FolderEntry
 from pexeso.store.reader import Store
 
 _NUMBERS = re.compile(r"\d[\d,.]*")
@@ -48,6 +50,11 @@ class IndexInfo:
     partitions : list of dict
         ``columns``, ``values``, ``postings``, ``cells``, ``coordinates``, ``map``, ``bytes`` of each; ``map`` is the one in use, and ``choice`` what it was
         chosen from, where it was.
+    parts : list of str
+        For joins by equal text; see `pexeso.options.PARTS`.
+    token_sets : list of dict
+        For each shard of these parts ``columns`` (as sets), ``tokens`` (distinct), ``pairs`` (of a column and a token), ``deleted`` (columns among these
+        that are not found any more) and ``bytes``.
     bytes : int
         Of all files.
     files_left_out, columns_left_out : dict of str to int
@@ -70,6 +77,8 @@ class IndexInfo:
     map: str
     cells: str
     partitions: list[dict[str, Any]]
+    parts: list[str]
+    token_sets: list[dict[str, Any]]
     bytes: int
     files_left_out: dict[str, int]
     columns_left_out: dict[str, int]
@@ -106,10 +115,20 @@ def index_info(store: Store) -> IndexInfo:
             {**entry.facts, "bytes": entry.n_bytes, "choice": _choice(store.document(number))}
             for number, entry in enumerate(manifest.partitions)
         ],
+        parts=[part for part in PARTS if part in manifest.options.get("parts", [])],
+        token_sets=[_shard(entry) for entry in manifest.token_sets],
         bytes=manifest.n_bytes,
         files_left_out=count_reasons(tables["reason"]),
         columns_left_out=count_reasons(columns["reason"]),
     )
+
+
+def _shard(entry: FolderEntry) -> dict[str, Any]:
+    from pexeso.equal_text.shards import deleted_sets, require_shard_facts  # brings numba, which most indexes need not
+
+    require_shard_facts(entry)
+    counts = {"columns": entry.facts["sets"], **{name: entry.facts[name] for name in ("tokens", "pairs")}}
+    return {**counts, "deleted": len(deleted_sets(entry)), "bytes": entry.n_bytes}
 
 
 def _choice(document: Any) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.reader import read_table
 from pexeso.lake.sniff import profile_column
 from pexeso.lake.table import strings
+
+TEXT_KINDS = ("text", "date")
+"""Kinds of columns that a search by meaning is for."""
 
 
 @dataclass(frozen=True)
@@ -103,23 +106,23 @@ def read_query(spec: str | os.PathLike[str], column: str | None = None) -> Query
     return _column(file, table, position)
 
 
-def read_every_query(file: str | os.PathLike[str]) -> list[QueryColumn]:
-    """Read every text or date column of a table file as a query column."""
+def read_every_query(file: str | os.PathLike[str], *, kinds: Sequence[str] = TEXT_KINDS) -> list[QueryColumn]:
+    """Read every column of a table file that is of one of some kinds as a query column; by default those of text and dates."""
     table = read_table(os.fspath(file))
-    return [_column(os.fspath(file), table, position) for position in _text_columns(table)]
+    return [_column(os.fspath(file), table, position) for position in _columns_of(table, kinds)]
 
 
 def _column(file: str, table: Any, position: int) -> QueryColumn:
     return QueryColumn(table.columns[position], file, label_columns(table.names)[position])
 
 
-def _text_columns(table: Any) -> list[int]:
-    kinds = [profile_column(column).kind for column in table.columns]
-    return [position for position, kind in enumerate(kinds) if kind in ("text", "date")]
+def _columns_of(table: Any, kinds: Sequence[str]) -> list[int]:
+    found = [profile_column(column).kind for column in table.columns]
+    return [position for position, kind in enumerate(found) if kind in kinds]
 
 
 def _widest_column(file: str, table: Any) -> int:
-    positions = _text_columns(table)
+    positions = _columns_of(table, TEXT_KINDS)
     if not positions:
         raise QueryError(
             f"'{file}' has no column of text or dates to search with. Name a column: {file}:COLUMN, one of {', '.join(label_columns(table.names))}."

@@ -14,8 +14,13 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-STAGES = ("start", "list", "read", "catalog", "train", "embed", "partition", "index", "commit")
+from pexeso.part_costs import NO_PARTS, PartsEstimate
+
+STAGES = ("start", "list", "read", "catalog", "train", "embed", "partition", "index", "divide", "tokens", "commit")
 """The stages of a build as a build reports them, after ``start``, in which Java and Spark start."""
+
+PART_STAGES = ("divide", "tokens")
+"""Those of parts for equal text, in builds that make such parts."""
 
 FIXED_SECONDS: Mapping[str, float] = {
     "start": 7.5,
@@ -26,12 +31,23 @@ FIXED_SECONDS: Mapping[str, float] = {
     "embed": 2.0,
     "partition": 2.4,
     "index": 2.0,
+    "divide": 0.7,
+    "tokens": 0.1,
     "commit": 0.7,
 }
 """What each stage takes for the smallest lake: its jobs, and starting its worker processes."""
 
 SECONDS_PER_POSTING: Mapping[str, float] = {"catalog": 6e-6, "train": 2e-6, "partition": 3e-5}
 """What Spark does with each (column, value) pair: shuffles, joins, files; seconds of one core."""
+
+SECONDS_PER_TOKEN_PAIR: Mapping[str, float] = {"read": 2e-6, "divide": 4.5e-6, "tokens": 1e-6}
+"""What each (column, token) pair costs: passing it on, laying it out for its shard, and the lists; seconds of one core."""
+
+SECONDS_OF_TOKENS_IN_READ = 0.5
+"""What two more kinds of records cost the reading stage, however few there are."""
+
+SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 0.1, 0.15e-6, 20e-6
+"""What containment adds to ``tokens``: loading its loops, hashing each pair, and putting each set into the tables; seconds of one core."""
 
 SECONDS_PER_TABLE = 3e-3
 """What passing on one table's records costs beside reading it; seconds of one core."""
@@ -108,6 +124,7 @@ def stage_seconds(
     partitions: int,
     cores: int,
     factor: float,
+    equal_text: PartsEstimate = NO_PARTS,
 ) -> dict[str, float]:
     """Predict the seconds of each stage.
 
@@ -122,11 +139,13 @@ def stage_seconds(
     partitions, cores : int
     factor : float
         As `machine_factor` gives it.
+    equal_text : PartsEstimate
+        The parts for equal text.
 
     Returns
     -------
     dict of str to float
-        For each of `STAGES`.
+        For each of `STAGES`; without `PART_STAGES` where there are no such parts.
 
     Examples
     --------
@@ -134,7 +153,8 @@ def stage_seconds(
     >>> stage_seconds(Measured(0, 0, 0, 0, 0), **nothing)["start"] == 2 * FIXED_SECONDS["start"]
     True
     """
-    seconds = {stage: factor * FIXED_SECONDS[stage] for stage in STAGES}
+    without = () if equal_text.parts else PART_STAGES
+    seconds = {stage: factor * FIXED_SECONDS[stage] for stage in STAGES if stage not in without}
     for stage, each in SECONDS_PER_POSTING.items():
         seconds[stage] += factor * each * postings / cores
     seconds["read"] += (measured.read + factor * SECONDS_PER_TABLE * tables) / cores
@@ -147,4 +167,21 @@ def stage_seconds(
     seconds["index"] += measured.index / at_once + measured.each_partition * rounds
     seconds["index"] += factor * SECONDS_PER_BYTE["index"] * index_bytes / at_once
     seconds["commit"] += factor * SECONDS_PER_BYTE["commit"] * model_bytes
+    for stage, more in _part_seconds(equal_text, cores).items():
+        seconds[stage] += factor * more
     return seconds
+
+
+def _part_seconds(equal_text: PartsEstimate, cores: int) -> dict[str, float]:
+    """Give what parts for equal text add to stages beside the fixed seconds; a shard is built by one core."""
+    if not equal_text.parts:
+        return {}
+    at_once = {"tokens": max(1, min(cores, equal_text.shards))}
+    more = {
+        stage: each * equal_text.pairs / at_once.get(stage, cores) for stage, each in SECONDS_PER_TOKEN_PAIR.items()
+    }
+    more["read"] += SECONDS_OF_TOKENS_IN_READ
+    if "containment" in equal_text.parts:
+        signing = SECONDS_PER_SIGNED_PAIR * equal_text.pairs + SECONDS_PER_SIGNED_SET * equal_text.columns
+        more["tokens"] += SIGNING_SECONDS + signing / at_once["tokens"]
+    return more

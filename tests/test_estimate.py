@@ -1,19 +1,46 @@
 """The estimate: exact where the whole lake is sampled, near where a part is, and honest about which."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
+from pexeso.equal_text.building import write_shard
+from pexeso.equal_text.shards import Shard
 from pexeso.errors import InputError, LakeError
-from pexeso.estimate import choose_sample, estimate_build, format_name
+from pexeso.estimate import estimate_build
 from pexeso.index import open_index
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.files import TableFile
+from pexeso.lake.files import TableFile, find_tables
+from pexeso.lake.records import table_records
+from pexeso.lake_sample import choose_sample, format_name
 from pexeso.options import BuildOptions
-from pexeso.stage_costs import STAGES
+from pexeso.stage_costs import PART_STAGES, STAGES
 
 OPTIONS = BuildOptions(model="hashing", dimensions=16)
+
+
+def shard_of_lake(lake, folder, parts):
+    """Build a shard of all columns of a lake without Spark."""
+    places = {}
+    for kind, fields in (("set", ("table", "position", "label")), ("token", ("table", "position", "value"))):
+        places[f"{kind}s"] = folder / "placed" / f"{kind}s" / "shard=0"
+        places[f"{kind}s"].mkdir(parents=True)
+        rows = [
+            batch.filter(pc.equal(batch["record"], kind)).select(list(fields))
+            for file in find_tables(lake)[0]
+            for batch in table_records(file, OPTIONS.rules, OPTIONS.normaliser, tokens=True)
+        ]
+        pq.write_table(pa.Table.from_batches(rows), places[f"{kind}s"] / "part.parquet")
+    written = folder / "shard"
+    written.mkdir()
+    write_shard(folder / "placed", 0, written, parts=parts)
+    return Shard(written, parts, np.empty(0, np.int64))
 
 
 def file(name, n_bytes, kind="delimited"):
@@ -48,6 +75,34 @@ def test_a_sample_is_scaled_up(wide_lake):
     assert (found.tables, found.columns, found.columns_indexed, found.postings) == (60, 120, 120, 2400)
     # 60 * 20 words of one table each, and 20 that all share; Heaps' law fits a power to the sample: near, not exact.
     assert found.values == pytest.approx(1220, rel=0.1)
+
+
+@pytest.mark.parametrize("parts", [("overlap",), ("overlap", "containment")])
+def test_parts_are_counted_where_they_are_asked_for(small_lake, tmp_path, parts):
+    found = estimate_build(small_lake, replace(OPTIONS, parts=parts))
+    bare = estimate_build(small_lake, OPTIONS)
+    index = shard_of_lake(small_lake, tmp_path, parts)
+    n_bytes = sum(path.stat().st_size for path in index.folder.iterdir())
+    assert found.equal_text | {"bytes": 0} == {
+        "parts": parts,
+        "columns": index.overlap.n_sets,
+        "tokens": index.overlap.n_tokens,
+        "pairs": len(index.overlap.set_tokens),
+        "shards": 1,
+        "bytes": 0,
+    }
+    # Headers of 128 bytes and more each, which weigh in so small an index, are not in the estimate.
+    assert n_bytes - 12_000 < found.equal_text["bytes"] < n_bytes
+    assert found.index_bytes - found.equal_text["bytes"] == bare.index_bytes
+    assert tuple(found.seconds) == STAGES
+    assert all(seconds > 0 for seconds in found.seconds.values())
+    assert bare.equal_text == {"parts": (), "columns": 0, "tokens": 0, "pairs": 0, "shards": 0, "bytes": 0}
+
+
+def test_parts_of_a_sample_are_scaled_up(wide_lake):
+    equal_text = estimate_build(wide_lake, replace(OPTIONS, parts=("overlap",)), sample_files=20).equal_text
+    assert (equal_text["columns"], equal_text["pairs"]) == (120, 2400)
+    assert equal_text["tokens"] == pytest.approx(1220, rel=0.1)
 
 
 def test_the_same_seed_draws_the_same_files(wide_lake):
@@ -96,7 +151,7 @@ def test_the_rules_count(wide_lake):
 def test_a_model_that_is_trained_is_trained_on_the_sample(wide_lake):
     found = estimate_build(wide_lake, BuildOptions(dimensions=8), sample_files=10)
     assert found.seconds["train"] > 0
-    assert tuple(found.seconds) == STAGES
+    assert tuple(found.seconds) == tuple(stage for stage in STAGES if stage not in PART_STAGES)
     assert all(seconds > 0 for seconds in found.seconds.values())
     assert found.model_bytes > 1 << 15
 

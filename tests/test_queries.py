@@ -64,6 +64,13 @@ def test_every_text_column_becomes_a_query(people):
     assert [query.column for query in read_every_query(people)] == ["company", "#2", "#3", "#4"]
 
 
+def test_columns_of_other_kinds_become_queries_where_they_are_asked_for(people):
+    every = read_every_query(people, kinds=("text", "date", "number"))
+    assert [query.column for query in every] == ["id", "company", "#2", "#3", "#4"]
+    assert every[0].values.to_pylist() == ["1", "2", "3"]
+    assert [query.column for query in read_every_query(people, kinds=("number",))] == ["id"]
+
+
 def test_a_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(TableReadError, match=r"nowhere\.csv"):
         read_query(f"{tmp_path}/nowhere.csv:name")

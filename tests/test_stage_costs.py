@@ -2,8 +2,23 @@
 
 import pytest
 
+from pexeso import pipeline
+from pexeso.equal_text.layout import TOKEN_STAGES
 from pexeso.measuring import TimedRun, training_seconds
-from pexeso.stage_costs import FIXED_SECONDS, SECONDS_PER_POSTING, STAGES, Measured, machine_factor, stage_seconds
+from pexeso.part_costs import PartsEstimate
+from pexeso.stage_costs import (
+    FIXED_SECONDS,
+    PART_STAGES,
+    SECONDS_OF_TOKENS_IN_READ,
+    SECONDS_PER_POSTING,
+    SECONDS_PER_SIGNED_PAIR,
+    SECONDS_PER_TOKEN_PAIR,
+    SIGNING_SECONDS,
+    STAGES,
+    Measured,
+    machine_factor,
+    stage_seconds,
+)
 
 NOTHING = Measured(0, 0, 0, 0, 0)
 SMALLEST = {
@@ -19,8 +34,30 @@ SMALLEST = {
 
 
 def test_the_smallest_lake_costs_what_every_build_does():
-    assert stage_seconds(NOTHING, **SMALLEST) == dict(FIXED_SECONDS)
+    every = stage_seconds(NOTHING, **SMALLEST, equal_text=PartsEstimate(("overlap",)))
+    assert every == {**FIXED_SECONDS, "read": FIXED_SECONDS["read"] + SECONDS_OF_TOKENS_IN_READ}
     assert tuple(FIXED_SECONDS) == STAGES
+    without = stage_seconds(NOTHING, **SMALLEST)
+    assert without == {stage: seconds for stage, seconds in FIXED_SECONDS.items() if stage not in PART_STAGES}
+
+
+def test_the_stages_are_those_of_a_build():
+    assert ("start", *pipeline.STAGES) == STAGES
+    assert PART_STAGES == TOKEN_STAGES
+
+
+def test_a_shard_is_built_by_one_core_and_signatures_cost_more():
+    def extra(parts, shards, pairs=4 * 10**6):
+        asked = {**SMALLEST, "cores": 4, "equal_text": PartsEstimate(parts, pairs=pairs, shards=shards)}
+        return {stage: seconds - FIXED_SECONDS[stage] for stage, seconds in stage_seconds(NOTHING, **asked).items()}
+
+    one, three = extra(("overlap",), 1), extra(("overlap",), 3)
+    assert one["tokens"] == pytest.approx(4 * 10**6 * SECONDS_PER_TOKEN_PAIR["tokens"])
+    assert three["tokens"] == pytest.approx(one["tokens"] / 3)
+    assert one["divide"] == three["divide"] == pytest.approx(10**6 * SECONDS_PER_TOKEN_PAIR["divide"])
+    signed = extra(("overlap", "containment"), 1)
+    assert signed["tokens"] - one["tokens"] == pytest.approx(SIGNING_SECONDS + 4 * 10**6 * SECONDS_PER_SIGNED_PAIR)
+    assert signed["divide"] == one["divide"]
 
 
 def test_what_was_measured_is_divided_among_the_cores_that_can_help():

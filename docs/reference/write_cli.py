@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from pexeso.cli.groups import WithBuild
 from pexeso.cli.main import cli
 
 PAGE = Path(__file__).with_name("cli.md")
@@ -34,15 +35,21 @@ an error comes with its traceback.
 def page() -> str:
     """Give the text of the page."""
     with click.Context(cli, info_name="pexeso", terminal_width=WIDTH, **cli.context_settings) as group:
-        sections = [_HEAD, _section("pexeso", group)]
+        sections = [_HEAD, _section(group)]
         for name, command in cli.commands.items():
             context = click.Context(command, info_name=name, parent=group, **command.context_settings)
-            sections.append(_section(f"pexeso {name}", context))
+            sections += _with_build(command, context) if isinstance(command, WithBuild) else [_section(context)]
     return "\n".join(sections)
 
 
-def _section(title: str, context: click.Context) -> str:
-    return f"## {title}\n\n```\n{context.get_help()}\n```\n"
+def _with_build(command: WithBuild, context: click.Context) -> list[str]:
+    """Give the sections of a command that goes by the name of its group, and of its ``build``."""
+    both = (command.default, *command.commands.values())
+    return [_section(each.context_class(each, info_name=each.name, parent=context)) for each in both]
+
+
+def _section(context: click.Context) -> str:
+    return f"## {context.command_path}\n\n```\n{context.get_help()}\n```\n"
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+VALUES_OPTION = "--values"
+"""The option by which more shared values are shown."""
+
 _INDENT = "    "
 _SHARED = (
     click.option("--exclude-self", is_flag=True, help="Leave out the table that the query column is read from."),
@@ -33,7 +36,7 @@ _SHARED = (
         show_default=True,
         help="With --explain in a table: so many values of each column; JSON and CSV have all.",
     ),
-    click.option("--every-column", is_flag=True, help="Search with each text column of FILE in turn."),
+    click.option("--every-column", is_flag=True, help="Search with each column of FILE in turn, those of numbers too."),
     output_options("json", "jsonl", "csv"),
 )
 
@@ -69,7 +72,7 @@ def find_overlap(
     every_column: bool,
     form: str | None,
 ) -> None:
-    """Find the lake columns that share most values with a column of yours, as equal texts.
+    """Find the lake columns that share most values with one of yours.
 
     \b
     Example:
@@ -77,8 +80,8 @@ def find_overlap(
       pexeso overlap lake.pexeso orders.csv:#3 --explain
       pexeso overlap build lake.pexeso
 
-    Columns of numbers and codes join here as well as words do: 1, "1" and 1.0 are equal, "01" is another, and case counts. The
-    answer is exact. The index needs its part for this: from pexeso index --with overlap, or from pexeso overlap build INDEX,
+    Values are compared as texts, so columns of numbers and codes join as well as words do: 1, "1" and 1.0 are equal, "01" is
+    another, and case counts. The answer is exact. The index needs its part for this: from pexeso index --with overlap, or from pexeso overlap build INDEX,
     which adds it to an index that is there.
 
     In Python: pexeso.open_index(INDEX).overlap(values).
@@ -86,8 +89,9 @@ def find_overlap(
     from pexeso.equal_text.opening import open_token_sets
 
     opened = open_token_sets(index)
-    found = (opened.overlap(each, k=k, exclude_self=exclude_self) for each in read_queries(query, every_column))
-    write_equal_text(list(found), form or "table", every_column, n_values if explain else 0, with_values=explain)
+    queries = read_queries(query, every_column, numbers=True)
+    found = [opened.overlap(each, k=k, exclude_self=exclude_self) for each in queries]
+    write_equal_text(found, form or "table", every_column, n_values if explain else 0, with_values=explain)
 
 
 @click.command()
@@ -121,7 +125,7 @@ def find_containing(
     every_column: bool,
     form: str | None,
 ) -> None:
-    """Find the lake columns that have a given share of a column's distinct values, as equal texts.
+    """Find the lake columns that contain the values of one of yours.
 
     \b
     Example:
@@ -129,8 +133,9 @@ def find_containing(
       pexeso contain lake.pexeso orders.csv:customer_id --min-containment 1 --explain
       pexeso contain build lake.pexeso
 
-    Values are compared as in pexeso overlap. The index needs its part for this: from pexeso index --with containment, or from
-    pexeso contain build INDEX, which adds it to an index that is there.
+    A column is found where it has a given share of your distinct values, compared as in pexeso overlap. With --verify nothing is
+    found wrongly, and a column right at the threshold is missed with a probability of at most 0.02. The index needs its part
+    for this: from pexeso index --with containment, or from pexeso contain build INDEX, which adds it to an index that is there.
 
     In Python: pexeso.open_index(INDEX).contain(values).
     """  # noqa: D301  click reads \b
@@ -138,7 +143,7 @@ def find_containing(
 
     opened = open_token_sets(index)
     asked = {"min_containment": min_containment, "verify": verify, "k": k, "exclude_self": exclude_self}
-    found = [opened.contain(each, **asked) for each in read_queries(query, every_column)]
+    found = [opened.contain(each, **asked) for each in read_queries(query, every_column, numbers=True)]
     write_equal_text(found, form or "table", every_column, n_values if explain else 0, with_values=explain)
 
 
@@ -147,7 +152,13 @@ contain = WithBuild("contain", find_containing, build_containment)
 
 
 def write_equal_text(
-    results: Sequence[EqualTextResult], form: str, name_queries: bool, n_values: float, *, with_values: bool
+    results: Sequence[EqualTextResult],
+    form: str,
+    name_queries: bool,
+    n_values: float,
+    *,
+    with_values: bool,
+    option: str = VALUES_OPTION,
 ) -> None:
     """Write results to stdout in one of the forms, and what the searches did to stderr.
 
@@ -163,6 +174,8 @@ def write_equal_text(
         In a table: so many shared values of each column.
     with_values
         In the other forms: with all shared values.
+    option
+        By which more of them are shown in a table.
     """
     if form == "csv":
         _write_csv(results, with_values, name_queries)
@@ -176,7 +189,7 @@ def write_equal_text(
         elif form == "table":
             if name_queries:
                 click.echo(f"{'' if position == 0 else chr(10)}{plain(result.query['column'])}")
-            _write_table(result, n_values)
+            _write_table(result, n_values, option)
     for result in results:
         talk(_stats_line(result, name_queries))
 
@@ -195,18 +208,15 @@ def _write_csv(results: Sequence[EqualTextResult], with_values: bool, name_queri
     write_csv(columns, (row for result in results for row in rows(result)))
 
 
-def _write_table(result: EqualTextResult, n_values: float) -> None:
+def _write_table(result: EqualTextResult, n_values: float, option: str) -> None:
     if not len(result):
         talk(_found_nothing(result))
         return
     asked = result.query["values"]
     rows = [(*_shares(match, asked), f"{match.size:,}", match.table, match.column) for match in result]
     header, *lines = table_lines(("containment", "overlap", "values", "table", "column"), rows, ">>><<", most=MAX_NAME)
-    click.echo(header)
-    for line, match in zip(lines, result, strict=True):
-        click.echo(line)
-        if n_values:
-            click.echo("\n".join(value_lines(match.shared(), n_values)))
+    below = [value_lines(match.shared(), n_values, option) if n_values else [] for match in result]
+    click.echo("\n".join([header, *explained_lines(lines, below)]))
 
 
 def _shares(match: EqualTextMatch, asked: int) -> tuple[str, str]:
@@ -216,7 +226,20 @@ def _shares(match: EqualTextMatch, asked: int) -> tuple[str, str]:
     return percent(match.containment), f"{match.overlap:,}/{asked:,}"
 
 
-def value_lines(values: Sequence[str], n_values: float) -> list[str]:
+def explained_lines(lines: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
+    """Put below each line what explains it, and a blank line between two that are explained.
+
+    Examples
+    --------
+    >>> explained_lines(["a", "b"], [["  x"], []]), explained_lines(["a", "b"], [[], []])
+    (['a', '  x', '', 'b'], ['a', 'b'])
+    """
+    apart = any(below)
+    shown = [each for line, more in zip(lines, below, strict=True) for each in (line, *more, *([""] if apart else []))]
+    return shown[:-1] if apart else shown
+
+
+def value_lines(values: Sequence[str], n_values: float, option: str = VALUES_OPTION) -> list[str]:
     """Lay out shared values, and say how many more there are.
 
     Examples
@@ -227,7 +250,7 @@ def value_lines(values: Sequence[str], n_values: float) -> list[str]:
     shown = values if n_values == ALL_PAIRS else values[: int(n_values)]
     lines = [f"{_INDENT}{plain(value)}" for value in shown]
     n_more = len(values) - len(shown)
-    return [*lines, f"{_INDENT}and {count(n_more, 'more value')} (--values all)"] if n_more else lines
+    return [*lines, f"{_INDENT}and {count(n_more, 'more value')} ({option} all)"] if n_more else lines
 
 
 def _found_nothing(result: EqualTextResult) -> str:
@@ -235,9 +258,10 @@ def _found_nothing(result: EqualTextResult) -> str:
     if not values:
         return "The query column has no value: there is nothing to look for."
     least = result.options.get("min_containment")
+    asked = "the one value" if values == 1 else f"the {count(values, 'value')}"
     if least is None:
-        return f"No column has any of the {count(values, 'value')}. pexeso search looks for other spellings too."
-    return f"No column has {percent(least)} of the {count(values, 'value')}. Try a smaller --min-containment, or pexeso search for other spellings."
+        return f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks for other spellings too."
+    return f"No column has {percent(least)} of {asked}. Try a smaller --min-containment, or pexeso search for other spellings."
 
 
 def _stats_line(result: EqualTextResult, name: bool) -> str:

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 @log_json_option
 @output_options("json")
 def build_overlap(index: str, master: str | None, conf: dict[str, str], form: str | None) -> None:
-    """Add the part for overlaps to an index: its columns as sets of values, with posting lists.
+    """Add the part for overlaps to an index that is there.
 
     \b
     Example:
       pexeso overlap build lake.pexeso
 
-    Reads the tables of the lake once more; columns of numbers are in this part too. Tables that have changed since the index
-    was written are left out until pexeso append. Later updates keep the part up to date.
+    The part has all columns, those of numbers too, as sets of values with posting lists. The tables of the lake are read once
+    more; those that have changed since the index was written are left out until pexeso append. Later updates keep the part up to
+    date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["overlap"]).
     """  # noqa: D301  click reads \b
@@ -43,13 +44,14 @@ def build_overlap(index: str, master: str | None, conf: dict[str, str], form: st
 @log_json_option
 @output_options("json")
 def build_containment(index: str, master: str | None, conf: dict[str, str], form: str | None) -> None:
-    """Add the part for containment to an index: signatures of its columns, and what pexeso overlap needs.
+    """Add the part for containment to an index that is there.
 
     \b
     Example:
       pexeso contain build lake.pexeso
 
-    Reads the tables of the lake once more, unless the index has the part for overlaps. Later updates keep both up to date.
+    The part has a signature of each column. It brings the part for overlaps; where the index has that, no table is read again.
+    Later updates keep both up to date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["containment"]).
     """  # noqa: D301  click reads \b

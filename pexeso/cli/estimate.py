@@ -56,10 +56,25 @@ def estimate_lines(found: Estimate) -> list[str]:
             "index",
             f"about {human_bytes(found.index_bytes)} on disk, of which the model {human_bytes(found.model_bytes)}; {per_index}",
         ),
+        *_part_lines(found, about),
         ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}"),
         ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
     ]
-    return [*(f"{name:<9}{plain(value, MAX_NAME)}" for name, value in facts), "", _basis(found)]
+    width = max(len(name) for name, _ in facts) + 2
+    return [*(f"{name:<{width}}{plain(value, MAX_NAME)}" for name, value in facts), "", _basis(found)]
+
+
+def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
+    """Tell of the parts for equal text, where there are any."""
+    equal_text = found.equal_text
+    if not equal_text["parts"]:
+        return []
+    pairs = f"{about}{count(equal_text['pairs'], '(column, value) pair')}"
+    holds = (
+        f"{about}{count(equal_text['columns'], 'column')}, {about}{equal_text['tokens']:,} distinct values in {pairs}"
+    )
+    size = f"of the index about {human_bytes(equal_text['bytes'])} in {count(equal_text['shards'], 'shard')}"
+    return [("equal text", f"{' and '.join(equal_text['parts'])}: {holds}; {size}")]
 
 
 def _basis(found: Estimate) -> str:

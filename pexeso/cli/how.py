@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.equal_text import value_lines, write_equal_text
+from pexeso.cli.equal_text import explained_lines, value_lines, write_equal_text
 from pexeso.cli.options import Asked
 from pexeso.cli.output import MAX_NAME, count, table_lines, talk, write_csv, write_json, write_json_line
 from pexeso.cli.report import pair_lines, percent
@@ -16,13 +16,14 @@ from pexeso.wording import plain
 
 if TYPE_CHECKING:
     from pexeso.every_way import CombinedMatch, CombinedResult
+    from pexeso.index import Index
     from pexeso.queries import QueryColumn
 
 MEANING = "meaning"
 HOWS = (MEANING, "overlap", "containment", "all")
 
 _OF_EVERY_WAY = ("k", "exclude_self")
-_INDENT = "    "
+_PAIRS_OPTION = "--pairs"
 
 
 def search_otherwise(
@@ -43,37 +44,40 @@ def search_otherwise(
     click.UsageError
         An option was given that the way has no use for.
     """
-    if how == "all":
-        results = [_every_way(index, query, asked) for query in queries]
-        _write_combined(results, form, name_queries, with_values, n_values if with_values else 0)
-        return
-    found = [_equal_text(how, index, query, asked) for query in queries]
-    write_equal_text(found, form, name_queries, n_values if with_values else 0, with_values=with_values)
-
-
-def _equal_text(how: str, index: str, query: QueryColumn, asked: Asked):
     from pexeso.equal_text.opening import open_token_sets
 
+    shown = n_values if with_values else 0
+    if how == "all":
+        if form == "csv" and with_values:
+            raise click.UsageError("--how all writes one row a column as CSV: leave --explain out, or take --json.")
+        opened = asked.open(index)
+        _write_combined([_every_way(opened, each, asked) for each in queries], form, name_queries, with_values, shown)
+        return
+    chosen = _chosen(how, asked)
+    opened = open_token_sets(index)
+    search = opened.overlap if how == "overlap" else opened.contain
+    found = [search(query, **chosen) for query in queries]
+    write_equal_text(found, form, name_queries, shown, with_values=with_values, option=_PAIRS_OPTION)
+
+
+def _chosen(how: str, asked: Asked) -> dict[str, Any]:
+    """Give the arguments of `Index.overlap` or `Index.contain`."""
     usable = (*_OF_EVERY_WAY, *(("min_joinability",) if how == "containment" else ()))
     given = [each.name for each in fields(Asked) if getattr(asked, each.name) != each.default]
     useless = [f"--{name.replace('_', '-')}" for name in given if name not in usable]
     if useless:
         raise click.UsageError(
-            f"--how {how} compares equal texts and has no use for {', '.join(useless)}: leave it out."
+            f"--how {how} compares equal texts and has no use for {', '.join(useless)}: leave {'it' if len(useless) == 1 else 'them'} out."
         )
-    opened = open_token_sets(index)
-    chosen = {} if asked.k is None else {"k": asked.k}
-    if how == "overlap":
-        return opened.overlap(query, exclude_self=asked.exclude_self, **chosen)
-    if asked.min_joinability is not None:
-        chosen["min_containment"] = asked.min_joinability
-    return opened.contain(query, exclude_self=asked.exclude_self, **chosen)
+    found = {"k": asked.k, "min_containment": asked.min_joinability}
+    given_ones = {name: value for name, value in found.items() if value is not None}
+    return {"exclude_self": asked.exclude_self, **given_ones}
 
 
-def _every_way(index: str, query: QueryColumn, asked: Asked) -> CombinedResult:
+def _every_way(index: Index, query: QueryColumn, asked: Asked) -> CombinedResult:
     from pexeso.every_way import search_every_way
 
-    return search_every_way(asked.open(index), query, **asked.to_search())
+    return search_every_way(index, query, **asked.to_search())
 
 
 def _write_combined(
@@ -112,13 +116,15 @@ def _write_table(result: CombinedResult, n_values: float) -> None:
     rows = [(*_evidence(match, result.query["values"]), match.table, match.column) for match in result]
     names = ("share", "by meaning", "by equal text", "table", "column")
     header, *lines = table_lines(names, rows, ">>><<", most=MAX_NAME)
-    click.echo(header)
-    for line, match in zip(lines, result, strict=True):
-        click.echo(line)
-        if n_values and match.meaning is not None:
-            click.echo("\n".join(pair_lines(match.meaning.pairs(), n_values)))
-        elif n_values and match.equal_text is not None:
-            click.echo("\n".join(value_lines(match.equal_text.shared(), n_values)))
+    below = [_why(match, n_values) if n_values else [] for match in result]
+    click.echo("\n".join([header, *explained_lines(lines, below)]))
+
+
+def _why(match: CombinedMatch, n_values: float) -> list[str]:
+    """Lay out the pairs that match by meaning, which the shared values are among; without any, the shared values."""
+    if match.meaning is not None:
+        return pair_lines(match.meaning.pairs(), n_values)
+    return [] if match.equal_text is None else value_lines(match.equal_text.shared(), n_values, _PAIRS_OPTION)
 
 
 def _evidence(match: CombinedMatch, asked: int) -> tuple[str, str, str]:

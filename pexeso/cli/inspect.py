@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MAX_PARTITIONS_SHOWN = 20
 MAX_MAPS_SHOWN = 3
 _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
+_SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
 
 
 @click.command()
@@ -80,22 +81,38 @@ def info_lines(found: IndexInfo) -> list[str]:
         ("model", f"{found.model}, {found.dimensions} dimensions"),
         ("metric", f"{found.metric}, {_map(found)}"),
         ("partitions", f"{len(found.partitions):,}"),
+        *([("equal text", _equal_text(found))] if found.parts else []),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
-    lines += ["", *_partition_lines(found.partitions)]
+    lines += ["", *_numbered_lines("partition", found.partitions, _PARTITION_COLUMNS)]
+    if found.token_sets:
+        lines += ["", *_numbered_lines("shard", found.token_sets, _SHARD_COLUMNS)]
     lines += _reason_lines("Files left out", found.files_left_out)
     lines += _reason_lines("Columns left out", found.columns_left_out)
     return lines
 
 
-def _partition_lines(partitions: list[dict[str, Any]]) -> list[str]:
+def _equal_text(found: IndexInfo) -> str:
+    """Tell of the parts for equal text: which, and the columns that they find."""
+    columns, deleted, pairs = (
+        sum(shard[name] for shard in found.token_sets) for name in ("columns", "deleted", "pairs")
+    )
+    gone = f", {deleted:,} of them deleted" if deleted else ""
+    where = (
+        f"in {count(len(found.token_sets), 'shard')} ({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
+    )
+    return f"{' and '.join(found.parts)}: {count(columns, 'column')}{gone}, {count(pairs, '(column, value) pair')}, {where}"
+
+
+def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
+    """Lay out what is in each partition or shard."""
     rows = [
-        (str(number), *(f"{facts.get(name, 0):,}" for name in _PARTITION_COLUMNS))
-        for number, facts in enumerate(partitions[:MAX_PARTITIONS_SHOWN])
+        (str(number), *(f"{facts.get(name, 0):,}" for name in names))
+        for number, facts in enumerate(folders[:MAX_PARTITIONS_SHOWN])
     ]
-    lines = table_lines(("partition", *_PARTITION_COLUMNS), rows, ">" * (1 + len(_PARTITION_COLUMNS)))
-    n_more = len(partitions) - len(rows)
-    return [*lines, f"and {count(n_more, 'more partition')} (--json lists all)"] if n_more else lines
+    lines = table_lines((noun, *names), rows, ">" * (1 + len(names)))
+    n_more = len(folders) - len(rows)
+    return [*lines, f"and {count(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
 
 
 def _reason_lines(title: str, reasons: dict[str, int]) -> list[str]:

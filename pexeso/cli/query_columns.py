@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from pexeso.queries import QueryColumn
 
 
-def read_queries(spec: str, every_column: bool) -> list[QueryColumn]:
-    """Read the query column of FILE:COLUMN, or all text columns of FILE."""
+def read_queries(spec: str, every_column: bool, *, numbers: bool = False) -> list[QueryColumn]:
+    """Read the query column of FILE:COLUMN, or all columns of FILE: those of text and dates, and with `numbers` of these too."""
     from pexeso.errors import QueryError
-    from pexeso.queries import read_every_query, read_query, split_spec
+    from pexeso.lake.choose import KINDS
+    from pexeso.queries import TEXT_KINDS, read_every_query, read_query, split_spec
 
     file, column = split_spec(spec)
     if not every_column:
@@ -25,7 +26,9 @@ def read_queries(spec: str, every_column: bool) -> list[QueryColumn]:
         return [query]
     if column is not None:
         raise click.UsageError(f"--every-column takes a file alone. Got the column {column!r} too.")
-    queries = read_every_query(file)
+    queries = read_every_query(file, kinds=KINDS if numbers else TEXT_KINDS)
     if not queries:
-        raise QueryError(f"'{file}' has no column of text or dates to search with.")
+        raise QueryError(
+            f"'{file}' has no column of {'text, dates or numbers' if numbers else 'text or dates'} to search with."
+        )
     return queries

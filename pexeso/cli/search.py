@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from pexeso.cli.advice import tell_advice
 from pexeso.cli.how import HOWS, MEANING, search_otherwise
@@ -50,7 +51,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Order what is found by how likely it can be joined, from all that the two columns say; or by rows that match alone.",
 )
-@click.option("--every-column", is_flag=True, help="Search with each text column of FILE in turn.")
+@click.option(
+    "--every-column",
+    is_flag=True,
+    help="Search with each text column of FILE in turn, with --how by equal text those of numbers too.",
+)
 @click.option(
     "--how",
     type=click.Choice(HOWS),
@@ -90,10 +95,10 @@ def search(
     In Python: pexeso.open_index(INDEX).search(values), and .to_html() of that.
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
-    queries = read_queries(query, every_column)
     if how != MEANING:
-        if html is not None:
-            raise click.UsageError("--html shows what the search by meaning finds: leave it out, or leave --how out.")
+        _refuse_what_is_for_meaning(html)
+    queries = read_queries(query, every_column, numbers=how != MEANING)
+    if how != MEANING:
         values = {"with_values": with_pairs, "n_values": n_pairs}
         search_otherwise(how, index, queries, asked, form=form or "table", name_queries=every_column, **values)
         return
@@ -109,6 +114,13 @@ def search(
         write_page(results_page(results), html, overwrite=overwrite)
     for result in results:
         talk(stats_line(result, name=every_column))
+
+
+def _refuse_what_is_for_meaning(html: str | None) -> None:
+    if html is not None:
+        raise click.UsageError("--html shows what the search by meaning finds: leave it out, or leave --how out.")
+    if click.get_current_context().get_parameter_source("rerank") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--rerank and --no-rerank order what the search by meaning finds: leave --how out.")
 
 
 def _write(results: list[SearchResult], form: str, every_column: bool, with_pairs: bool, n_pairs: float) -> None:

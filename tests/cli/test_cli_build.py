@@ -29,7 +29,9 @@ def test_every_option_reaches_the_build(run, builds):
         "--model hashing --dimensions 8 --metric angular --map pivots --cells grid --n-axes 9 --n-pivots 3 --n-levels 4"
     )
     given += " --n-partitions 2 --clustering random --kinds text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
-    given += " --max-missing-fraction 0.75 --max-table-bytes 5MB --seed 7 --overwrite --master local[1]"
+    given += (
+        " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 --overwrite --master local[1]"
+    )
     given += " --conf spark.driver.memory=3g --conf a=b=c"
     result = run("index", "some lake", "out", *given.split())
     assert result.exit_code == 0, result.output
@@ -58,6 +60,7 @@ def test_every_option_reaches_the_build(run, builds):
         "cells": "grid",
         "clustering": "random",
         "max_table_bytes": 5_000_000,
+        "parts": ("overlap", "containment"),
         "seed": 7,
         "overwrite": True,
         "master": "local[1]",

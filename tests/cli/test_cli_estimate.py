@@ -2,7 +2,7 @@
 
 import json
 
-from pexeso.stage_costs import STAGES
+from pexeso.stage_costs import PART_STAGES, STAGES
 
 
 def test_a_small_lake_is_counted(run, small_lake):
@@ -32,7 +32,21 @@ def test_json(run, small_lake):
     document = json.loads(run("estimate", small_lake, "--model", "hashing", "--json").stdout)
     assert document["exact"] is True
     assert document["values"] == 33
+    assert tuple(document["seconds"]) == tuple(stage for stage in STAGES if stage not in PART_STAGES)
+
+
+def test_parts_for_equal_text(run, small_lake):
+    asked = ("estimate", small_lake, "--model", "hashing", "--dimensions", 64, "--with", "overlap")
+    lines = run(*asked).stdout.splitlines()
+    assert lines[0].startswith(f"lake        {small_lake}: 6 files, ")
+    assert lines[5].startswith(
+        "equal text  overlap: 11 columns, 61 distinct values in 66 (column, value) pairs; of the index about "
+    )
+    assert lines[5].endswith(" in 1 shard")
+    assert ", divide " in lines[7]
+    document = json.loads(run(*asked, "--json").stdout)
     assert tuple(document["seconds"]) == STAGES
+    assert document["equal_text"]["parts"] == ["overlap"]
 
 
 def test_nothing_to_estimate(fail, tmp_path):

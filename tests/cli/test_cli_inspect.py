@@ -30,8 +30,13 @@ def test_info_for_people(run, small_index, small_lake):
         "metric      euclidean, projected on 15 axes, blocks",
         "partitions  1",
     ]
-    assert lines[10].split() == ["partition", "columns", "values", "postings", "cells", "bytes"]
-    assert lines[11].split()[:4] == ["0", "7", "33", "42"]
+    assert lines[9].startswith(
+        "equal text  overlap and containment: 11 columns, 66 (column, value) pairs, in 1 shard ("
+    )
+    assert lines[11].split() == ["partition", "columns", "values", "postings", "cells", "bytes"]
+    assert lines[12].split()[:4] == ["0", "7", "33", "42"]
+    assert lines[14].split() == ["shard", "columns", "tokens", "pairs", "deleted", "bytes"]
+    assert lines[15].split()[:5] == ["0", "11", "61", "66", "0"]
     assert "Files left out:" in lines
     assert any(line.startswith("  1  broken.parquet") for line in lines)
     assert "Columns left out:" in lines

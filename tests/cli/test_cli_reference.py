@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from pexeso.cli.groups import WithBuild
 from pexeso.cli.main import cli
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -16,6 +17,8 @@ NAMES = [
     "delete",
     "compact",
     "search",
+    "overlap",
+    "contain",
     "batch",
     "join",
     "explain",
@@ -26,6 +29,23 @@ NAMES = [
     "check",
     "doctor",
 ]
+
+
+BUILDS = ("overlap", "contain")
+"""Commands with a `build` beside them."""
+
+WITHOUT_TWIN = ("demo", "tune", "rules", "doctor")
+
+EVERY_NAME = [each for name in NAMES for each in ([name, f"{name} build"] if name in BUILDS else [name])]
+
+
+def command_of(name: str) -> click.Command:
+    """Give a command by its name as typed, also those that go by the name of a group."""
+    first, _, verb = name.partition(" ")
+    command = cli.commands[first]
+    if isinstance(command, WithBuild):
+        return command.commands[verb] if verb else command.default
+    return command
 
 
 @pytest.fixture(scope="module")
@@ -48,28 +68,34 @@ def test_the_page_is_up_to_date(writer):
     assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), "run: python docs/reference/write_cli.py"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_NAME)
 def test_help_says_what_it_does_then_shows_it(run, name):
-    said = run(name, "-h").stdout
-    assert said == run(name, "--help").stdout
+    said = run(*name.split(), "-h").stdout
+    assert said == run(*name.split(), "--help").stdout
     usage, first, example, line = [line.strip() for line in said.splitlines() if line.strip()][:4]
-    assert usage.startswith(f"Usage: pexeso {name}")
+    assert usage.startswith(f"Usage: pexeso {name} ")
     assert first.endswith(".")
     assert example == "Example:"
     assert line.startswith(f"pexeso {name}")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_NAME)
 def test_every_option_has_help(name):
-    options = [option for option in cli.commands[name].params if isinstance(option, click.Option)]
+    options = [option for option in command_of(name).params if isinstance(option, click.Option)]
     assert [option.name for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize(
-    "name", ["index", "append", "delete", "compact", "search", "batch", "join", "explain", "estimate", "info", "check"]
-)
+@pytest.mark.parametrize("name", [name for name in EVERY_NAME if name not in WITHOUT_TWIN])
 def test_a_command_names_its_twin_in_python(run, name):
-    assert "In Python: pexeso." in run(name, "-h").stdout
+    assert "In Python: pexeso." in run(*name.split(), "-h").stdout
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_the_page_has_a_command_and_its_build(writer, name):
+    page = writer.page()
+    for each in (name, f"{name} build"):
+        section = page.partition(f"## pexeso {each}\n")[2].partition("\n## ")[0]
+        assert f"Usage: pexeso {each} [OPTIONS] INDEX" in section
 
 
 def test_an_unknown_command_is_a_misuse(fail):

@@ -23,6 +23,7 @@ _HEADING = re.compile(r"^(#+)\s+(.*?)\s*$")
 # What differs with each run and each machine, and what stands for it.
 _ANY = (
     (re.compile(r"in [\d.,]+ ms \([^)]*\)"), "in # ms (#)"),
+    (re.compile(r"\bin [\d.,]+ ms$"), "in # ms"),
     (re.compile(r"\bin [\d.,]+ s\b"), "in # s"),
     (re.compile(r", [\d.,]+ s\.$"), ", # s."),
     (re.compile(r'"seconds": \{[^}]*\}'), '"seconds": {#}'),

@@ -61,6 +61,8 @@ def test_links_anchors_and_targets():
         ("a  b", "a    b", True),
         ("3 columns in 41 ms (open 2.4, embed 3)", "3 columns in 1,002 ms (open 1)", True),
         ("3 columns in 41 ms (open 2.4)", "4 columns in 41 ms (open 2.4)", False),
+        ("3 columns in 0.4 ms", "3 columns in 1,002 ms", True),
+        ("3 columns in 0.4 ms", "2 columns in 0.4 ms", False),
         ("done in 1.2 s.", "done in 99.0 s.", True),
         ("x  0.086", "x  0.101", True),
         ("x  0.086", "x  0.300", False),

@@ -13,7 +13,15 @@ from pexeso.enriching.rules import EnrichmentRules
 from pexeso.results import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-CLASSES = (pexeso.Index, pexeso.SearchResult, pexeso.Match)
+CLASSES = (
+    pexeso.Index,
+    pexeso.SearchResult,
+    pexeso.Match,
+    pexeso.EqualTextResult,
+    pexeso.EqualTextMatch,
+    pexeso.CombinedResult,
+    pexeso.CombinedMatch,
+)
 SHOWN_FIELDS = (
     pexeso.ColumnRules,
     pexeso.Normaliser,
@@ -21,6 +29,8 @@ SHOWN_FIELDS = (
     options.BuildOptions,
     options.SearchOptions,
     pexeso.Match,
+    pexeso.EqualTextMatch,
+    pexeso.CombinedMatch,
     Pair,
 )
 
@@ -46,7 +56,7 @@ FUNCTIONS = [
     signature("pexeso.build_index", pexeso.build_index),
     *(
         signature(f"pexeso.{name}", getattr(pexeso, name))
-        for name in ("open_index", "enrich", "enrich_from", "select_features")
+        for name in ("open_index", "enrich", "enrich_from", "select_features", "search_every_way")
     ),
     *(signature(f"{one.__name__}.{name}", method) for one in CLASSES for name, method in methods(one).items()),
 ]

@@ -1,0 +1,465 @@
+"""`pexeso overlap`, `pexeso contain`, their `build`, and `pexeso search --how`: what they print, to the letter."""
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from pexeso.cli.equal_text import write_equal_text
+from pexeso.cli.main import cli
+from pexeso.equal_text.containment_search import FIELDS
+from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
+from pexeso.index import open_index
+from pexeso.store.manifest import Manifest
+from pexeso.store.paths import MANIFEST
+
+pytestmark = pytest.mark.spark
+
+TABLE = """\
+containment  overlap  values  table                 column
+     75.0 %      3/4       8  cities.csv            city
+     50.0 %      2/4       5  nested/companies.csv  place
+"""
+
+EXPLAINED = """\
+containment  overlap  values  table                 column
+     75.0 %      3/4       8  cities.csv            city
+    Dublin
+    Madrid
+    and 1 more value (--values all)
+
+     50.0 %      2/4       5  nested/companies.csv  place
+    Madrid
+    Oslo
+"""
+
+EVERY_WAY = """\
+ share  by meaning  by equal text  table                 column
+75.0 %    3/4 rows     3/4 values  cities.csv            city
+50.0 %    2/4 rows     2/4 values  nested/companies.csv  place
+50.0 %    2/4 rows                 nested/capitals.tsv   Capital
+"""
+
+NUMBERS = """\
+containment  overlap  values  table        column
+     75.0 %      3/4       5  numbers.csv  id
+"""
+
+
+@pytest.fixture
+def towns(tmp_path):
+    """Write a table of the user's: towns of the lake and one that it lacks, numbers of it and one that it lacks."""
+    path = tmp_path / "towns.csv"
+    path.write_text("town,number\nOslo,1\nMadrid,2.0\nDublin,3\nXyzzyx,77\n", encoding="utf-8")
+    return path
+
+
+def added(command, source, folder):
+    """Copy an index, and add the part of a command to it."""
+    index = shutil.copytree(source, folder / "lake.pexeso")
+    return index, CliRunner().invoke(cli, [command, "build", str(index), "--json"], prog_name="pexeso")
+
+
+@pytest.fixture(scope="module")
+def bare(small_index, tmp_path_factory):
+    """Copy the small index without its parts for equal text, as if it had been built without them."""
+    index = shutil.copytree(small_index, tmp_path_factory.mktemp("bare") / "lake.pexeso")
+    manifest = Manifest.from_bytes((index / MANIFEST).read_bytes())
+    for entry in manifest.token_sets:
+        shutil.rmtree(index / entry.folder)
+    manifest = replace(manifest, token_sets=(), options={**manifest.options, "parts": []})
+    (index / MANIFEST).write_bytes(manifest.to_bytes())
+    return index
+
+
+@pytest.fixture(scope="module")
+def built(bare, spark, tmp_path_factory):
+    """Add the part for overlaps to that index by the command, once; give the index and what was said."""
+    return added("overlap", bare, tmp_path_factory.mktemp("overlap"))
+
+
+@pytest.fixture(scope="module")
+def built_both(built, tmp_path_factory):
+    """Add the part for containment to that index by the command, once; give the index and what was said."""
+    return added("contain", built[0], tmp_path_factory.mktemp("containment"))
+
+
+@pytest.fixture
+def index(built):
+    return built[0]
+
+
+@pytest.fixture
+def both(built_both):
+    return built_both[0]
+
+
+def test_the_part_is_added_and_told(built, run):
+    index, done = built
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {
+        "generation": 2,
+        "committed": True,
+        "parts": ["overlap"],
+        "columns": 11,
+        "tokens": 61,
+        "pairs": 66,
+        "left_out": 0,
+    }
+    assert done.stderr.startswith("Added: the index has overlap now (11 columns with 66 values); generation 2, ")
+    again = run("overlap", "build", index)
+    assert (again.exit_code, again.stdout) == (0, "")
+    assert again.stderr.startswith("There was nothing to add: the index has overlap (11 columns with 66 values); ")
+    assert json.loads(run("overlap", "build", index, "--json").stdout)["committed"] is False
+
+
+def test_a_table_for_people(run, index, towns):
+    result = run("overlap", index, f"{towns}:town")
+    assert (result.exit_code, result.stdout) == (0, TABLE)
+    assert result.stderr.startswith("2 columns in ")
+    assert result.stderr.endswith(" ms\n")
+
+
+def test_the_values_that_both_have_and_how_many_more(run, index, towns):
+    assert run("overlap", index, f"{towns}:town", "--explain", "--values", 2).stdout == EXPLAINED
+    shown = run("overlap", index, f"{towns}:town", "--explain", "--values", "all", "-k", 1).stdout.splitlines()
+    assert shown[2:] == ["    Dublin", "    Madrid", "    Oslo"]
+
+
+def test_json_has_three_fields_a_column_and_the_shared_values_when_asked(run, index, towns):
+    document = json.loads(run("overlap", index, f"{towns}:town", "--json").stdout)
+    assert list(document) == ["query", "options", "results", "stats"]
+    assert document["results"] == [
+        {"table": "cities.csv", "column": "city", "overlap": 3},
+        {"table": "nested/companies.csv", "column": "place", "overlap": 2},
+    ]
+    assert document["query"] == {"file": str(towns), "column": "town", "rows": 4, "values": 4}
+    assert document["options"] == {"k": 10, "exclude_table": None}
+    explained = json.loads(run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--json").stdout)
+    assert explained["results"] == [
+        {"table": "cities.csv", "column": "city", "overlap": 3, "shared": ["Dublin", "Madrid", "Oslo"]}
+    ]
+
+
+def test_json_lines_and_csv(run, index, towns):
+    lines = run("overlap", index, f"{towns}:town", "--jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"table": "cities.csv", "column": "city", "overlap": 3},
+        {"table": "nested/companies.csv", "column": "place", "overlap": 2},
+    ]
+    assert run("overlap", index, f"{towns}:town", "-n", 1, "--csv").stdout == (
+        "table,column,overlap\ncities.csv,city,3\n"
+    )
+    rows = list(csv.reader(io.StringIO(run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--csv").stdout)))
+    assert rows[0] == ["table", "column", "overlap", "value"]
+    assert [row[3] for row in rows[1:]] == ["Dublin", "Madrid", "Oslo"]
+
+
+def test_numbers_join_by_equal_text_and_a_column_can_be_named_by_its_position(run, index, towns):
+    assert run("overlap", index, f"{towns}:#1").stdout == NUMBERS
+    assert run("overlap", index, f"{towns}:number").stdout == NUMBERS
+
+
+def test_every_column_means_those_of_numbers_too(run, index, towns):
+    lines = run("overlap", index, towns, "--every-column", "--json").stdout.splitlines()
+    found = {each["query"]["column"]: each["results"] for each in map(json.loads, lines)}
+    assert [len(results) for results in found.values()] == [2, 1]
+    assert list(found) == ["town", "number"]
+    table = run("overlap", index, towns, "--every-column", "-k", 1)
+    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == ["town", "number"]
+    assert [line.partition(" in ")[0] for line in table.stderr.splitlines()] == ["town: 1 column", "number: 1 column"]
+    rows = run("overlap", index, towns, "--every-column", "--csv").stdout.splitlines()
+    assert rows == [
+        "query_column,table,column,overlap",
+        "town,cities.csv,city,3",
+        "town,nested/companies.csv,place,2",
+        "number,numbers.csv,id,3",
+    ]
+    rows = run("overlap", index, towns, "--every-column", "--jsonl").stdout.splitlines()
+    assert [json.loads(row)["query_column"] for row in rows] == ["town", "town", "number"]
+
+
+def test_a_table_of_the_lake_leaves_itself_out(run, index, small_lake):
+    spec = f"{small_lake / 'cities.csv'}:city"
+    assert run("overlap", index, spec, "--csv").stdout.splitlines()[1] == "cities.csv,city,8"
+    assert run("overlap", index, spec, "--exclude-self", "--csv").stdout.splitlines() == [
+        "table,column,overlap",
+        "nested/companies.csv,place,5",
+    ]
+
+
+def test_more_columns_than_there_are_is_no_mistake_and_none_is(run, fail, index, towns):
+    assert run("overlap", index, f"{towns}:town", "-k", 10**9).stdout == TABLE
+    said = fail(2, "overlap", index, f"{towns}:town", "-k", 0)
+    assert "k, the number of columns wanted, must be an integer from 1 on. Got 0." in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (",\n,\n", "The query column has no value: there is nothing to look for.\n"),
+        ("", "The query column has no value: there is nothing to look for.\n"),
+        ("Xyzzyx,1\noslo,1\n", "No column has any of the 2 values. pexeso search looks for other spellings too.\n"),
+        ("Xyzzyx,1\n", "No column has the one value. pexeso search looks for other spellings too.\n"),
+    ],
+)
+def test_a_query_that_finds_nothing_says_why(run, index, tmp_path, rows, said):
+    path = tmp_path / "query.csv"
+    path.write_text(f"town,n\n{rows}", encoding="utf-8")
+    result = run("overlap", index, f"{path}:town")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith(said)
+    assert json.loads(run("overlap", index, f"{path}:town", "--json").stdout)["results"] == []
+    assert run("overlap", index, f"{path}:town", "--csv").stdout == "table,column,overlap\n"
+
+
+def test_one_value_is_a_query(run, index, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("town\nMadrid\n", encoding="utf-8")
+    assert run("overlap", index, path, "--csv").stdout.splitlines()[1:] == [
+        "cities.csv,city,1",
+        "nested/companies.csv,place,1",
+    ]
+
+
+def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
+    path = tmp_path / "evil.csv"
+    path.write_text('"to\x1b[31mwn"\nOslo\nMadrid\n', encoding="utf-8")
+    result = run("overlap", index, path, "--every-column")
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize("command", ["overlap", "contain"])
+def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, command):
+    part = {"overlap": "overlap", "contain": "containment"}[command]
+    said = fail(2, command, bare, f"{towns}:town")
+    assert said.startswith(f"Error: The index '{bare}' has no part for searches by {part} of equal texts. ")
+    assert f"Add it with 'pexeso {command} build {bare}', or " in said
+    assert f"'pexeso index LAKE INDEX --with {part}'" in said
+
+
+@pytest.mark.parametrize("words", [["overlap"], ["contain"], ["overlap", "build"], ["contain", "build"]])
+def test_no_index_is_one_sentence(fail, tmp_path, towns, words):
+    query = [] if "build" in words else [f"{towns}:town"]
+    said = fail(1, *words, tmp_path / "none", *query)
+    assert (
+        said == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with 'pexeso index'.\n"
+    )
+
+
+def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
+    assert "There is no column 'city'." in fail(2, "overlap", index, f"{towns}:city")
+    assert "--every-column takes a file alone." in fail(2, "overlap", index, f"{towns}:town", "--every-column")
+    assert "neither 'all' nor a whole number" in fail(2, "overlap", index, f"{towns}:town", "--values", 0)
+    said = fail(2, "overlap", index)
+    assert "Usage: pexeso overlap [OPTIONS] INDEX FILE:COLUMN" in said
+    assert "Missing argument 'FILE:COLUMN'." in said
+    assert "Usage: pexeso overlap build [OPTIONS] INDEX" in fail(2, "overlap", "build")
+
+
+def test_a_part_that_is_none_is_told_before_any_work(fail, small_lake, tmp_path):
+    said = fail(2, "index", small_lake, tmp_path / "out", "--with", "meaning")
+    assert "The parts of an index for equal text are overlap and containment. Got 'meaning'." in said
+
+
+def test_all_ways_in_one_list_that_says_which(run, index, towns):
+    result = run("search", index, f"{towns}:town", "--how", "all", "--max-distance", 0.1, "-k", 9)
+    assert (result.exit_code, result.stdout) == (0, EVERY_WAY)
+    assert result.stderr == "3 columns\n"
+
+
+def test_all_ways_as_documents(run, index, towns):
+    asked = ("search", index, f"{towns}:town", "--how", "all", "--max-distance", 0.1, "-k", 9)
+    document = json.loads(run(*asked, "--json").stdout)
+    by_key = {(each["table"], each["column"]): each for each in document["results"]}
+    assert by_key["cities.csv", "city"] == {
+        "table": "cities.csv",
+        "column": "city",
+        "share": 0.75,
+        "found_by": ["meaning", "overlap"],
+        "joinability": 0.75,
+        "matched": 3,
+        "total": 4,
+        "overlap": 3,
+        "containment": 0.75,
+    }
+    assert by_key["nested/capitals.tsv", "Capital"]["overlap"] is None
+    assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap"}
+    explained = json.loads(run(*asked, "--explain", "--json").stdout)["results"][0]
+    assert explained["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
+    assert explained["shared"] == ["Dublin", "Madrid", "Oslo"]
+    rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
+    assert [row["found_by"] for row in rows] == ["meaning overlap", "meaning overlap", "meaning"]
+    assert len(run(*asked, "--jsonl").stdout.splitlines()) == 3
+    every = run("search", index, towns, "--how", "all", "--every-column", "-k", 1, "--csv").stdout.splitlines()
+    assert [row.partition(",")[0] for row in every] == ["query_column", "town", "number"]
+
+
+def test_all_ways_explained(run, index, towns):
+    asked = ("search", index, "--how", "all", "--explain", "--pairs", 1)
+    shown = run(*asked, f"{towns}:town", "--max-distance", 0.1, "-k", 1).stdout.splitlines()
+    assert shown[2:] == ["    Oslo  =  Oslo  0.000  exact", "    and 2 more pairs (--pairs all)"]
+    shown = run(*asked, f"{towns}:number", "--max-distance", 0, "-k", 1).stdout.splitlines()
+    assert shown[2:] == ["    1", "    and 2 more values (--pairs all)"]
+
+
+def test_search_by_overlap_is_overlap(run, index, towns):
+    assert run("search", index, f"{towns}:town", "--how", "overlap").stdout == TABLE
+    shown = run("search", index, f"{towns}:town", "--how", "overlap", "--explain", "--pairs", 2).stdout
+    assert shown == EXPLAINED.replace("--values", "--pairs")
+    document = json.loads(run("search", index, f"{towns}:#1", "--how", "overlap", "-n", 1, "--json").stdout)
+    assert document["results"] == [{"table": "numbers.csv", "column": "id", "overlap": 3}]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["overlap", "--max-distance", 0.1], "--how overlap compares equal texts and has no use for --max-distance"),
+        (["overlap", "--min-joinability", 0.5], "has no use for --min-joinability: leave it out."),
+        (["overlap", "--auto", "--exact"], "has no use for --auto, --exact: leave them out."),
+        (["containment", "--kernel", "torch"], "--how containment compares equal texts and has no use for --kernel"),
+        (["all", "--html", "page.html"], "--html shows what the search by meaning finds"),
+        (["overlap", "--no-rerank"], "--rerank and --no-rerank order what the search by meaning finds"),
+        (["all", "--rerank"], "--rerank and --no-rerank order what the search by meaning finds"),
+        (["all", "--explain", "--csv"], "--how all writes one row a column as CSV: leave --explain out"),
+        (["nearness"], "'nearness' is not one of 'meaning', 'overlap', 'containment', 'all'"),
+    ],
+)
+def test_options_that_a_way_has_no_use_for(fail, index, towns, given, words):
+    assert words in fail(2, "search", index, f"{towns}:town", "--how", *given)
+
+
+def test_no_column_in_any_way(run, index, tmp_path):
+    path = tmp_path / "query.csv"
+    path.write_text("code\n~~~~\n", encoding="utf-8")
+    result = run("search", index, f"{path}:code", "--how", "all", "--max-distance", 0)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("No column was found in any way. ")
+
+
+def test_containment_is_made_of_the_sets_that_are_there(built_both, run, small_lake):
+    both, done = built_both
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["parts"] == ["overlap", "containment"]
+    assert done.stderr.startswith("Added: the index has overlap and containment now (11 columns with 66 values); ")
+    again = run("contain", "build", both)
+    assert again.stderr.startswith("There was nothing to add: the index has overlap and containment (11 columns ")
+    assert run("overlap", "build", both).stderr.startswith("There was nothing to add: ")
+
+
+def test_columns_that_contain_a_share(run, both, towns):
+    result = run("contain", both, f"{towns}:town")
+    assert (result.exit_code, result.stdout.splitlines()[1:]) == (0, ["     75.0 %      3/4       8  cities.csv  city"])
+    assert result.stderr.startswith("1 column in ")
+    assert run("contain", both, f"{towns}:town", "--min-containment", 0.5).stdout == TABLE
+    assert run("contain", both, f"{towns}:#1", "--min-containment", 0.75).stdout == NUMBERS
+    explained = run("contain", both, f"{towns}:town", "--min-containment", 0.5, "--explain", "--values", 2)
+    assert explained.stdout == EXPLAINED
+
+
+def test_containment_as_documents(run, both, towns):
+    city = {"table": "cities.csv", "column": "city", "containment": 0.75, "estimated": False}
+    place = {"table": "nested/companies.csv", "column": "place", "containment": 0.5, "estimated": False}
+    asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
+    document = json.loads(run(*asked, "--json").stdout)
+    assert document["results"] == [city, place]
+    assert document["options"] == {"min_containment": 0.5, "verify": True, "k": None, "exclude_table": None}
+    assert json.loads(run(*asked, "-k", 1, "--json").stdout)["results"] == [city]
+    assert [json.loads(line) for line in run(*asked, "--jsonl").stdout.splitlines()] == [city, place]
+    explained = json.loads(run(*asked, "-k", 1, "--explain", "--json").stdout)["results"]
+    assert explained == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
+    assert run(*asked, "--csv").stdout.splitlines() == [
+        "table,column,containment,estimated",
+        "cities.csv,city,0.75,False",
+        "nested/companies.csv,place,0.5,False",
+    ]
+    rows = run(*asked, "-k", 1, "--explain", "--csv").stdout.splitlines()
+    assert [row.rpartition(",")[2] for row in rows] == ["value", "Dublin", "Madrid", "Oslo"]
+
+
+def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
+    asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5, "--json")
+    results = [json.loads(run(*asked, way).stdout)["results"] for way in ("--verify", "--no-verify")]
+    assert results[0] == results[1]
+
+
+def test_an_estimate_is_marked_as_one(capsys):
+    match = EqualTextMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
+    query, options = {"file": None, "column": None, "rows": 9, "values": 9}, {"min_containment": 0.7}
+    result = EqualTextResult(query, options, (match,), FIELDS, {"seconds": 0.001})
+    write_equal_text([result], "table", False, 0, with_values=False)
+    assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
+    assert result.to_dict()["results"] == [{"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}]
+
+
+def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, small_lake, towns):
+    spec = f"{small_lake / 'cities.csv'}:city"
+    asked = ("contain", both, spec, "--min-containment", 0.5, "--csv")
+    assert len(run(*asked).stdout.splitlines()) == 3
+    assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == ["nested/companies.csv,place,0.625,False"]
+    rows = run("contain", both, towns, "--every-column", "--csv").stdout.splitlines()
+    assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
+
+
+@pytest.mark.parametrize("least", [0, -0.5, 1.01, "nan"])
+def test_a_share_must_lie_above_zero_and_at_most_at_one(fail, both, towns, least):
+    said = fail(2, "contain", both, f"{towns}:town", "--min-containment", least)
+    assert f"min_containment must be a number above 0 and at most 1. Got {float(least)} instead." in said
+
+
+def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, towns):
+    result = run("contain", both, f"{towns}:town", "--min-containment", 1)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("No column has 100.0 % of the 4 values. Try a smaller --min-containment, or ")
+    path = tmp_path / "empty.csv"
+    path.write_text("town,n\n,\n", encoding="utf-8")
+    assert "has no value: there is nothing to look for." in run("contain", both, f"{path}:town").stderr
+    assert "k, the number of columns wanted" in fail(2, "contain", both, f"{towns}:town", "-k", 0)
+
+
+def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
+    asked = ("search", both, f"{towns}:town", "--how")
+    assert run(*asked, "containment", "--min-joinability", 0.5).stdout == TABLE
+    assert run(*asked, "containment", "-n", 1, "--csv").stdout.splitlines()[1:] == ["cities.csv,city,0.75,False"]
+    document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
+    assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap", "containment"}
+    assert document["options"]["containment"]["min_containment"] == 1.0
+    assert run(*asked, "all", "--max-distance", 0.1, "-k", 9).stdout == EVERY_WAY
+    rows = run(*asked, "all", "--max-distance", 0.1, "--min-joinability", 0.6, "--csv").stdout.splitlines()
+    assert rows[1].split(",")[:4] == ["cities.csv", "city", "0.75", "meaning overlap containment"]
+
+
+def test_info_tells_of_the_parts(run, both, bare):
+    lines = run("info", both).stdout.splitlines()
+    [line] = [line for line in lines if line.startswith("equal text")]
+    assert line.startswith("equal text  overlap and containment: 11 columns, 66 (column, value) pairs, in 1 shard (")
+    names, facts = [line.split() for line in lines if line.split()[:1] in (["shard"], ["0"])][-2:]
+    assert names == ["shard", "columns", "tokens", "pairs", "deleted", "bytes"]
+    assert facts[:5] == ["0", "11", "61", "66", "0"]
+    document = json.loads(run("info", both, "--json").stdout)
+    entry = open_index(both).store.manifest.token_sets[0]
+    assert document["parts"] == ["overlap", "containment"]
+    assert document["token_sets"] == [{"columns": 11, "tokens": 61, "pairs": 66, "deleted": 0, "bytes": entry.n_bytes}]
+    without = json.loads(run("info", bare, "--json").stdout)
+    assert (without["parts"], without["token_sets"]) == ([], [])
+    assert "equal text" not in run("info", bare).stdout
+
+
+def test_info_tells_of_columns_that_were_deleted(run, both, tmp_path):
+    index = shutil.copytree(both, tmp_path / "lake.pexeso")
+    assert run("delete", index, "cities.csv").exit_code == 0
+    assert (
+        "overlap and containment: 11 columns, 3 of them deleted, 66 (column, value) pairs" in run("info", index).stdout
+    )
+    assert json.loads(run("info", index, "--json").stdout)["token_sets"][0]["deleted"] == 3
+
+
+@pytest.mark.parametrize(("parts", "fixture"), [(("overlap",), "index"), (("overlap", "containment"), "both")])
+def test_the_whole_index_is_checked(run, request, parts, fixture):
+    index = request.getfixturevalue(fixture)
+    assert run("check", index).exit_code == 0
+    assert open_index(index).parts == parts
