@@ -39,6 +39,17 @@ def loop(function: Callable[..., Any]) -> Callable[..., Any]:
         return njit(nogil=True, error_model="numpy")(function)
 
 
+def use_loops() -> None:
+    """Let searches use compiled loops from now on, without waiting until they pay: for a process that will search a lot."""
+    global _left
+    _left = 0
+
+
+def loops_are_loaded() -> bool:
+    """Say whether searches use compiled loops by now."""
+    return not _left
+
+
 def loops_pay(entries: int) -> bool:
     """Say whether a search is to use compiled loops; one that is not counts as work done by arrays.
 
@@ -53,6 +64,8 @@ def loops_pay(entries: int) -> bool:
     True
     """
     global _left
+    if not _left:
+        return True
     with _lock:
         _left = max(0, _left - entries - WORK_OF_A_SEARCH)
         return _left == 0

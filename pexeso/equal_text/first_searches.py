@@ -1,26 +1,21 @@
-"""The first searches for containment in a process: by arrays, since loading compiled loops takes longer than they would save.
+"""The first searches for containment in a process: by arrays, since loading compiled loops takes longer than they would save (`pexeso.compiling`).
 
-A command that searches once pays for nothing that it does not use. Every set that shares a token is counted (`pexeso.overlap.merge`), which is exact too.
+Every set that shares a token is counted, which is exact too.
 """
 
 from __future__ import annotations
 
-import threading
+import numpy as np
 
+from pexeso.compiling import loops_pay
 from pexeso.containment.conversion import tokens_needed
 from pexeso.equal_text.shards import Shard
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.query import OverlapQuery
 from pexeso.overlap.topk import Overlaps
 
-WORTH_LOADING = 1 << 26
-"""Entries of posting lists, and places to count in, after which a process has spent on arrays about what loading the loops takes."""
 
-_lock = threading.Lock()
-_left = WORTH_LOADING
-
-
-def searched_by_arrays(shard: Shard, query: OverlapQuery, threshold: float, hidden: object) -> Overlaps | None:
+def searched_by_arrays(shard: Shard, query: OverlapQuery, threshold: float, hidden: np.ndarray) -> Overlaps | None:
     """Find the sets of a shard that contain enough of a query by counting all lists; None once loops are worth loading.
 
     Parameters
@@ -30,16 +25,10 @@ def searched_by_arrays(shard: Shard, query: OverlapQuery, threshold: float, hidd
         Prepared for the shard's lists.
     threshold : float
         In (0, 1].
-    hidden : int64 array
+    hidden : int64 (h,)
         Sets that are not to be found.
     """
-    global _left
-    n_sets = shard.overlap.n_sets
-    work = int(query.frequencies.sum()) + n_sets
-    with _lock:
-        if work > _left:
-            _left = 0
-            return None
-        _left -= work
+    if loops_pay(int(query.frequencies.sum())):
+        return None
     needed = tokens_needed(query.n_asked, threshold)
-    return merge_list(shard.overlap, query, max(n_sets, 1), exclude=hidden, at_least=needed)
+    return merge_list(shard.overlap, query, max(shard.overlap.n_sets, 1), exclude=hidden, at_least=needed)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pexeso.compiling import loops_are_loaded
 from pexeso.overlap.costs import MAPPED, ReadCosts
 from pexeso.overlap.index import OverlapIndex
 from pexeso.overlap.josie import ENTRY_BYTES, JosieOptions, josie
@@ -24,6 +25,9 @@ from pexeso.overlap.topk import Overlaps, require_k
 from pexeso.store.paging import FaultWatch
 
 _MERGE_FIXED, _MERGE_PER_ENTRY, _MERGE_PER_SET = 70.0, 0.0056, 0.0062
+_LOOPS_FIXED, _LOOPS_PER_ENTRY, _LOOPS_PER_FAR_ENTRY, _NEAR = 33.0, 0.0017, 0.0042, 1 << 18
+"""MergeList by compiled loops; an entry takes longer where there are more than `_NEAR` counters, too many for the processor's own memory."""
+
 _JOSIE_FIXED, _JOSIE_PER_ROOT, _JOSIE_PER_COST, _JOSIE_PER_RESULT = 310.0, 14.0, 0.024, 4.0
 _JOSIE_LISTS, _JOSIE_ENTRIES, _JOSIE_SETS = 0.25, 0.03, 60
 """Shares of lists and of entries, and sets beside the results, that JOSIE read at the median."""
@@ -96,8 +100,11 @@ class Planner:
     def expected(self, source: OverlapSource, query: OverlapQuery, k: int) -> dict[str, float]:
         """Give the microseconds that each way is expected to take: ``"josie"`` and ``"merge_list"``."""
         entries, n_lists = float(query.frequencies.sum()), query.n_blocks
-        dense = source.n_sets if source.n_sets <= DENSE * entries else 0
-        merge = _MERGE_FIXED + _MERGE_PER_ENTRY * entries + _MERGE_PER_SET * dense
+        if loops_are_loaded():
+            merge = _LOOPS_FIXED + (_LOOPS_PER_ENTRY if source.n_sets <= _NEAR else _LOOPS_PER_FAR_ENTRY) * entries
+        else:
+            dense = source.n_sets if source.n_sets <= DENSE * entries else 0
+            merge = _MERGE_FIXED + _MERGE_PER_ENTRY * entries + _MERGE_PER_SET * dense
         merge += self.wait * n_lists + self.per_byte * MEMBER_BYTES * entries
         all_lists = float(MAPPED.of_lists(query.frequencies).sum())
         by_josie = _JOSIE_FIXED + _JOSIE_PER_ROOT * all_lists**0.5 + _JOSIE_PER_COST * all_lists + _JOSIE_PER_RESULT * k

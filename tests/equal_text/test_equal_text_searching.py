@@ -7,7 +7,7 @@ from equal_text_lakes import overlaps, shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.equal_text import first_searches
+from pexeso import compiling
 from pexeso.equal_text.containment_search import search_containment
 from pexeso.equal_text.found import shared_values
 from pexeso.equal_text.overlap_search import overlap_with, search_overlap, search_overlap_batch
@@ -32,7 +32,7 @@ def found(result):
 
 @settings(max_examples=40)
 @given(lake=lakes, query=tokens, data=st.data())
-def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, query, data):
+def test_shards_together_find_what_brute_force_finds(tmp_path_factory, monkeypatch_module, lake, query, data):
     folder = tmp_path_factory.mktemp("shards")
     of_shard = {name: data.draw(st.integers(0, 2)) for name in lake}
     shards, hidden = [], set()
@@ -45,6 +45,7 @@ def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, que
             hidden |= {in_order[place] for place in deleted}
             shards.append(shard_of(folder / str(number), columns, deleted=deleted))
     asked, k = token_query(sorted(query)), data.draw(st.sampled_from([1, 2, 5, 100]))
+    monkeypatch_module.setattr(compiling, "_left", data.draw(st.sampled_from([0, compiling.WORTH_LOADING])))
     assert found(search_overlap(shards, asked, k)) == overlaps(lake, query, k, hidden=hidden)
     own = next(iter(lake))[0]
     without = hidden | {name for name in lake if name[0] == own}
@@ -68,7 +69,7 @@ def test_containment_over_shards_is_what_brute_force_counts(tmp_path_factory, mo
     of_shard = {name: data.draw(st.integers(0, 1)) for name in lake}
     least = data.draw(st.sampled_from([0.01, 0.3, 0.5, 0.55, 0.9, 1.0]))
     by_arrays = data.draw(st.booleans())
-    monkeypatch_module.setattr(first_searches, "_left", first_searches.WORTH_LOADING if by_arrays else 0)
+    monkeypatch_module.setattr(compiling, "_left", compiling.WORTH_LOADING if by_arrays else 0)
     folder, shards = tmp_path_factory.mktemp("shards"), []
     for number in range(2):
         columns = {name: lake[name] for name in lake if of_shard[name] == number}
@@ -88,7 +89,7 @@ def test_containment_over_shards_is_what_brute_force_counts(tmp_path_factory, mo
 
 
 def test_an_estimate_says_that_it_is_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(first_searches, "_left", 0)
+    monkeypatch.setattr(compiling, "_left", 0)
     columns = {("a.csv", "id"): {str(number) for number in range(40)}, ("b.csv", "id"): {"x"}}
     shard = shard_of(tmp_path, columns, parts=PARTS)
     shard.__dict__["ensemble"] = shard.ensemble.with_lists(None)

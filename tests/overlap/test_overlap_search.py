@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from overlap_lakes import brute_force, by_text, first_lake, index_of, number, random_lake, random_query
 
+from pexeso import compiling
 from pexeso.errors import InputError
 from pexeso.overlap.costs import MAPPED, ReadCosts
 from pexeso.overlap.estimates import estimated_overlap
@@ -159,7 +160,9 @@ def test_josie_equals_brute_force(part):
                 )
 
 
-def test_the_baselines_equal_brute_force():
+@pytest.mark.parametrize("left", [0, compiling.WORTH_LOADING], ids=["loops", "arrays"])
+def test_the_baselines_equal_brute_force(left, monkeypatch):
+    monkeypatch.setattr(compiling, "_left", left)
     rng = np.random.default_rng(11)
     for _ in range(60):
         sets = random_lake(rng)
