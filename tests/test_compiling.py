@@ -19,7 +19,8 @@ def test_loops_pay_once_arrays_have_done_as_much_work(fresh):
     while not compiling.loops_pay(1 << 20):
         searches += 1
     assert searches == compiling.WORTH_LOADING // ((1 << 20) + compiling.WORK_OF_A_SEARCH)
-    assert compiling.loops_pay(0) and compiling.loops_are_loaded()
+    assert compiling.loops_pay(0)
+    assert compiling.loops_are_loaded()
 
 
 def test_small_searches_are_work_too(fresh):

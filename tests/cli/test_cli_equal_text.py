@@ -4,9 +4,9 @@ import csv
 import io
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
+from bare_indexes import without_parts
 from click.testing import CliRunner
 
 from pexeso.cli.equal_text import write_equal_text
@@ -14,8 +14,6 @@ from pexeso.cli.main import cli
 from pexeso.equal_text.containment_search import FIELDS
 from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.index import open_index
-from pexeso.store.manifest import Manifest
-from pexeso.store.paths import MANIFEST
 
 pytestmark = pytest.mark.spark
 
@@ -67,13 +65,7 @@ def added(command, source, folder):
 @pytest.fixture(scope="module")
 def bare(small_index, tmp_path_factory):
     """Copy the small index without its parts for equal text, as if it had been built without them."""
-    index = shutil.copytree(small_index, tmp_path_factory.mktemp("bare") / "lake.pexeso")
-    manifest = Manifest.from_bytes((index / MANIFEST).read_bytes())
-    for entry in manifest.token_sets:
-        shutil.rmtree(index / entry.folder)
-    manifest = replace(manifest, token_sets=(), options={**manifest.options, "parts": []})
-    (index / MANIFEST).write_bytes(manifest.to_bytes())
-    return index
+    return without_parts(small_index, tmp_path_factory.mktemp("bare") / "lake.pexeso")
 
 
 @pytest.fixture(scope="module")
