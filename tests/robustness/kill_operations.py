@@ -15,7 +15,7 @@ from pexeso.checking import check_index  # noqa: E402
 from pexeso.errors import IndexNotFoundError  # noqa: E402
 from pexeso.index import open_index  # noqa: E402
 
-OPTIONS = {"model": "hashing", "dimensions": 24, "n_partitions": 3}
+OPTIONS = {"model": "hashing", "dimensions": 24, "n_partitions": 3, "parts": ["overlap"]}
 INDEX = "lake.pexeso"
 _WORDS = [
     *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "junco"),
@@ -24,7 +24,7 @@ _WORDS = [
 _QUERIES = [_WORDS[:8], [word.upper() for word in _WORDS[5:15]], ["river " + word for word in _WORDS[:6]]]
 
 Answers = list[list[tuple[str, str, int]]] | None
-"""What searches find (table, column, matching rows); None where there is no index."""
+"""What searches find (table, column, matching rows or shared values); None where there is no index."""
 
 
 def write_lakes(folder: Path) -> None:
@@ -99,6 +99,10 @@ def _compact(lakes: Path, path: Path) -> None:
     open_index(path).compact()
 
 
+def _add(lakes: Path, path: Path) -> None:
+    open_index(path).add_parts(["containment"])
+
+
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -107,6 +111,7 @@ OPERATIONS = {
         Operation("append", "built", _append),
         Operation("delete", "appended", _delete, with_spark=False),
         Operation("compact", "deleted", _compact),
+        Operation("add", "deleted", _add),
     )
 }
 PREPARED = {"built": ("", "build"), "appended": ("built", "append"), "deleted": ("appended", "delete")}
@@ -137,6 +142,10 @@ def answers(path: Path) -> Answers:
     found = [
         [(match.table, match.column, match.matched) for match in index.search(query, min_joinability=0.1)]
         for query in _QUERIES
+    ]
+    found += [
+        [(match.table, match.column, match.overlap) for match in index.overlap(query, k=50)]
+        for query in (*_QUERIES, range(5))
     ]
     problems = [problem for problem in check_index(path) if problem.is_failure]
     if problems:

@@ -42,9 +42,9 @@ from kill_operations import (  # noqa: E402
 
 from pexeso.pipeline import SMALL_LAKE_SETTINGS  # noqa: E402
 
-KILLS, SHORT_KILLS = 200, 5
+KILLS, SHORT_KILLS = 200, 6
 SEED = 20_250_101
-SHARES = {"build": 0.25, "overwrite": 0.15, "append": 0.25, "delete": 0.2, "compact": 0.15}
+SHARES = {"build": 0.22, "overwrite": 0.13, "append": 0.23, "delete": 0.17, "compact": 0.13, "add": 0.12}
 AFTER_ITS_END = 1.1
 CONF = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 

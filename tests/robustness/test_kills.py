@@ -25,7 +25,7 @@ def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(spark, tmp
 
 def test_every_operation_has_its_share_of_the_kills() -> None:
     assert set(SHARES) == set(OPERATIONS)
-    for n_kills in (5, KILLS):
+    for n_kills in (6, KILLS):
         chosen = choose_operations(n_kills, None, SEED)
         assert len(chosen) == n_kills
         assert set(chosen) == set(OPERATIONS)
