@@ -15,6 +15,7 @@ other float                                       the shortest text that reads b
 decimal                                           as its text would be: ``1.00`` is ``"1"``
 truth value, date, time                           ``"true"``, ``"2020-03-05"``: Arrow's text
 null, NaN, nothing but white space                no token
+text that says so: `MISSING`, in any case         no token
 ================================================  =====================================================
 """
 
@@ -26,7 +27,12 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 
+MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
+"""Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem to share one. ``NA`` is not among them, as it is Namibia, nor
+``none``, as it is a word."""
+
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
+_MISSING = pa.array(MISSING, pa.large_string())
 _EXACT = float(2**53)
 """From here on a float does not tell neighbouring integers apart."""
 
@@ -55,8 +61,8 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
 
     Examples
     --------
-    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "", None])).to_pylist()
-    ['1', '1', '01', None, None]
+    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "N/A", "", None])).to_pylist()
+    ['1', '1', '01', None, None, None]
     >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
     ['1', '1.5', None]
     """
@@ -68,7 +74,8 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
     texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+    nothing = pc.or_(pc.equal(texts, ""), pc.is_in(pc.utf8_lower(texts), value_set=_MISSING))
+    return pc.if_else(nothing, pa.scalar(None, pa.large_string()), texts)
 
 
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.lake.tokens import distinct_tokens, token_pairs, tokens_of
+from pexeso.lake.tokens import MISSING, distinct_tokens, token_pairs, tokens_of
 
 
 def tokens(values, kind=None):
@@ -43,6 +43,13 @@ def test_what_is_empty_has_no_token():
     assert tokens([], pa.string()) == tokens([None], pa.null())[:0] == []
     assert tokens([None], pa.null()) == [None]
     assert tokens([float("inf")]) == ["inf"]
+
+
+def test_texts_that_stand_for_a_missing_value_have_no_token_and_words_and_codes_have():
+    missing = [*MISSING, "NULL", "NaN", " N/A ", "#N/A", "—"]
+    assert tokens_of(pa.array(missing)).null_count == len(missing)
+    kept = ["NA", "none", "None", "-1", "--x", "0", "nano", "?!"]
+    assert tokens_of(pa.array(kept)).to_pylist() == kept
 
 
 def test_text_is_stripped_and_composed_and_keeps_its_case():
