@@ -28,8 +28,10 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 
 MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
-"""Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem to share one. ``NA`` is not among them, as it is Namibia, nor
-``none``, as it is a word."""
+"""Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem to share one.
+
+``NA`` is not among them, as it is Namibia, nor ``none``, as it is a word.
+"""
 
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
 _MISSING = pa.array(MISSING, pa.large_string())
