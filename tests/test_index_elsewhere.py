@@ -31,10 +31,12 @@ def lake(bucket, small_lake) -> Place:
 
 def answers(index) -> list[tuple]:
     result = index.search(TOWNS, min_joinability=0.2, max_distance=0.1)
-    return [
+    by_meaning = [
         (match.table, match.column, match.matched, match.total, [(p.query, p.value) for p in match.pairs()])
         for match in result
     ]
+    by_text = [*index.overlap(TOWNS), *index.contain(TOWNS, min_containment=0.2)]
+    return [*by_meaning, *((match.table, match.column, match.overlap, match.shared()) for match in by_text)]
 
 
 def no_luck(*_: object, **__: object) -> None:
@@ -51,11 +53,11 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
     with monkeypatch.context() as patched:
         patched.setattr("pexeso.store.remote_writer.publish", no_luck)
         with pytest.raises(OutputError, match="no luck"):
-            pexeso.build_index(lake, place, model="hashing", dimensions=64)
+            pexeso.build_index(lake, place, model="hashing", dimensions=64, parts=["containment"])
     [vectors] = [name for name in place.find() if name.endswith("/vectors.npy")]
     place.joined(vectors).remove()
-    built = pexeso.build_index(lake, place, model="hashing", dimensions=64)
-    assert last_report(built.store).facts["taken_up"] == ["read", "catalog", "train", "embed", "partition"]
+    built = pexeso.build_index(lake, place, model="hashing", dimensions=64, parts=["containment"])
+    assert last_report(built.store).facts["taken_up"] == ["read", "catalog", "train", "embed", "partition", "divide", "tokens"]
     assert answers(built) == answers(here)
     there = pexeso.open_index(url, device="cpu")
     assert answers(there) == answers(here)
