@@ -120,7 +120,14 @@ def _compact(steps: Steps, store: Store, chosen: list[int], shards: list[int]) -
             "postings": sum(entry.facts["postings"] for entry in new),
         },
     )
-    return Update(committed.generation, True, partitions_added=len(partitions), partitions_rewritten=len(chosen))
+    return Update(
+        committed.generation,
+        True,
+        partitions_added=len(partitions),
+        partitions_rewritten=len(chosen),
+        shards_added=len(token_sets) - (len(manifest.token_sets) - len(shards)),
+        shards_rewritten=len(shards),
+    )
 
 
 def _gather(steps: Steps, store: Store, chosen: list[int], folder: Path) -> dict[str, Any]:

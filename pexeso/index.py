@@ -416,7 +416,7 @@ def build_index(
     progress : callable, optional
         Called with the name of each stage as it starts; see `pexeso.pipeline.STAGES`.
     **options
-        See `pexeso.options.BuildOptions`: `model` ("fasttext"), `dimensions`, `metric`, `n_pivots`, `n_levels`, `n_partitions`, `rules`, ...
+        See `pexeso.options.BuildOptions`: `model` ("hashing"), `dimensions`, `metric`, `n_partitions`, `rules`, `parts` (for joins by equal text), ...
 
     Returns
     -------

@@ -57,6 +57,8 @@ class Update:
     columns_added, columns_deleted : int
         Indexed columns.
     partitions_added, partitions_rewritten : int
+    shards_added, shards_rewritten : int
+        The same of token sets.
     """
 
     generation: int
@@ -70,6 +72,8 @@ class Update:
     columns_deleted: int = 0
     partitions_added: int = 0
     partitions_rewritten: int = 0
+    shards_added: int = 0
+    shards_rewritten: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plain JSON form."""
@@ -198,6 +202,7 @@ def _append(steps: Steps, store: Store, source: FolderSource, delete_missing: bo
         columns_added=added["columns"],
         columns_deleted=len(gone),
         partitions_added=len(partitions),
+        shards_added=len(token_sets),
     )
 
 

@@ -189,6 +189,7 @@ def test_compacting_leaves_no_trace_of_what_was_deleted(built, tmp_path):
     del lake.indexed["t1.csv"]
     done = index.compact(everything=True)
     assert done.partitions_rewritten == 2
+    assert (done.shards_rewritten, done.shards_added) == (1, 1)
     manifest = index.store.manifest
     assert manifest.deleted_columns == ()
     assert [entry.folder for entry in manifest.catalogs] == ["catalog.3"]

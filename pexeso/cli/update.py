@@ -122,12 +122,17 @@ def compact(index: str, everything: bool, master: str | None, conf: dict[str, st
             done = compact_index(index, everything=everything, master=master, conf=conf, progress=progress)
     except KeyboardInterrupt as error:
         raise Interrupted(_unfinished(index)) from error
-    said = (
-        f"Rewrote {count(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
-        if done.committed
-        else "There was nothing to compact"
-    )
-    _tell(done, form, said, started)
+    _tell(done, form, compact_summary(done), started)
+
+
+def compact_summary(done: Update) -> str:
+    """Say in a few words what a compaction did."""
+    if not done.committed:
+        return "There was nothing to compact"
+    rewritten = f"Rewrote {count(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
+    if not done.shards_rewritten:
+        return rewritten
+    return f"{rewritten}, and {count(done.shards_rewritten, 'shard')} of token sets as {done.shards_added:,}"
 
 
 def append_summary(done: Update) -> str:

@@ -35,7 +35,7 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
     done = run("append", str(index))
     assert done.stderr.startswith("Nothing to append: 6 tables unchanged; generation 3, ")
     done = run("compact", str(index), "--all")
-    assert done.stderr.startswith("Rewrote 2 partitions as 1; generation 4, ")
+    assert done.stderr.startswith("Rewrote 2 partitions as 1, and 2 shards of token sets as 1; generation 4, ")
     done = run("compact", str(index))
     assert done.stderr.startswith("There was nothing to compact; generation 4, ")
     assert {match.table for match in open_index(index).search(["Oslo", "Rome"], k=9)} == {
