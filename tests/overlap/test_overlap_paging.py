@@ -30,7 +30,7 @@ def test_requests_cover_each_page_of_each_run_once(tmp_path):
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_answers_are_the_same_with_pages_asked_for_and_without(tmp_path, missing, monkeypatch):
-    monkeypatch.setattr(paging.FaultWatch, "missing", lambda self: missing)
+    monkeypatch.setattr(paging.DiskWatch, "missing", lambda self: missing)
     rng = np.random.default_rng(1)
     sets = random_lake(rng)
     save_index(index_of(sets), tmp_path)
