@@ -49,3 +49,18 @@ def test_what_is_no_mapped_file_is_passed_over():
     pages.want("others", np.array([0]), np.array([3]))
     pages.restart()
     assert not pages.asked
+
+
+def test_pages_that_were_asked_for_count_as_read(monkeypatch):
+    blocks = [0]
+    monkeypatch.setattr(paging, "_blocks_read", lambda: blocks[0])
+    monkeypatch.setattr(paging.FaultWatch, "missing", lambda self: False)
+    watch = paging.DiskWatch()
+    watch.restart()
+    assert not watch.missing()
+    blocks[0] = 8 * mmap.PAGESIZE // 512
+    assert not watch.missing()
+    blocks[0] += 1
+    assert watch.missing()
+    watch.restart()
+    assert not watch.missing()
