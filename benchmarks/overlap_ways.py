@@ -54,6 +54,46 @@ class WholeLists:
         return found.sets, lengths
 
 
+class PlainMap(WholeLists):
+    """An index whose posting lists are read as a plain map reads them: one after the other, positions and sizes too, neighbours as the system sees fit."""
+
+    def __init__(self, index: OverlapIndex, folder: Path) -> None:
+        super().__init__(index)
+        self._files = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("list_sets", "list_places")]
+
+    def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Read the sets of posting lists and all that stands beside them."""
+        begins, ends = self._index.token_offsets[tokens], self._index.token_offsets[tokens + 1]
+        sets = [self.entries(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        return np.concatenate(sets), ends - begins
+
+    def entries(self, begin: int, end: int) -> np.ndarray:
+        """Read some entries; give their sets."""
+        sets, _ = (np.array(file[begin:end]) for file in self._files)
+        return sets
+
+
+class PositionedReads(PlainMap):
+    """The same by calls of pread: one a list and file, of which there are two."""
+
+    def __init__(self, index: OverlapIndex, folder: Path) -> None:
+        super().__init__(index, folder)
+        self._descriptors = [os.open(file.filename, os.O_RDONLY) for file in self._files]
+
+    def entries(self, begin: int, end: int) -> np.ndarray:
+        """Read some entries; give their sets."""
+        sets, _ = (
+            os.pread(descriptor, (end - begin) * file.strides[0], file.offset + begin * file.strides[0])
+            for descriptor, file in zip(self._descriptors, self._files, strict=True)
+        )
+        return np.frombuffer(sets, self._files[0].dtype)
+
+    def close(self) -> None:
+        """Close the files."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+
 def brute_force(index: OverlapIndex, tokens: np.ndarray, own: int, k: int) -> list[tuple[int, int]]:
     """Count the tokens of every set: the k best (id, overlap), equal overlaps by id. O(pairs)."""
     wanted = np.zeros(index.n_tokens, np.int8)

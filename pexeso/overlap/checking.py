@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow.compute as pc
 
+from pexeso.overlap.dictionary import STRIDE, heads_of
 from pexeso.overlap.index import OverlapIndex
 from pexeso.overlap.order import like_the_one_before
 
@@ -80,6 +81,11 @@ def _dictionary(index: OverlapIndex) -> Iterator[str]:
         if not pc.all(pc.less(some[:-1], some[1:])).as_py():
             yield "texts: they must be distinct and sorted."
             return
+    heads = index.dictionary.heads
+    if heads is not None:
+        right = heads_of(texts)
+        if not heads.texts.equals(right.texts) or not np.array_equal(heads.places, right.places):
+            yield f"heads: they must be every {STRIDE}th text, and where its letters begin."
 
 
 def _places(index: OverlapIndex) -> Iterator[str]:

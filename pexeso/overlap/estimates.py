@@ -8,6 +8,7 @@ both are matches per token accounted for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -80,10 +81,18 @@ def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndar
         frequencies, weights = frequencies[(edges[:-1] + edges[1:]) // 2], np.add.reduceat(weights, edges[:-1])
     largest = int(rest.max())
     shift = max(0, largest.bit_length() - _TABLE_BITS)
-    sizes = np.unique(np.geomspace(1, max(largest, 2), _SIZES).astype(np.int64))
+    sizes = _sizes_up_to(largest)
     held = -np.expm1(-np.outer(sizes, frequencies / max(n_pairs, 1))) @ weights
     table = np.interp(np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held))
     return table[rest >> shift]
+
+
+@lru_cache(maxsize=1024)
+def _sizes_up_to(largest: int) -> np.ndarray:
+    # Kept, since a search asks for the same few again and again, and making them takes longer than the rest of an estimate.
+    sizes = np.unique(np.geomspace(1, max(largest, 2), _SIZES).astype(np.int64))
+    sizes.flags.writeable = False
+    return sizes
 
 
 def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray:

@@ -85,7 +85,7 @@ class JosieOptions:
     distinct_lists: bool = True
     easy_start: bool = False
     policy: str = "balance"
-    sets: int = 24
+    sets: int = 40
 
     def __post_init__(self) -> None:
         require_ties(self.ties)
@@ -203,7 +203,7 @@ class JosieRun:
         self._min_sample = options.min_sample
         if self._min_sample is None:
             self._min_sample = options.batch or min(5, 1 + self.n // 16)
-        self._least_batch = max(k * float(costs.of_sets(np.array(_USUAL_SET))), _STEPS * costs.step)
+        self._least_batch = max(k * float(costs.of_sets(np.array(_USUAL_SET))), costs.step)
         self._productive = True
         self._easy = options.easy_start and k <= 2
 
@@ -252,7 +252,9 @@ class JosieRun:
         if not best.full and best.at_least == 1:
             if len(candidates) + len(best) < best.k and self.accounted < prefix:
                 return rows[:0]
-            return _first(rows, best.k - len(best), -estimates, rest, ranks)
+            needed = best.k - len(best)
+            rows = _first(rows, needed if by_net_cost else max(needed, self.options.sets), -estimates, rest, ranks)
+            return rows[: max(needed, self._worth_a_step(rest[rows]))]
         if not by_net_cost:
             return self._affordable(rest, _first(rows, self.options.sets, -estimates, rest, ranks))
         after = np.maximum(threshold_after(estimates, best.overlaps, len(best), best.k), best.threshold)
@@ -274,10 +276,12 @@ class JosieRun:
         left = 2 * spent_on_lists + of_lists - self.reads.cost
         if float(of_sets.sum()) > of_lists and not (self._productive and of_sets[rows[0]] <= left):
             return rows[:0]
-        within = np.searchsorted(
-            np.cumsum(of_sets[rows]), max(_WAVE * of_lists, _STEPS * self.costs.step), side="right"
-        )
-        return rows[: max(1, int(within))]
+        return rows[: max(1, self._worth_a_step(rest[rows], _WAVE * of_lists))]
+
+    def _worth_a_step(self, rest: np.ndarray, least: float = 0.0) -> int:
+        """Say how many of some candidates are read at a time: those that cost no more than `least`, or than it takes to decide what is read next."""
+        most = max(least, _STEPS * self.costs.step)
+        return int(np.searchsorted(np.cumsum(self.costs.of_sets(rest)), most, side="right"))
 
     def _expected(self, bounds: np.ndarray) -> np.ndarray:
         """Expect matches by chance, or by the rate so far, whichever is more."""

@@ -11,10 +11,26 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pexeso.store.paging import PAGE_BYTES, FaultWatch, MappedPages
+from pexeso.store.paging import FEW_FAULTS, PAGE_BYTES, FaultWatch, MappedPages
 
 _MOST_BYTES = 128 << 10
 """Systems read no more than this ahead for one request, unless they are set up otherwise."""
+
+_BLOCK_BYTES = 512
+"""What systems count reads in."""
+
+
+class DiskWatch(FaultWatch):
+    """Tells whether this process read from a disk lately, also where pages were asked for and nothing had to wait for a missing one."""
+
+    def restart(self) -> None:
+        """Forget what was read until now."""
+        super().restart()
+        self._read = _blocks_read()
+
+    def missing(self) -> bool:
+        """Tell whether more than a few pages were read since the start."""
+        return super().missing() or _blocks_read() - self._read > FEW_FAULTS * PAGE_BYTES // _BLOCK_BYTES
 
 
 class MappedRuns:
@@ -31,7 +47,8 @@ class MappedRuns:
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._watch = FaultWatch()
+        self._watch = DiskWatch()
+        self._watch.restart()
         self._pages = MappedPages(arrays, self._watch)
         self._arrays = {
             name: array
@@ -78,3 +95,12 @@ def _requests(begins: np.ndarray, ends: np.ndarray, array: np.ndarray) -> list[t
         asked += [(place, min(_MOST_BYTES, last - place)) for place in range(first, last, _MOST_BYTES)]
         reached = max(reached, -(-last // PAGE_BYTES) * PAGE_BYTES)
     return asked
+
+
+def _blocks_read() -> int:
+    """Give the blocks that were read from disks for this process; 0 on a system that does not tell."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # not a Unix
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_inblock

@@ -7,15 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from pexeso.errors import IndexCorruptError
-from pexeso.overlap.dictionary import Dictionary
+from pexeso.overlap.dictionary import STRIDE, Dictionary, Heads, heads_of
 from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.opened import MappedIndex
 from pexeso.overlap.paging import MappedRuns
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.manifest import FileEntry
-from pexeso.store.texts import open_texts, write_texts
+from pexeso.store.texts import open_mapped_texts, open_texts, write_texts
 
 ARRAYS = ("groups", "token_offsets", "list_sets", "list_places", "set_offsets", "set_tokens", "ids")
 _NUMBERS, _TEXTS = "text_numbers", "texts.arrow"
+_HEADS, _PLACES = "heads.arrow", "head_places"
 
 
 def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
@@ -36,9 +38,10 @@ def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
     OutputError
         A file exists, or cannot be written.
     """
-    texts = write_texts(folder / _TEXTS, index.dictionary.texts)
+    heads = heads_of(index.dictionary.texts)
+    texts = [write_texts(folder / _TEXTS, index.dictionary.texts), write_texts(folder / _HEADS, heads.texts)]
     arrays = {name: getattr(index, name) for name in ARRAYS}
-    return [texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, **arrays})]
+    return [*texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, _PLACES: heads.places, **arrays})]
 
 
 def open_index(folder: Path) -> OverlapIndex:
@@ -60,10 +63,10 @@ def open_index(folder: Path) -> OverlapIndex:
     array([4])
     """
     arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
-    dictionary = Dictionary(open_texts(folder / _TEXTS), open_array(folder / f"{_NUMBERS}.npy"))
+    dictionary = _open_dictionary(folder)
     # Plain views of the maps: a memmap takes microseconds longer for each look.
     plain = {name: np.asarray(array) for name, array in arrays.items()}
-    index = OverlapIndex(dictionary, **plain, pages=MappedRuns(arrays))
+    index = MappedIndex(dictionary, **plain, pages=MappedRuns(arrays))
     n_pairs, n_tokens, n_sets = len(index.list_sets), len(dictionary), len(index.ids)
     shapes = {
         "groups": (n_tokens,),
@@ -73,9 +76,29 @@ def open_index(folder: Path) -> OverlapIndex:
         "set_tokens": (n_pairs,),
     }
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape or arrays[name].dtype.kind != "i"]
-    if wrong or dictionary.numbers.shape != (n_tokens,):
+    n_heads = -(-n_tokens // STRIDE)
+    wrong += [] if dictionary.numbers.shape == (n_tokens,) else [_NUMBERS]
+    wrong += (
+        [] if dictionary.heads.places.shape == (n_heads + 1,) and len(dictionary.heads.texts) == n_heads else [_HEADS]
+    )
+    if wrong:
         raise IndexCorruptError(
-            f"The files of the overlap index '{folder}' do not belong together, as {', '.join(wrong) or _NUMBERS} tells: "
+            f"The files of the overlap index '{folder}' do not belong together, as {', '.join(wrong)} tells: "
             "restore it from a copy, or build it again."
         )
     return index
+
+
+def _open_dictionary(folder: Path) -> Dictionary:
+    texts, mapped = open_mapped_texts(folder / _TEXTS)
+    numbers = open_array(folder / f"{_NUMBERS}.npy")
+    _, offsets, letters = texts.buffers()
+    first = mapped.ctypes.data
+    heads = Heads(
+        open_texts(folder / _HEADS),
+        open_array(folder / f"{_PLACES}.npy"),
+        MappedRuns({"texts": mapped, "numbers": numbers}),
+        offsets.address - first if offsets else 0,
+        letters.address - first if letters else 0,
+    )
+    return Dictionary(texts, np.asarray(numbers), heads)

@@ -1,6 +1,6 @@
 """Lists of texts on disk: one column in an Arrow IPC file, opened memory-mapped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +64,39 @@ def open_texts(path: Path) -> Texts:
     IndexCorruptError
         The file is missing, or not one that `write_texts` wrote.
     """
+    return _read(path, lambda: pa.memory_map(str(path), "r"))
+
+
+def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
+    """Open texts as `open_texts` does, and give the file's bytes too, of which pages can be asked for before texts on them are taken.
+
+    Returns
+    -------
+    texts : Texts
+        Its buffers are parts of the bytes.
+    mapped : np.memmap of uint8
+        The whole file.
+
+    Raises
+    ------
+    IndexCorruptError
+        As for `open_texts`.
+    """
+    made: list[np.ndarray] = []
+
+    def source() -> pa.Buffer:
+        made.append(np.memmap(path, np.uint8, "r"))
+        return pa.py_buffer(made[0])
+
+    return _read(path, source), made[0]
+
+
+def _read(path: Path, source: Callable[[], pa.MemoryMappedFile | pa.Buffer]) -> Texts:
     try:
         with open(path, "rb") as file:
             if not is_plain(file):
                 raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
-        reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
+        reader = pa.ipc.open_file(source())
         if reader.schema not in _SCHEMAS or reader.num_record_batches != 1:
             raise pa.ArrowInvalid("it must hold one batch of one column of texts")
         texts = reader.get_batch(0).column(0)

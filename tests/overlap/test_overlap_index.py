@@ -117,7 +117,7 @@ def test_the_dictionary_finds_what_it_has_and_nothing_else():
 def test_an_index_comes_back_from_its_files_as_it_was(tmp_path):
     index = index_of(random_lake(np.random.default_rng(1)))
     entries = save_index(index, tmp_path)
-    assert len(entries) == len(ARRAYS) + 2
+    assert len(entries) == len(ARRAYS) + 4
     opened = open_index(tmp_path)
     assert all(np.array_equal(getattr(index, name), getattr(opened, name)) for name in ARRAYS)
     assert isinstance(opened.list_sets.base, np.memmap)

@@ -30,7 +30,7 @@ def test_requests_cover_each_page_of_each_run_once(tmp_path):
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_answers_are_the_same_with_pages_asked_for_and_without(tmp_path, missing, monkeypatch):
-    monkeypatch.setattr(paging.FaultWatch, "missing", lambda self: missing)
+    monkeypatch.setattr(paging.DiskWatch, "missing", lambda self: missing)
     rng = np.random.default_rng(1)
     sets = random_lake(rng)
     save_index(index_of(sets), tmp_path)
@@ -49,3 +49,18 @@ def test_what_is_no_mapped_file_is_passed_over():
     pages.want("others", np.array([0]), np.array([3]))
     pages.restart()
     assert not pages.asked
+
+
+def test_pages_that_were_asked_for_count_as_read(monkeypatch):
+    blocks = [0]
+    monkeypatch.setattr(paging, "_blocks_read", lambda: blocks[0])
+    monkeypatch.setattr(paging.FaultWatch, "missing", lambda self: False)
+    watch = paging.DiskWatch()
+    watch.restart()
+    assert not watch.missing()
+    blocks[0] = 8 * mmap.PAGESIZE // 512
+    assert not watch.missing()
+    blocks[0] += 1
+    assert watch.missing()
+    watch.restart()
+    assert not watch.missing()

@@ -96,6 +96,20 @@ def test_a_step_that_costs_puts_reads_together(skewed):
     assert steps[50] < 0.6 * steps[0]
 
 
+def test_before_a_threshold_as_many_sets_are_read_as_a_step_is_worth(skewed):
+    index, queries = skewed
+    first = {}
+    for step in (0, 10):
+        costs, read = ReadCosts(1, 0, 1, 0, step=step), []
+        for row, query in queries:
+            run = JosieRun(index, query, 3, JosieOptions(sets=18), costs, [row])
+            while run.step() and not run.best.full:
+                pass
+            read.append(run.reads.sets)
+        first[step] = max(read)
+    assert first == {0: 3, 10: 18}
+
+
 def test_batches_that_are_too_large_cost_more(skewed):
     right, wrong = (reads(skewed, 5, DEAR_LISTS, batch=batch, policy="net_cost")[:, 0, 0].mean() for batch in (5, 100))
     assert wrong > 2 * right
