@@ -57,7 +57,15 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
     [vectors] = [name for name in place.find() if name.endswith("/vectors.npy")]
     place.joined(vectors).remove()
     built = pexeso.build_index(lake, place, model="hashing", dimensions=64, parts=["containment"])
-    assert last_report(built.store).facts["taken_up"] == ["read", "catalog", "train", "embed", "partition", "divide", "tokens"]
+    assert last_report(built.store).facts["taken_up"] == [
+        "read",
+        "catalog",
+        "train",
+        "embed",
+        "partition",
+        "divide",
+        "tokens",
+    ]
     assert answers(built) == answers(here)
     there = pexeso.open_index(url, device="cpu")
     assert answers(there) == answers(here)

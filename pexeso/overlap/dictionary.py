@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.compiling import loops_pay
 from pexeso.overlap.paging import MappedRuns
 from pexeso.store.texts import take_texts
 
@@ -23,6 +24,9 @@ STRIDE = 128
 
 _LETTERS = 256
 """Bytes asked for behind a stretch, so that the text after it, which may be the one wanted, is mostly there too."""
+
+_WORK_OF_A_TEXT = 64
+"""What a look-up by Arrow's steps costs for each text, in entries of posting lists (`pexeso.compiling`)."""
 
 
 @dataclass(frozen=True)
@@ -114,17 +118,30 @@ class Dictionary:
         numbers = np.full(len(wanted), UNKNOWN, np.int64)
         if not len(self.texts) or not len(wanted):
             return numbers
+        if not self._waits_for_pages() and loops_pay(_WORK_OF_A_TEXT * len(wanted)):
+            from pexeso.overlap.loops import find_texts
+
+            places = find_texts(self.texts, wanted)
+            known = places >= 0
+            numbers[known] = self.numbers[places[known]]
+            return numbers
         place = np.minimum(_first_not_less(self.texts, wanted, *self._stretches(wanted)), len(self.texts) - 1)
         found = pc.equal(take_texts(self.texts, place), wanted).to_numpy(zero_copy_only=False)
         numbers[found] = self.numbers[place[found]]
         return numbers
+
+    def _waits_for_pages(self) -> bool:
+        """Begin a look-up; say whether pages of the files are to be asked for, as some were missing lately."""
+        if self.heads is None:
+            return False
+        self.heads.pages.restart()
+        return self.heads.pages.asked
 
     def _stretches(self, wanted: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
         """Give the rows between which each text must lie: all of them, or what its head leaves, whose pages are asked for."""
         low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), len(self.texts))
         if self.heads is None:
             return low, high
-        self.heads.pages.restart()
         after = _first_not_less(self.heads.texts, wanted, low, np.full(len(wanted), len(self.heads.texts)))
         stretches = np.maximum(after - 1, 0)
         self.heads.want(stretches)

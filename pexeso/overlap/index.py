@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.compiling import loops_pay
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.overlap.dictionary import UNKNOWN, Dictionary
+from pexeso.overlap.dictionary import Dictionary
 from pexeso.overlap.order import MAX_GROUPED, duplicate_groups, global_order
 from pexeso.overlap.paging import MappedRuns
 from pexeso.overlap.reading import PostingList
@@ -75,13 +74,7 @@ class OverlapIndex:
 
     def find(self, tokens: pa.Array) -> np.ndarray:
         """Give the number of each token, -1 where no set holds it; see `Dictionary.find`."""
-        if len(tokens) and len(self.dictionary) and loops_pay(len(tokens) << 6):
-            from pexeso.overlap.loops import find_texts
-
-            places = find_texts(self.dictionary.texts, tokens)
-            numbers = np.where(places >= 0, self.dictionary.numbers[places], UNKNOWN).astype(np.int64)
-        else:
-            numbers = self.dictionary.find(tokens)
+        numbers = self.dictionary.find(tokens)
         if (numbers >= self.n_tokens).any():
             raise IndexCorruptError(f"The dictionary of an overlap index names a token that is not there: {_WAY_OUT}")
         return numbers
