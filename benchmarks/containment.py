@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.containment_equal import foreseen_recalls, lowered, upper_sizes
+from benchmarks.containment_equal import ThinDatasketch, foreseen_recalls, lowered, upper_sizes
 from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
 from benchmarks.containment_ways import Datasketch, Way, baselines, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
@@ -111,7 +111,7 @@ def beside_datasketch(
     try:
         settings = asked.permutations, asked.partitions, asked.depth
         by_arrays = len(lake) > asked.bare_over and not asked.own_signatures
-        rival = Datasketch(lake, *settings, signed_for_it=by_arrays)
+        rival = ThinDatasketch(lake, *settings) if asked.thin else Datasketch(lake, *settings, signed_for_it=by_arrays)
     except ImportError:
         print(
             "datasketch is left out: it is not installed (pip install datasketch==2.0.0).", file=sys.stderr, flush=True
@@ -122,16 +122,16 @@ def beside_datasketch(
     }
     result |= rival.facts
     print(f"{result}", file=sys.stderr, flush=True)
-    theirs = dict.fromkeys(asked.thresholds)
+    theirs = {threshold: threshold for threshold in asked.thresholds}
     if asked.equal_recall:
         result["foreseen_recalls"] = foreseen = foresee(lake, truths, asked)
         theirs = {
             threshold: lowered(foreseen[asked.permutations][threshold], asked.equal_recall) for threshold in theirs
         }
-    for own in sorted({theirs[threshold] or threshold for threshold in theirs}, reverse=True):
+    for own in sorted(set(theirs.values()), reverse=True):
         ask, facts = rival.built(own)
         print(f"datasketch {own}: {facts}", file=sys.stderr, flush=True)
-        for threshold in [one for one in theirs if (theirs[one] or one) == own]:
+        for threshold in [one for one in theirs if theirs[one] == own]:
             ways = {"pexeso": way_of(index, lake, "auto"), "datasketch": ask}
             one = {"its_threshold": own, **facts, **summed(ways, lake, threshold, truths[threshold])}
             result[f"{threshold}"] = one
@@ -262,6 +262,11 @@ def _parser() -> argparse.ArgumentParser:
         "--foresee", type=_counts, default=(), help="other numbers of functions to tell the recall of, with m = 8"
     )
     made.add_argument("--builds", type=int, default=1, help="of ours that are timed beside datasketch (default: 1)")
+    made.add_argument(
+        "--thin",
+        action="store_true",
+        help="keep of datasketch the buckets alone that the queries ask for, where all do not fit",
+    )
     made.add_argument(
         "--own-signatures", action="store_true", help="let datasketch make all its signatures in any case"
     )

@@ -2,14 +2,15 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.containment import main, straightness
-from benchmarks.containment_equal import lowered
+from benchmarks.containment_equal import ThinDatasketch, lowered
 from benchmarks.containment_sets import RATIOS, ContainmentLake, draw_lake, right_answer, scan, scores
-from benchmarks.containment_ways import asymmetric
+from benchmarks.containment_ways import Datasketch, asymmetric
 from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
@@ -88,6 +89,29 @@ def test_a_run_stops_where_the_rival_finds_what_was_not_foreseen(monkeypatch):
     monkeypatch.setattr("benchmarks.containment.foreseen_recalls", lambda *_: {0.5: 0.123})
     with pytest.raises(SystemExit, match="not find what was foreseen"):
         main(["--sets", "100", "--queries", "4", "--thresholds", "0.5", "--datasketch", "--equal-recall", "0.9"])
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.2, 0.0])
+def test_an_index_with_no_buckets_but_those_asked_for_answers_alike(threshold):
+    pytest.importorskip("datasketch", reason="datasketch is not installed")
+    lake = draw_lake("power", 400, 6, seed=2)
+    lake = replace(lake, offsets=np.append(lake.offsets, lake.offsets[-1]), own=[3, *lake.own[1:]])  # an empty set too
+    settings = 48, 3, 4  # functions, partitions, m
+    whole, _ = Datasketch(lake, *settings).built(threshold)
+    thin, _ = ThinDatasketch(lake, *settings).built(threshold)
+    answers = [np.sort(whole(number, threshold)[0]).tolist() for number in range(6)]
+    assert sum(map(len, answers)) > 6
+    assert [np.sort(thin(number, threshold)[0]).tolist() for number in range(6)] == answers
+
+
+def test_a_thin_index_is_measured(capsys):
+    pytest.importorskip("datasketch", reason="datasketch is not installed")
+    asked = ["--sets", "100", "--queries", "4", "--thresholds", "0.5", "--datasketch", "--thin", "--builds", "0"]
+    assert main([*asked, "--equal-recall", "1", "--lower", "0.0"]) == 0
+    result = json.loads(capsys.readouterr().out)["datasketch"]
+    assert result["thin"] is True
+    assert result["pexeso_build_seconds"] == []
+    assert result["0.5"]["its_threshold"] in (0.5, 0.0)
 
 
 def test_the_highest_threshold_that_finds_enough_is_taken():
