@@ -30,7 +30,7 @@ from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-LOWER = (0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
+LOWER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 DEPTH = 8
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
