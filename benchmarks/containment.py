@@ -2,8 +2,9 @@
 
 Recall, precision and times for each threshold and each way: our index as it chooses, by posting lists (the prefix filter) and by bands; with ``--baselines``
 fewer partitions, asymmetric MinHash and a linear scan; with ``--datasketch`` the MinHashLSHEnsemble of datasketch, where that is installed (pip install
-datasketch==2.0.0). All get tokens as hashes, so that none hashes texts, and each query is asked of all ways in turn. What is verified is compared with a
-linear scan, for all queries or some. ``--growth`` measures builds and searches over sizes; ``--fit`` fits the constants of `pexeso.containment.costs` anew.
+datasketch==2.0.0), and with ``--equal-recall`` that asked for lower thresholds, where it finds as much. All get tokens as hashes, so that none hashes texts,
+and each query is asked of all ways in turn. What is verified is compared with a linear scan, for all queries or some. ``--growth`` measures builds and
+searches over sizes; ``--fit`` fits the constants of `pexeso.containment.costs` anew.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.containment_equal import ThinDatasketch, foreseen_recalls, lowered, upper_sizes
 from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
 from benchmarks.containment_ways import Datasketch, Way, baselines, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
@@ -28,6 +30,8 @@ from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+LOWER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
+DEPTH = 8
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
@@ -101,26 +105,65 @@ def summed(ways: dict[str, Way], lake: ContainmentLake, threshold: float, truth:
 def beside_datasketch(
     index: Ensemble, lake: ContainmentLake, truths: dict[float, list[np.ndarray]], asked: argparse.Namespace
 ) -> dict[str, Any] | str:
-    """Measure ours and theirs query by query in turn."""
-    begin = time.perf_counter()
-    Ensemble.build(lake.tokens, lake.offsets, EnsembleOptions(permutations=asked.permutations))
-    built = time.perf_counter() - begin
+    """Measure ours and theirs query by query in turn, theirs at our threshold or at one where it finds as much."""
+    options = EnsembleOptions(permutations=asked.permutations)
+    builds = {"pexeso_build_seconds": EnsembleOptions(), "pexeso_build_seconds_with_as_many_functions": options}
     try:
         settings = asked.permutations, asked.partitions, asked.depth
-        rival = Datasketch(lake, *settings, signed_for_it=len(lake) > asked.bare_over)
+        by_arrays = len(lake) > asked.bare_over and not asked.own_signatures
+        rival = ThinDatasketch(lake, *settings) if asked.thin else Datasketch(lake, *settings, signed_for_it=by_arrays)
     except ImportError:
         print(
             "datasketch is left out: it is not installed (pip install datasketch==2.0.0).", file=sys.stderr, flush=True
         )
         return "not installed"
-    result: dict[str, Any] = {**rival.facts, "pexeso_build_seconds_with_as_many_functions": built}
+    result: dict[str, Any] = {
+        name: [build_seconds(lake, one) for _ in range(asked.builds)] for name, one in builds.items()
+    }
+    result |= rival.facts
     print(f"{result}", file=sys.stderr, flush=True)
-    for threshold in asked.thresholds:
-        ask, facts = rival.built(threshold)
-        ways = {"pexeso": way_of(index, lake, "auto"), "datasketch": ask}
-        result[f"{threshold}"] = {**facts, **summed(ways, lake, threshold, truths[threshold])}
-        print(f"datasketch {threshold}: {facts}", file=sys.stderr, flush=True)
+    theirs = {threshold: threshold for threshold in asked.thresholds}
+    if asked.equal_recall:
+        result["foreseen_recalls"] = foreseen = foresee(lake, truths, asked)
+        theirs = {
+            threshold: lowered(foreseen[asked.permutations][threshold], asked.equal_recall) for threshold in theirs
+        }
+    for own in sorted(set(theirs.values()), reverse=True):
+        ask, facts = rival.built(own)
+        print(f"datasketch {own}: {facts}", file=sys.stderr, flush=True)
+        for threshold in [one for one in theirs if theirs[one] == own]:
+            ways = {"pexeso": way_of(index, lake, "auto"), "datasketch": ask}
+            one = {"its_threshold": own, **facts, **summed(ways, lake, threshold, truths[threshold])}
+            result[f"{threshold}"] = one
+            if asked.equal_recall and one["datasketch"]["recall"] not in (
+                None,
+                foreseen[asked.permutations][threshold][own],
+            ):
+                raise SystemExit(f"datasketch at {own} does not find what was foreseen of it")
         del ask, ways
+    return result
+
+
+def build_seconds(lake: ContainmentLake, options: EnsembleOptions) -> float:
+    """Time a whole build of ours."""
+    begin = time.perf_counter()
+    Ensemble.build(lake.tokens, lake.offsets, options)
+    return time.perf_counter() - begin
+
+
+def foresee(
+    lake: ContainmentLake, truths: dict[float, list[np.ndarray]], asked: argparse.Namespace
+) -> dict[int, dict[float, dict[float, float]]]:
+    """Tell datasketch's recall by its number of functions, the threshold that is meant, and its own."""
+    uppers = upper_sizes(lake, asked.partitions)
+    result: dict[int, dict[float, dict[float, float]]] = {}
+    for functions in dict.fromkeys([asked.permutations, *asked.foresee]):
+        depth = asked.depth if functions == asked.permutations else min(DEPTH, functions)
+        result[functions] = {
+            threshold: foreseen_recalls(lake, truths[threshold], uppers, (functions, depth), [threshold, *asked.lower])
+            for threshold in asked.thresholds
+        }
+        print(f"foreseen with {functions} functions: {result[functions]}", file=sys.stderr, flush=True)
     return result
 
 
@@ -208,7 +251,25 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--datasketch", action="store_true", help="measure datasketch too")
     made.add_argument("--permutations", type=int, default=128, help="of datasketch (its default: 128)")
     made.add_argument("--partitions", type=int, default=16, help="of datasketch (its default: 16)")
-    made.add_argument("--depth", type=int, default=8, help="of datasketch, its m (default: 8)")
+    made.add_argument("--depth", type=int, default=DEPTH, help="of datasketch, its m (default: 8)")
+    made.add_argument(
+        "--equal-recall",
+        type=float,
+        help="ask datasketch for the highest of its thresholds at which it has this recall of the answers, or for that with the most",
+    )
+    made.add_argument("--lower", type=_numbers, default=LOWER, help="its thresholds to choose from, besides ours")
+    made.add_argument(
+        "--foresee", type=_counts, default=(), help="other numbers of functions to tell the recall of, with m = 8"
+    )
+    made.add_argument("--builds", type=int, default=1, help="of ours that are timed beside datasketch (default: 1)")
+    made.add_argument(
+        "--thin",
+        action="store_true",
+        help="keep of datasketch the buckets alone that the queries ask for, where all do not fit",
+    )
+    made.add_argument(
+        "--own-signatures", action="store_true", help="let datasketch make all its signatures in any case"
+    )
     made.add_argument(
         "--bare-over",
         type=int,

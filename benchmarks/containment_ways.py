@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -88,7 +89,7 @@ class Datasketch:
     permutations, partitions, depth : int
         Its ``num_perm``, ``num_part`` and ``m``.
     signed_for_it : bool
-        Make its signatures by arrays, the same ones, since making a million one by one takes longer than all else; its build is then without them.
+        Make its signatures by arrays, the same ones, and let it make those of a random twentieth of the sets; what that takes is then known of these alone.
 
     Raises
     ------
@@ -111,10 +112,12 @@ class Datasketch:
             values, scheme = signed_by_arrays(self._empty, lake), self._empty.scheme
             made = [LeanMinHash(seed=self._empty.seed, hashvalues=values[number], scheme=scheme) for number in filled]
             for number, one in list(zip(filled, made, strict=True))[:100]:
-                if not np.array_equal(one.hashvalues, self._signed(lake.tokens[slice(*ends[number])]).hashvalues):
+                if not np.array_equal(
+                    one.hashvalues, signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]).hashvalues
+                ):
                     raise SystemExit("signatures made by arrays are not those of datasketch")
         else:
-            made = [LeanMinHash(self._signed(lake.tokens[slice(*ends[number])])) for number in filled]
+            made = [LeanMinHash(signed_by_itself(self._empty, lake.tokens[slice(*ends[number])])) for number in filled]
         self._entries = [
             (number, one, ends[number][1] - ends[number][0]) for number, one in zip(filled, made, strict=True)
         ]
@@ -125,11 +128,12 @@ class Datasketch:
             "signature_seconds": time.perf_counter() - begin,
             "signature_bytes": _held_bytes() - held,
         }
-
-    def _signed(self, tokens: np.ndarray) -> Any:
-        made = self._empty.copy()
-        made.update_batch((tokens & np.uint64(0xFFFFFFFF)).tolist())
-        return made
+        if signed_for_it:
+            drawn = np.random.default_rng(0).choice(filled, math.ceil(len(filled) / 20), replace=False).tolist()
+            begin = time.perf_counter()
+            for number in drawn:
+                signed_by_itself(self._empty, lake.tokens[slice(*ends[number])])
+            self.facts |= {"signed_by_itself": len(drawn), "seconds_for_these": time.perf_counter() - begin}
 
     def built(self, threshold: float) -> tuple[Way, dict[str, float]]:
         """Index for a threshold, and tell what that takes."""
@@ -142,12 +146,25 @@ class Datasketch:
         gc.enable()
         facts = {"index_seconds": time.perf_counter() - begin, "index_bytes": _held_bytes() - held}
 
-        def ask(number: int, _: float) -> tuple[np.ndarray, int]:
-            query = self._lake.queries[number]
-            found = np.array(list(set(index.query(self._signed(query), len(query)))), np.int64)
-            return found[found != self._lake.own[number]], len(found)
+        return asking(index, self._empty, self._lake), facts
 
-        return ask, facts
+
+def asking(index: Any, empty: Any, lake: ContainmentLake) -> Way:
+    """Ask a MinHashLSHEnsemble, at the threshold that it was made for."""
+
+    def ask(number: int, _: float) -> tuple[np.ndarray, int]:
+        query = lake.queries[number]
+        found = np.array(list(set(index.query(signed_by_itself(empty, query), len(query)))), np.int64)
+        return found[found != lake.own[number]], len(found)
+
+    return ask
+
+
+def signed_by_itself(empty: Any, tokens: np.ndarray) -> Any:
+    """Sign tokens with datasketch's MinHash, like an empty one."""
+    made = empty.copy()
+    made.update_batch((tokens & np.uint64(0xFFFFFFFF)).tolist())
+    return made
 
 
 def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
@@ -160,6 +177,8 @@ def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
         mixed ^= mixed >> np.uint32(shift)
         mixed *= np.uint32(factor)
     values = np.empty((len(lake), len(empty.permutations[0])), np.uint32)
+    if not len(lake):
+        return values
     for place, (factor, summand) in enumerate(zip(*empty.permutations, strict=True)):
         values[:, place] = np.minimum.reduceat(mixed * factor + summand, lake.offsets[:-1])
     return values

@@ -1,7 +1,7 @@
 """Top-k overlap search: JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a power-law lake, in memory and from disk.
 
 Queries are sets of the lake, which are not to find themselves; every way gets token numbers. SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is
-told the k-th overlap, since it knows thresholds only. Answers of some queries are held against brute force, those of all others against MergeList. From disk
+told the k-th overlap, since it knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched for a while. Answers of some queries are held against brute force, those of all others against MergeList. From disk
 the pages of the index are dropped before each search, then the query's tokens are looked up outside the clock; what an open index holds in memory, the
 offsets of its sets, is held again too, but for one of the ways.
 """
@@ -34,6 +34,7 @@ from benchmarks.overlap_ways import (
     ways_of,
 )
 from benchmarks.token_sets import lake_sets, texts_of
+from pexeso.compiling import use_loops
 from pexeso.overlap.batched import BatchedMergeList
 from pexeso.overlap.index import OverlapIndex, build_index
 from pexeso.overlap.josie import josie
@@ -245,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build each lake, measure, print JSON; give the exit status."""
     asked = parser().parse_args(arguments)
     torch.set_num_threads(1)
+    use_loops()
     result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "arguments": vars(asked)}
     for name in asked.data:
         parent = asked.folder or Path(tempfile.mkdtemp())

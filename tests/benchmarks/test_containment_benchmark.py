@@ -2,13 +2,15 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.containment import main, straightness
+from benchmarks.containment_equal import ThinDatasketch, lowered
 from benchmarks.containment_sets import RATIOS, ContainmentLake, draw_lake, right_answer, scan, scores
-from benchmarks.containment_ways import asymmetric
+from benchmarks.containment_ways import Datasketch, asymmetric
 from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
@@ -53,6 +55,69 @@ def test_the_rival_is_asked_the_same(capsys):
     result = json.loads(capsys.readouterr().out)["datasketch"]
     assert 0.5 < result["0.5"]["datasketch"]["recall"] <= 1
     assert result["0.5"]["pexeso"]["recall"] == 1
+
+
+def test_the_rival_is_asked_where_it_finds_as_much(capsys):
+    pytest.importorskip("datasketch", reason="datasketch is not installed")
+    asked = [
+        "--sets",
+        "300",
+        "--queries",
+        "8",
+        "--thresholds",
+        "0.5,0.9",
+        "--datasketch",
+        "--bare-over",
+        "10",
+        "--partitions",
+        "4",
+    ]
+    assert main([*asked, "--equal-recall", "0.9", "--lower", "0.3,0.0", "--foresee", "64", "--builds", "2"]) == 0
+    result = json.loads(capsys.readouterr().out)["datasketch"]
+    assert len(result["pexeso_build_seconds"]) == 2
+    assert result["signed_by_itself"] == 15
+    assert set(result["foreseen_recalls"]) == {"128", "64"}
+    for threshold in ("0.5", "0.9"):  # a run stops where what was foreseen is not what was found
+        foreseen, one = result["foreseen_recalls"]["128"][threshold], result[threshold]
+        assert foreseen["0.0"] == max(foreseen.values())
+        assert one["datasketch"]["recall"] == foreseen[f"{one['its_threshold']}"]
+        assert one["datasketch"]["recall"] >= 0.9 or foreseen["0.0"] < 0.9
+
+
+def test_a_run_stops_where_the_rival_finds_what_was_not_foreseen(monkeypatch):
+    pytest.importorskip("datasketch", reason="datasketch is not installed")
+    monkeypatch.setattr("benchmarks.containment.foreseen_recalls", lambda *_: {0.5: 0.123})
+    with pytest.raises(SystemExit, match="not find what was foreseen"):
+        main(["--sets", "100", "--queries", "4", "--thresholds", "0.5", "--datasketch", "--equal-recall", "0.9"])
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.2, 0.0])
+def test_an_index_with_no_buckets_but_those_asked_for_answers_alike(threshold):
+    pytest.importorskip("datasketch", reason="datasketch is not installed")
+    lake = draw_lake("power", 400, 6, seed=2)
+    lake = replace(lake, offsets=np.append(lake.offsets, lake.offsets[-1]), own=[3, *lake.own[1:]])  # an empty set too
+    settings = 48, 3, 4  # functions, partitions, m
+    whole, _ = Datasketch(lake, *settings).built(threshold)
+    thin, _ = ThinDatasketch(lake, *settings).built(threshold)
+    answers = [np.sort(whole(number, threshold)[0]).tolist() for number in range(6)]
+    assert sum(map(len, answers)) > 6
+    assert [np.sort(thin(number, threshold)[0]).tolist() for number in range(6)] == answers
+
+
+def test_a_thin_index_is_measured(capsys):
+    pytest.importorskip("datasketch", reason="datasketch is not installed")
+    asked = ["--sets", "100", "--queries", "4", "--thresholds", "0.5", "--datasketch", "--thin", "--builds", "0"]
+    assert main([*asked, "--equal-recall", "1", "--lower", "0.0"]) == 0
+    result = json.loads(capsys.readouterr().out)["datasketch"]
+    assert result["thin"] is True
+    assert result["pexeso_build_seconds"] == []
+    assert result["0.5"]["its_threshold"] in (0.5, 0.0)
+
+
+def test_the_highest_threshold_that_finds_enough_is_taken():
+    recalls = {0.5: 0.4, 0.3: 0.96, 0.2: 0.97, 0.1: 0.97}
+    assert lowered(recalls, 0.95) == 0.3
+    assert lowered(recalls, 0.99) == 0.2  # the highest of those with the most
 
 
 def test_growth_and_fit_run(capsys):
