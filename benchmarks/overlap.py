@@ -1,9 +1,9 @@
 """Top-k overlap search: JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a power-law lake, in memory and from disk.
 
 Queries are sets of the lake, which are not to find themselves; every way gets token numbers. SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is
-told the k-th overlap, since it knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched for a while. Answers of some queries are held against brute force, those of all others against MergeList. From disk
-the pages of the index are dropped before each search, then the query's tokens are looked up outside the clock; what an open index holds in memory, the
-offsets of its sets, is held again too, but for one of the ways.
+told the k-th overlap, since it knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched for a while. Answers of some
+queries are held against brute force, those of all others against MergeList. From disk the pages of the index are dropped before each search, then the query's
+tokens are looked up outside the clock; what an open index holds in memory, the offsets of its sets, is held again too, but for one of the ways.
 """
 
 from __future__ import annotations
