@@ -1,9 +1,9 @@
 """Top-k overlap search: JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a power-law lake, in memory and from disk.
 
 Queries are sets of the lake, which are not to find themselves; every way gets token numbers. SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is
-told the k-th overlap, since it knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched for a while. Answers of some
-queries are held against brute force, those of all others against MergeList. From disk the pages of the index are dropped before each search, then the query's
-tokens are looked up outside the clock; what an open index holds in memory, the offsets of its sets, is held again too, but for one of the ways.
+told the k-th overlap, since it knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched for a while. Answers of
+some queries are held against brute force, those of all others against MergeList. From disk the pages of the index are dropped before each search, then the
+query's tokens are looked up outside the clock; what an open index holds in memory, the offsets of its sets, is held again too, but for one of the ways.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(arguments)
     torch.set_num_threads(1)
     use_loops()
-    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "arguments": vars(asked)}
+    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "arguments": _arguments(asked)}
     for name in asked.data:
         parent = asked.folder or Path(tempfile.mkdtemp())
         folder = parent / f"{name}-{asked.seed}"
@@ -287,6 +287,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, help="a file for the results")
     made.add_argument("--seed", type=int, default=0)
     return made
+
+
+def _arguments(asked: argparse.Namespace) -> dict[str, Any]:
+    """Tell what was asked for, but for places of this machine."""
+    return {name: value for name, value in vars(asked).items() if name not in ("folder", "out")}
 
 
 def _numbers(text: str) -> list[int]:
