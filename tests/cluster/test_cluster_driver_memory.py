@@ -1,6 +1,10 @@
-"""The driver's memory does not grow with the lake: ten times the columns, hardly more of it."""
+"""The driver's memory does not grow with the lake: ten times the columns, hardly more of it.
+
+With more columns than 600 and 6,000: ``DRIVER_TEST_COLUMNS=1200 pytest tests/cluster/test_cluster_driver_memory.py``.
+"""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +15,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROGRAM = Path(__file__).with_name("peak_of_driver.py")
 OPTIONS = {"model": "hashing", "dimensions": 16, "n_partitions": 4}
 COLUMNS_PER_TABLE, ROWS = 60, 5
+COLUMNS = int(os.environ.get("DRIVER_TEST_COLUMNS", "600"))
 MOST = 1.2
 
 # A heap that shrinks to what is in use, so that the size of the process tells what was needed.
@@ -32,7 +37,7 @@ def write_lake(folder, n_columns):
 
 def test_ten_times_the_columns_take_hardly_more_of_the_driver(cluster, run_on, tmp_path):
     places = []
-    for n_columns in (1200, 12000):
+    for n_columns in (COLUMNS, 10 * COLUMNS):
         places += [write_lake(tmp_path / f"lake{n_columns}", n_columns), tmp_path / f"{n_columns}.pexeso"]
     # The larger lake comes second in the same process: what it needs beyond the first is what it adds.
     printed = run_on(
