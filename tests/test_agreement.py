@@ -20,7 +20,7 @@ def indexes(lake, folder):
 
 
 def test_on_a_part_of_the_demo_lake(spark, tmp_path, capsys):
-    assert agreement.main([*indexes(ROOT / "examples" / "lake" / "geography", tmp_path), "--queries", "10"]) == 0
+    assert agreement.main([*indexes(ROOT / "examples" / "lake" / "business", tmp_path), "--queries", "10"]) == 0
     assert capsys.readouterr().out.endswith("10 query columns, 4 settings, 1 and 8 partitions: 0 differences\n")
 
 
@@ -33,8 +33,8 @@ def test_on_a_real_lake(spark, lake_folder, tmp_path, capsys):
     for path in sorted(lake_folder("pudding").rglob("*.csv"))[::8]:
         shutil.copy(path, lake)
     index = build_index(lake, tmp_path / "many.pexeso", model="hashing", n_partitions=8)
-    assert agreement.main([str(index.path), "--queries", "6"]) == 0
-    assert capsys.readouterr().out.endswith("6 query columns, 4 settings, 8 partitions: 0 differences\n")
+    assert agreement.main([str(index.path), "--queries", "4"]) == 0
+    assert capsys.readouterr().out.endswith("4 query columns, 4 settings, 8 partitions: 0 differences\n")
 
 
 def test_a_difference_is_told(small_index, monkeypatch, capsys):
