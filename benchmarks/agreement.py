@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 import pexeso
 from pexeso.lake.catalog import Catalog
-from pexeso.queries import QueryColumn, read_query
+from pexeso.search.query import QueryColumn, read_query
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_distance": 0.02, "min_joinability": 0.2},
@@ -57,7 +57,7 @@ def draw_queries(index: pexeso.Index, n_queries: int, seed: int) -> list[QueryCo
 
 
 def answer(result: pexeso.SearchResult) -> list[tuple[Any, ...]]:
-    """Give a result as plain data: columns, counts and every pair."""
+    """Return a result as plain data: columns, counts and every pair."""
     return [
         (match.table, match.column, match.matched, match.total, [(p.query, p.value, p.distance) for p in match.pairs()])
         for match in result

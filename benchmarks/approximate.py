@@ -84,5 +84,5 @@ def faiss_pairs(result: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Pairs:
 
 
 def squared_radius(distance: float) -> float:
-    """Give faiss's radius for distances up to the given one: squared, in float32, and not inclusive."""
+    """Return faiss's radius for distances up to the given one: squared, in float32, and not inclusive."""
     return float(np.nextafter(np.float32(distance * distance), np.float32(np.inf)))

@@ -67,7 +67,7 @@ def make_batch(queries: Sequence[BenchmarkQuery]) -> QueryBatch:
 
 
 def distinct_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the rows that differ in a bit, and for each row the number of its like.
+    """Return the rows that differ in a bit, and for each row the number of its like.
 
     Rows are told apart by a 64-bit sum of their words times fixed odd numbers; that equal sums mean equal rows is checked, and where it is not so the
     rows' bytes are sorted instead.

@@ -30,7 +30,7 @@ class Difference:
 
 
 def normal_form(answer: Answer) -> dict[int, int]:
-    """Give an answer as column -> count; a column given twice is an error of the algorithm's.
+    """Return an answer as column -> count; a column given twice is an error of the algorithm's.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def difference(answer: Mapping[int, int], reference: Mapping[int, int]) -> str |
 
 
 def oracle_answer(lake: BenchmarkLake, query: BenchmarkQuery) -> dict[int, int]:
-    """Give the right answer: every distance in float64, counts by definition; no index of any kind."""
+    """Return the right answer: every distance in float64, counts by definition; no index of any kind."""
     pairs = oracle_pairs(query.vectors, torch.from_numpy(lake.vectors), query.tau, METRIC)[:2]
     counts = oracle_counts(*pairs, query.weights, lake.column_csr, lake.n_values)
     columns = torch.nonzero(counts >= query.needed)[:, 0]

@@ -78,7 +78,7 @@ _OPTIONS = (
 
 
 def _measuring(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of everything that measures."""
+    """Return a command the options of everything that measures."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -120,7 +120,7 @@ def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
 def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked: Any) -> None:
     """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file and a plot.
 
-    Sweeps: ablation, pivots, axes, tau, joinability, columns, scale, dimensions. Exit status as for run.
+    Sweeps: ablation, pivots, levels, levels3, axes, tau, joinability, columns, scale, dimensions. Exit status as for run.
     """
     plots = []
 
@@ -182,7 +182,7 @@ def _names(algorithms: str) -> list[str]:
 
 
 def _found(path: Path, settings: Settings, force: bool) -> Result | None:
-    """Give the finished result of the same run, where it was measured on this machine by this code."""
+    """Return the finished result of the same run, where it was measured on this machine by this code."""
     from benchmarks.machine import describe_machine, find_device
     from benchmarks.origin import LOADED_CODE, why_not_again
     from benchmarks.report import read_result

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from benchmarks.containment_equal import ThinDatasketch, foreseen_recalls, lowered, upper_sizes
+from benchmarks.containment_lists import hashed_ensemble
 from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
 from benchmarks.containment_ways import Datasketch, Way, baselines, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
@@ -38,7 +39,7 @@ GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
     """Build, check and measure one lake."""
     begin = time.perf_counter()
-    index = Ensemble.build(lake.tokens, lake.offsets)
+    index = hashed_ensemble(lake.tokens, lake.offsets)
     result: dict[str, Any] = {
         "sets": len(lake),
         "tokens": len(lake.tokens),
@@ -58,7 +59,7 @@ def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
         routes = Counter(index.search(query, threshold).route for query in lake.queries)
         result[f"{threshold}"] = {"routes": dict(routes), **summed(ways, lake, threshold, truths[threshold])}
     if asked.datasketch:
-        # At a million sets there is no room for both indexes with their tables: bands are not asked beside the rival.
+        # At a million sets there is no room for both indexes with their tables: beside the rival lists alone are asked.
         index = replace(index, tables=None) if len(lake) > asked.bare_over else index
         del ways
         result["datasketch"] = beside_datasketch(index, lake, truths, asked)
@@ -132,7 +133,7 @@ def beside_datasketch(
         ask, facts = rival.built(own)
         print(f"datasketch {own}: {facts}", file=sys.stderr, flush=True)
         for threshold in [one for one in theirs if theirs[one] == own]:
-            ways = {"pexeso": way_of(index, lake, "auto"), "datasketch": ask}
+            ways = {"pexeso": way_of(index, lake, "auto" if index.tables else "lists"), "datasketch": ask}
             one = {"its_threshold": own, **facts, **summed(ways, lake, threshold, truths[threshold])}
             result[f"{threshold}"] = one
             if asked.equal_recall and one["datasketch"]["recall"] not in (
@@ -147,7 +148,7 @@ def beside_datasketch(
 def build_seconds(lake: ContainmentLake, options: EnsembleOptions) -> float:
     """Time a whole build of ours."""
     begin = time.perf_counter()
-    Ensemble.build(lake.tokens, lake.offsets, options)
+    hashed_ensemble(lake.tokens, lake.offsets, options)
     return time.perf_counter() - begin
 
 
@@ -173,7 +174,7 @@ def growth(asked: argparse.Namespace) -> dict[str, Any]:
     for n in asked.growth:
         lake = draw_lake(asked.data, n, asked.queries, asked.seed)
         begin = time.perf_counter()
-        index = Ensemble.build(lake.tokens, lake.offsets)
+        index = hashed_ensemble(lake.tokens, lake.offsets)
         row = {"sets": len(lake), "tokens": len(lake.tokens), "build_seconds": time.perf_counter() - begin}
         row |= {f"{name}_bytes": n_bytes for name, n_bytes in index_bytes(index).items()}
         for threshold in asked.thresholds:
@@ -189,7 +190,7 @@ def growth(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def straightness(x: Sequence[float], y: Sequence[float]) -> float:
-    """Give R squared of the best line through points: 1 where they lie on one."""
+    """Return R squared of the best line through points: 1 where they lie on one."""
     return float(np.corrcoef(x, y)[0, 1] ** 2)
 
 
@@ -197,7 +198,7 @@ def fit(lake: ContainmentLake) -> dict[str, Any]:
     """Fit what both routes take to what is known before, with no negative weight and every measurement counting by its share."""
     from scipy.optimize import nnls
 
-    index = Ensemble.build(lake.tokens, lake.offsets)
+    index = hashed_ensemble(lake.tokens, lake.offsets)
     known: dict[str, list] = {"lists": [], "bands": []}
     seconds: dict[str, list] = {"lists": [], "bands": []}
     m, usual_size = index.options.permutations, float(1 / np.mean(1 / index.sizes))
@@ -226,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     small = draw_lake("planted", 1000, 4, asked.seed)
     for route in ("lists", "bands"):  # loops are compiled, or loaded, before the clock
-        Ensemble.build(small.tokens, small.offsets).search(small.queries[0], 0.5, route=route)
+        hashed_ensemble(small.tokens, small.offsets).search(small.queries[0], 0.5, route=route)
     result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "data": asked.data}
     if asked.growth:
         result |= growth(asked)

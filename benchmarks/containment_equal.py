@@ -16,13 +16,13 @@ import numpy as np
 
 from benchmarks.containment_sets import ContainmentLake, scores
 from benchmarks.containment_ways import Way, asking, signed_by_arrays, signed_by_itself
-from pexeso.compiling import loop
+from pexeso.runtime.jit import loop
 
 _ROWS = 1 << 14
 
 
 def upper_sizes(lake: ContainmentLake, partitions: int) -> np.ndarray:
-    """Give the largest size of each of datasketch's partitions: int64, ascending. They do not depend on the threshold.
+    """Return the largest size of each of datasketch's partitions: int64, ascending. They do not depend on the threshold.
 
     Its dynamic programming takes Python steps in proportion to the square of the number of distinct sizes, a minute for 3,000.
     """
@@ -40,7 +40,7 @@ def foreseen_recalls(
     settings: tuple[int, int],
     thresholds: Sequence[float],
 ) -> dict[float, float]:
-    """Tell the recall that datasketch has of the right answers, at each of its thresholds.
+    """Return the recall that datasketch has of the right answers, at each of its thresholds.
 
     Parameters
     ----------

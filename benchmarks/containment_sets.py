@@ -113,13 +113,13 @@ def scan(lake: ContainmentLake, query: np.ndarray) -> np.ndarray:
 
 
 def right_answer(lake: ContainmentLake, number: int, counts: np.ndarray, threshold: float) -> np.ndarray:
-    """Give the ids of the sets that contain enough of a query, by counts of `scan`."""
+    """Return the ids of the sets that contain enough of a query, by counts of `scan`."""
     found = np.flatnonzero(counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9)))
     return found[found != lake.own[number]]
 
 
 def scores(lake: ContainmentLake, answers: list[np.ndarray], truth: list[np.ndarray]) -> dict[str, float | None]:
-    """Give recall and precision, means over queries that have an answer, or got one; and of planted supersets the share found, by ratio."""
+    """Return recall and precision, means over queries that have an answer, or got one; and of planted supersets the share found, by ratio."""
     recalls, precisions = [], []
     for answer, right in zip(answers, truth, strict=True):
         hits = len(np.intersect1d(answer, right))

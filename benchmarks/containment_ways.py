@@ -15,7 +15,6 @@ import psutil
 from benchmarks.containment_sets import ContainmentLake, scan
 from pexeso.containment.bands import build_tables
 from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.hashed_lists import HashedLists
 from pexeso.containment.options import EnsembleOptions
 
 Way = Callable[[int, float], tuple[np.ndarray, int]]
@@ -34,11 +33,11 @@ def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool =
 
 
 def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Way]:
-    """Give the ways that the specification compares with: fewer partitions, one (MinHash LSH), asymmetric MinHash, and a linear scan."""
+    """Return the ways that the specification compares with: fewer partitions, one (MinHash LSH), asymmetric MinHash, and a linear scan."""
     options = EnsembleOptions()
     ways: dict[str, Way] = {}
     for n in (8, 1):
-        other = Ensemble.build(lake.tokens, lake.offsets, replace(options, partitions=n), lists=index.lists)
+        other = Ensemble.build(lake.tokens, lake.offsets, index.lists, replace(options, partitions=n))
         ways[f"bands, {n} partitions"] = way_of(other, lake, "bands")
     ways["asymmetric"] = way_of(asymmetric(other, seed), lake, "bands")
 
@@ -68,16 +67,14 @@ def asymmetric(index: Ensemble, seed: int) -> Ensemble:
     for array in (padded, tables.values, tables.sets):
         array.flags.writeable = False
     starts = np.array([0, len(index)]) if len(index) else index.starts
-    return replace(index, signatures=padded, tables=tables, starts=starts, _tensors={})
+    return replace(index, signatures=padded, tables=tables, starts=starts)
 
 
 def index_bytes(index: Ensemble) -> dict[str, int]:
-    """Tell what an index takes."""
+    """Return what an index takes."""
     tables = index.tables
-    result = {"signatures_and_tables": index.signatures.nbytes + tables.values.nbytes + tables.sets.nbytes}
-    if isinstance(index.lists, HashedLists):
-        result["lists"] = index.lists.n_bytes
-    return result
+    signed = index.signatures.nbytes + tables.values.nbytes + tables.sets.nbytes
+    return {"signatures_and_tables": signed, "lists": index.lists.n_bytes}
 
 
 class Datasketch:
@@ -168,7 +165,7 @@ def signed_by_itself(empty: Any, tokens: np.ndarray) -> Any:
 
 
 def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
-    """Give the hash values of datasketch's MinHash for all sets, which must not be empty: uint32 (n, m), by its scheme of 32 bits.
+    """Return the hash values of datasketch's MinHash for all sets, which must not be empty: uint32 (n, m), by its scheme of 32 bits.
 
     A token's lower half goes through the finaliser of MurmurHash3, then through ``a * h + b`` for each function.
     """

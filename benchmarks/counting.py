@@ -82,7 +82,7 @@ def count_batch(
 def column_hits(
     queries: torch.Tensor, values: torch.Tensor, n_queries: int, value_columns: Csr, n_columns: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the distinct (query value, column) pairs, ordered by query value, then column.
+    """Return the distinct (query value, column) pairs, ordered by query value, then column.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _hits(
 
 
 def _distinct(keys: torch.Tensor) -> torch.Tensor:
-    """Give the distinct keys, ascending; numpy sorts several times faster than torch on the CPU."""
+    """Return the distinct keys, ascending; numpy sorts several times faster than torch on the CPU."""
     if keys.device.type != "cpu":
         return torch.unique(keys)
     ordered = np.sort(keys.numpy())

@@ -45,6 +45,8 @@ class Algorithm(ABC):
     work : dict of str to number
         Counters of the last query: ``distances`` computed, ``vectors_touched``, ``bytes_read`` (of vectors), and seconds
         by phase as ``seconds_<phase>``. An adapter gives those that it knows.
+    chosen : dict of str to value
+        Build arguments that were left to choose (null in a grid), as the build chose them.
     index_bytes : int
         Bytes of what was built, the lake's own vectors and postings included where the algorithm needs them to answer.
     """
@@ -53,6 +55,7 @@ class Algorithm(ABC):
         self.device = device
         self.work: dict[str, float] = {}
         self.index_bytes = 0
+        self.chosen: dict[str, Any] = {}
 
     @abstractmethod
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
@@ -93,7 +96,7 @@ class Candidate:
 
 
 def known_algorithms() -> list[str]:
-    """Give the names of the declared algorithms."""
+    """Return the names of the declared algorithms."""
     return sorted(config.parent.name for config in ALGORITHMS.glob("*/config.yml"))
 
 
@@ -147,7 +150,7 @@ def _read_config(name: str) -> dict[str, Any]:
 
 
 def _points(arguments: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Give the product of the arguments' values.
+    """Return the product of the arguments' values.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
-from pexeso.engine.search import count_needed
+from pexeso.engine.search.search import count_needed
 from pexeso.errors import InputError
 
 SIZE_CLASSES = ((2, 9), (10, 31), (32, 99), (100, 315), (316, 1000))
@@ -15,7 +15,7 @@ first two; drawn in proportion, nothing would be learnt about the others."""
 
 
 def size_class(n_values: int) -> int:
-    """Give the number of the size class, or -1.
+    """Return the number of the size class, or -1.
 
     Examples
     --------

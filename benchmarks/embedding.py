@@ -32,12 +32,13 @@ from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.origin import LOADED_CODE
 from benchmarks.report import RESULTS, write_result
 from benchmarks.timing import measure_in_turn
-from embed import fasttext, hashing
+from embed import fasttext
 from embed.corpus import count_corpus
+from embed.lexical import hashing
 from embed.words import split_words
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.normalise import Normaliser
+from pexeso.lake.normalise.normaliser import Normaliser
 
 LAKES = {
     **{name: (name,) for name in WEB_LAKES},
@@ -163,7 +164,7 @@ def run_embedding(data: str, n_values: int | None, repeats: int) -> dict[str, An
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Give a result as text."""
+    """Return a result as text."""
     machine = result["machine"]
     loops = [name for name in result["ways"] if name.startswith(LOOP)]
     lines = [
@@ -198,7 +199,7 @@ def _sources(data: str) -> Sources:
 
 
 def _read(sources: Sources, corpus: Path) -> pa.Array:
-    """Give the distinct values of the lake, in the order in which they come, and write the text that models of it are made from."""
+    """Return the distinct values of the lake, in the order in which they come, and write the text that models of it are made from."""
     with sources.open() as folders:
         postings = read_postings(folders, ColumnRules(), Normaliser())
     encoded = pc.dictionary_encode(postings["value"].combine_chunks())
@@ -244,7 +245,7 @@ def _ways(corpus: Path, folder: Path) -> Iterator[tuple[dict[str, Way], str | No
 
 
 def _loop_of(get_sentence_vector: Callable[[str], np.ndarray]) -> Callable[[pa.Array, list[str]], np.ndarray]:
-    """Give the loop at its best: the values are Python strings already, and no vector is kept."""
+    """Return the loop at its best: the values are Python strings already, and no vector is kept."""
 
     def embed(_: pa.Array, texts: list[str]) -> np.ndarray:
         vector = np.zeros(0)

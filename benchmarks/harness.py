@@ -157,6 +157,7 @@ def measure(
             **evaluate(_as_run(lake, each, answered[each.candidate.name], measured[each.candidate.name], right)),
             "exact": each.candidate.exact,
             "arguments": {**each.candidate.build_arguments, **each.candidate.query_arguments},
+            "chosen": each.algorithm.chosen,
         }
         for each in built
     }
@@ -271,7 +272,7 @@ def _ratios(metrics: dict[str, dict[str, object]], name: str) -> dict[str, float
 
 
 def _by_size(queries: Sequence[BenchmarkQuery], measured: dict[str, Measured]) -> list[dict[str, object]]:
-    """Give the medians for each class of query sizes: where an algorithm wins, and where it loses."""
+    """Return the medians for each class of query sizes: where an algorithm wins, and where it loses."""
     rows = []
     for number, (least, most) in enumerate(SIZE_CLASSES):
         members = [place for place, query in enumerate(queries) if size_class(len(query)) == number]

@@ -87,7 +87,7 @@ class BenchmarkLake:
         return digest.hexdigest()
 
     def describe(self) -> dict[str, object]:
-        """Give the lake's size and origin as plain JSON."""
+        """Return the lake's size and origin as plain JSON."""
         return {
             "name": self.name,
             "columns": self.n_columns,

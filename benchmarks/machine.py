@@ -16,7 +16,7 @@ _PACKAGES = ("torch", "numpy", "faiss-cpu", "scikit-learn")
 
 
 def find_device(name: str) -> torch.device:
-    """Give the device of that name.
+    """Return the device of that name.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def find_device(name: str) -> torch.device:
 
 
 def pin_threads(n_threads: int) -> None:
-    """Give torch, and every OpenMP and BLAS library that is loaded by now, so many threads; float32 products stay float32."""
+    """Return torch, and every OpenMP and BLAS library that is loaded by now, so many threads; float32 products stay float32."""
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(n_threads)
@@ -49,7 +49,7 @@ def pin_threads(n_threads: int) -> None:
 
 
 def describe_machine(device: torch.device) -> dict[str, object]:
-    """Give processor, cores, memory, load, packages, threads and date as plain JSON."""
+    """Return processor, cores, memory, load, packages, threads and date as plain JSON."""
     versions = {}
     for package in _PACKAGES:
         try:
@@ -71,7 +71,7 @@ def describe_machine(device: torch.device) -> dict[str, object]:
 
 
 def _pools() -> dict[str, int]:
-    """Give the threads of each OpenMP and BLAS library; nothing where that cannot be told."""
+    """Return the threads of each OpenMP and BLAS library; nothing where that cannot be told."""
     try:
         from threadpoolctl import threadpool_info
     except ModuleNotFoundError:
@@ -91,5 +91,5 @@ def _processor() -> str:
 
 
 def _memory_gib() -> int:
-    """Give the memory of the machine to the nearest GiB: what a kernel keeps for itself differs a little from one start to another."""
+    """Return the memory of the machine to the nearest GiB: what a kernel keeps for itself differs a little from one start to another."""
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)

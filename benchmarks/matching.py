@@ -83,7 +83,7 @@ def rounded_product_error(
 
 
 def rounding_loss(vectors: torch.Tensor, rounded: torch.Tensor) -> float:
-    """Give the largest length of what rounding took from a vector, 0 where there is none; in pieces of 65,536 rows.
+    """Return the largest length of what rounding took from a vector, 0 where there is none; in pieces of 65,536 rows.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def _growth(terms: int) -> float:
 def product_limits(
     squares: torch.Tensor, least_square: float, largest_square: float, tau: float, error: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the products below which no pair matches, and from which on every pair does.
+    """Return the products below which no pair matches, and from which on every pair does.
 
     ``|x - y|^2 <= tau^2`` exactly when ``x . y >= (|x|^2 + |y|^2 - tau^2) / 2``. The shortest and the longest y give one limit each for a query value,
     wider by the product's error; vectors of unit length make the band hardly wider than that.
@@ -162,7 +162,7 @@ Pairs = tuple[torch.Tensor, torch.Tensor]
 
 
 def no_pairs(device: torch.device) -> Pairs:
-    """Give what is found where there is nothing."""
+    """Return what is found where there is nothing."""
     nothing = torch.zeros(0, dtype=torch.int64, device=device)
     return nothing, nothing
 

@@ -61,7 +61,7 @@ class Metric:
 
 
 def query_seconds(measured: Measured) -> np.ndarray:
-    """Give the seconds a query column, float64: each query column's median over repeats; or, of a batch, each repeat's share for one of its columns."""
+    """Return the seconds a query column, float64: each query column's median over repeats; or, of a batch, each repeat's share for one of its columns."""
     if measured.batch is None:
         return np.median(measured.seconds, axis=1)
     return measured.seconds.ravel() / measured.batch
@@ -107,7 +107,7 @@ def _build_rate(run: Run) -> float | None:
 
 
 def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float | None]:
-    """Give the share of the columns of one side that both sides hold, over all queries with a right answer; 1 where there is none."""
+    """Return the share of the columns of one side that both sides hold, over all queries with a right answer; 1 where there is none."""
 
     def share(run: Run) -> float | None:
         known = [(answer, right) for answer, right in zip(run.answers, run.right, strict=True) if right is not None]
@@ -172,7 +172,7 @@ METRICS: dict[str, Metric] = {
 
 
 def evaluate(run: Run) -> dict[str, object]:
-    """Give every metric, and the seconds a query column by phase where the algorithm tells them (medians over questions)."""
+    """Return every metric, and the seconds a query column by phase where the algorithm tells them (medians over questions)."""
     values: dict[str, object] = {name: metric.function(run) for name, metric in METRICS.items()}
     work, columns = run.measured.work, _columns_a_question(run.measured)
     phases = sorted({name for each in work for name in each if name.startswith("seconds_")})
@@ -184,7 +184,7 @@ def evaluate(run: Run) -> dict[str, object]:
 
 
 def ratios(medians: Mapping[str, float], base: str) -> dict[str, float]:
-    """Give every other algorithm's median over that of `base`: above 1, `base` is faster. Empty where `base` did not run.
+    """Return every other algorithm's median over that of `base`: above 1, `base` is faster. Empty where `base` did not run.
 
     Examples
     --------

@@ -17,7 +17,7 @@ MACHINE = ("processor", "cores", "memory_gib", "device")
 
 
 def code_digest(root: Path = ROOT) -> str:
-    """Give the BLAKE2b-64, in hexadecimal, over the names and contents of the engine and the benchmarks.
+    """Return the BLAKE2b-64, in hexadecimal, over the names and contents of the engine and the benchmarks.
 
     It depends on neither commits nor dates: the same code has the same digest in any checkout.
     """
@@ -31,7 +31,7 @@ def code_digest(root: Path = ROOT) -> str:
 
 
 def why_not_again(result: Mapping[str, Any], machine: Mapping[str, Any], code: str) -> str | None:
-    """Say why a finished result does not stand for a run made here and now; None where it does.
+    """Return why a finished result does not stand for a run made here and now; None where it does.
 
     Parameters
     ----------

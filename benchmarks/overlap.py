@@ -34,14 +34,14 @@ from benchmarks.overlap_ways import (
     ways_of,
 )
 from benchmarks.token_sets import lake_sets, texts_of
-from pexeso.compiling import use_loops
 from pexeso.overlap.batched import BatchedMergeList
-from pexeso.overlap.index import OverlapIndex, build_index
+from pexeso.overlap.index.saving import open_index, save_index
+from pexeso.overlap.index.sets import OverlapIndex, build_index
 from pexeso.overlap.josie import josie
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.planner import Planner
 from pexeso.overlap.query import query_of_tokens
-from pexeso.overlap.saving import open_index, save_index
+from pexeso.runtime.jit import use_loops
 
 REAL = ("fivethirtyeight", "pudding", "wikitables")
 KS = (1, 5, 10, 20, 100)
@@ -158,7 +158,7 @@ def from_disk(folder: Path, asked: argparse.Namespace, sizes: tuple[int, int], k
 
 
 def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, int], Any]]:
-    """Give what is measured from disk, from an index just opened, a prepared query and the set not to be found."""
+    """Return what is measured from disk, from an index just opened, a prepared query and the set not to be found."""
 
     def merged(source: Any, query: Any, own: int) -> Any:
         found = merge_list(source, query, k, exclude=[own])
@@ -178,7 +178,7 @@ def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, in
 
 
 def against(josie_took: list[float], other_took: list[float]) -> dict[str, Any]:
-    """Give quartiles of a way's times, and of JOSIE's over them, query by query; and JOSIE's median over the way's."""
+    """Return quartiles of a way's times, and of JOSIE's over them, query by query; and JOSIE's median over the way's."""
     ours, other = np.array(josie_took), np.array(other_took)
     return {
         "ms": quartiles(1e3 * other),
@@ -202,7 +202,7 @@ def rival_of(index: OverlapIndex) -> Callable[..., Any] | None:
 
 
 def floors(queries: list[tuple[int, np.ndarray]], right: list[list[tuple[int, int]]]) -> list[tuple[np.ndarray, int]]:
-    """Give the tokens of each query and the k-th overlap, or the last one."""
+    """Return the tokens of each query and the k-th overlap, or the last one."""
     return [(tokens, pairs[-1][1] if pairs else 1) for (_, tokens), pairs in zip(queries, right, strict=True)]
 
 
@@ -214,13 +214,13 @@ def require_equal(found: list[Any], right: list[Any], name: str) -> None:
 
 
 def regret(rows: dict[str, list[float]]) -> dict[str, float]:
-    """Say what choices between JOSIE and MergeList cost: the planner's time over the better one's, all queries together, and that of always one."""
+    """Return what choices between JOSIE and MergeList cost: the planner's time over the better one's, all queries together, and that of always one."""
     best = float(np.minimum(rows["JOSIE"], rows["MergeList"]).sum())
     return {f"{name}_over_the_better": sum(rows[name]) / best for name in ("planner", "JOSIE", "MergeList")}
 
 
 def summary(seconds: list[float], of_first: list[float], reads: list[Any] | None) -> dict[str, Any]:
-    """Give times, ratios to the first way query by query, and means of what was read."""
+    """Return times, ratios to the first way query by query, and means of what was read."""
     result: dict[str, Any] = {
         "median_ms": float(1e3 * np.median(seconds)),
         "times_merge_list": quartiles(np.array(seconds) / np.array(of_first)),
@@ -231,12 +231,12 @@ def summary(seconds: list[float], of_first: list[float], reads: list[Any] | None
 
 
 def quartiles(ratios: np.ndarray) -> list[float]:
-    """Give the quartiles, rounded."""
+    """Return the quartiles, rounded."""
     return np.quantile(ratios, [0.25, 0.5, 0.75]).round(3).tolist()
 
 
 def timed(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
-    """Give the seconds that a call takes, and what it gives."""
+    """Return the seconds that a call takes, and what it gives."""
     begin = time.perf_counter()
     found = call(*arguments, **options)
     return time.perf_counter() - begin, found
@@ -290,7 +290,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _arguments(asked: argparse.Namespace) -> dict[str, Any]:
-    """Tell what was asked for, but for places of this machine."""
+    """Return what was asked for, but for places of this machine."""
     return {name: value for name, value in vars(asked).items() if name not in ("folder", "out")}
 
 

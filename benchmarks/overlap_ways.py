@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pexeso.overlap.index import OverlapIndex
-from pexeso.overlap.josie import JosieOptions, josie
+from benchmarks.overlap_published import probe_set, published_josie
+from pexeso.overlap.index.sets import OverlapIndex
+from pexeso.overlap.josie import josie
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.planner import Planner
-from pexeso.overlap.probe import probe_set
 from pexeso.overlap.query import query_of_tokens
 from pexeso.overlap.topk import Overlaps
 
@@ -22,7 +22,7 @@ Way = Callable[[np.ndarray, int, int], Overlaps]
 
 
 def ways_of(index: OverlapIndex, planner: Planner, *, slow: bool) -> dict[str, Way]:
-    """Give our own ways over an index; MergeList is the first.
+    """Return our own ways over an index; MergeList is the first.
 
     Parameters
     ----------
@@ -30,13 +30,12 @@ def ways_of(index: OverlapIndex, planner: Planner, *, slow: bool) -> dict[str, W
     slow : bool
         Also those that take long on large lakes: ProbeSet, and JOSIE as published.
     """
-    published = JosieOptions(batch=20, policy="net_cost")
 
-    def of(search: Callable[..., Overlaps], *options: Any) -> Way:
-        return lambda tokens, own, k: search(index, query_of_tokens(index, tokens), k, *options, exclude=[own])
+    def of(search: Callable[..., Overlaps]) -> Way:
+        return lambda tokens, own, k: search(index, query_of_tokens(index, tokens), k, exclude=[own])
 
     ways = {"MergeList": of(merge_list), "JOSIE": of(josie), "planner": of(planner.search)}
-    return ways | ({"JOSIE, published": of(josie, published), "ProbeSet": of(probe_set)} if slow else {})
+    return ways | ({"JOSIE, published": of(published_josie), "ProbeSet": of(probe_set)} if slow else {})
 
 
 class WholeLists:

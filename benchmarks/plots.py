@@ -39,7 +39,7 @@ class _Panel:
     factor: float
 
     def numbers(self, row: Mapping[str, Any]) -> tuple[float, float, float]:
-        """Give the value of a row and the ends of its band, in the unit of the label."""
+        """Return the value of a row and the ends of its band, in the unit of the label."""
         names = (self.metric, self.low or self.metric, self.high or self.metric)
         return tuple(float(row[name]) * self.factor for name in names)
 

@@ -36,7 +36,7 @@ _SWEEP_COLUMNS = (
 
 
 def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str], settings: Settings) -> Path:
-    """Give the file of a run; its name holds everything that was asked for.
+    """Return the file of a run; its name holds everything that was asked for.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str
 def sweep_path(
     results: Path, data: str, variant: str, sweep: str, algorithms: Sequence[str] | None, settings: Settings
 ) -> Path:
-    """Give the file of a sweep; algorithms are named where they are not those declared. The plot stands beside it, as ``.png``.
+    """Return the file of a sweep; algorithms are named where they are not those declared. The plot stands beside it, as ``.png``.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Give a result as text: one line an algorithm, then the ratios by size of the query column."""
+    """Return a result as text: one line an algorithm, then the ratios by size of the query column."""
     lake, machine = result["lake"], result["machine"]
     settings = result["settings"]
     batch = "" if result["batch"] is None else ", in one batch: seconds a query column"
@@ -107,7 +107,7 @@ def _grade(name: str, values: Mapping[str, Any]) -> str:
 
 
 def sweep_table(result: Mapping[str, Any]) -> str:
-    """Give the result of a sweep as text: one line a point and algorithm."""
+    """Return the result of a sweep as text: one line a point and algorithm."""
     declared, width = result["declared"], max(len(str(row["x"])) for row in result["rows"]) + 2
     lines = [
         f"{declared['title']} ({result['data']}; {result['queries']} query columns)",
@@ -119,8 +119,16 @@ def sweep_table(result: Mapping[str, Any]) -> str:
         lines.append(f"{row['x']!s:<{width}}" + _row(row["line"], shown))
     if result["growth"] is not None:
         lines += ["", *_growth_lines(result["growth"])]
+    if result.get("choice") is not None:
+        lines += ["", _choice_line(result["choice"])]
     agreed = ["All answers agree."] if result["agree"] else ["ANSWERS DIFFER", *result["differences"][:10]]
     return "\n".join([*lines, "", *agreed])
+
+
+def _choice_line(choice: Mapping[str, Any]) -> str:
+    ratio = choice["times_the_best"]
+    told = "was not measured" if ratio is None else f"takes {ratio:.2f} times as long"
+    return f"{choice['argument']}: chosen {choice['chosen']}, best {choice['best']}; the chosen one {told}"
 
 
 def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
@@ -170,7 +178,7 @@ def _row(first: str, cells: Sequence[str]) -> str:
 
 
 def _shown(value: float | None, unit: str) -> str:
-    """Give a number with its unit in three digits.
+    """Return a number with its unit in three digits.
 
     Examples
     --------

@@ -31,7 +31,7 @@ class PairRival(Algorithm):
 
     @abstractmethod
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Give the pairs of a row of `vectors`, float32 (n, d) on the device, and a value of the lake that match; tell ``work``."""
+        """Return the pairs of a row of `vectors`, float32 (n, d) on the device, and a value of the lake that match; tell ``work``."""
 
     def query(self, query: BenchmarkQuery) -> Answer:
         """Match, then count."""

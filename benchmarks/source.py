@@ -38,7 +38,7 @@ class Source:
             raise InputError(f"scale must lie in (0, 1]. Got {self.scale} instead.")
 
     def data_set(self) -> DataSet:
-        """Give the data set.
+        """Return the data set.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Source:
         return self.data_set().load()
 
     def with_changes(self, **changes: Any) -> Source:
-        """Give the same source with other dimensions or another scale."""
+        """Return the same source with other dimensions or another scale."""
         return replace(self, **changes)
 
     @property
@@ -82,6 +82,6 @@ class Source:
 
 
 def _told_by(made: DataSet, name: str) -> Any:
-    """Give what a data set, or the model of a made-up one, tells of itself; None where it does not."""
+    """Return what a data set, or the model of a made-up one, tells of itself; None where it does not."""
     own = getattr(made, name, None)
     return getattr(getattr(made, "model", None), name, None) if own is None else own

@@ -47,6 +47,7 @@ class Sweep:
     values : tuple of float
     x, lines, label : str or None
     growth_limit : float or None
+    choice : str or None
     """
 
     name: str
@@ -58,6 +59,7 @@ class Sweep:
     lines: str | None = None
     label: str | None = None
     growth_limit: float | None = None
+    choice: str | None = None
 
     def __post_init__(self) -> None:
         if self.over not in (ARGUMENTS, *LABELS):
@@ -77,7 +79,7 @@ class Sweep:
         return self.label if self.over == ARGUMENTS else LABELS[self.over]
 
     def describe(self, algorithms: Sequence[str] | None = None) -> Result:
-        """Give the declaration as plain JSON, with other algorithms where they are given."""
+        """Return the declaration as plain JSON, with other algorithms where they are given."""
         lists = {"algorithms": list(algorithms or self.algorithms), "values": list(self.values)}
         return {**asdict(self), **lists, "axis": self.axis}
 
@@ -119,7 +121,7 @@ def run_sweep(sweep: Sweep, source: Source, settings: Settings, algorithms: Sequ
     -------
     dict
         Plain JSON: ``sweep``, ``data``, ``queries``, ``agree``, ``rows`` (one a point and algorithm, with all metrics), ``growth`` where the lake
-        grows, and what is needed to read them.
+        grows, ``choice`` where something was left to choose, and what is needed to read them.
     """
     candidates = load_candidates(algorithms or sweep.algorithms, find_device(settings.device))
     rows, differences, lakes = [], [], []
@@ -134,6 +136,7 @@ def run_sweep(sweep: Sweep, source: Source, settings: Settings, algorithms: Sequ
         "queries": settings.queries,
         "agree": not differences,
         "rows": rows,
+        "choice": None if sweep.choice is None else choice(rows, sweep.choice),
         "growth": growth(rows, sweep.growth_limit) if sweep.over in (COLUMNS, SCALE) else None,
         "differences": differences,
         "declared": sweep.describe(algorithms),
@@ -200,6 +203,34 @@ def _label(key: str, point: Arguments, points: Mapping[str, Arguments]) -> str:
     whole = max((other[key] for other in points.values() if isinstance(other.get(key), list)), key=len)
     missing = [str(member) for member in whole if member not in value]
     return f"without {', '.join(missing)}" if missing else f"all {key}"
+
+
+def choice(rows: Sequence[Result], argument: str) -> Result:
+    """Return what a build chose for an argument, and the best of the values that were given.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With ``arguments``, ``chosen`` and ``median_seconds``. In one row the argument is null: left to choose.
+    argument : str
+
+    Returns
+    -------
+    dict
+        ``argument``; ``chosen`` and ``best``, its values; ``chosen_seconds``, of the row in which it was given
+        the chosen value, null where there is none, and ``best_seconds``; ``times_the_best``, their ratio.
+    """
+    [chosen] = [row["chosen"][argument] for row in rows if row["arguments"][argument] is None]
+    seconds = {row["arguments"][argument]: row["median_seconds"] for row in rows if row["arguments"][argument]}
+    best = min(seconds, key=seconds.__getitem__)
+    return {
+        "argument": argument,
+        "chosen": chosen,
+        "best": best,
+        "chosen_seconds": seconds.get(chosen),
+        "best_seconds": seconds[best],
+        "times_the_best": seconds[chosen] / seconds[best] if chosen in seconds else None,
+    }
 
 
 def growth(rows: Sequence[Result], limit: float | None) -> Result:

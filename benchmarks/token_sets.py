@@ -15,7 +15,7 @@ import pyarrow as pa
 from benchmarks.datasets.tables import web_sources
 from pexeso.errors import InputError, TableReadError
 from pexeso.lake.files import find_tables
-from pexeso.lake.reader import read_table
+from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import token_pairs
 
@@ -241,7 +241,7 @@ def _sorted_distinct(keys: np.ndarray) -> np.ndarray:
 
 
 def _inverse(odd: np.ndarray, mask: int) -> np.ndarray:
-    """Give the inverses of odd numbers modulo ``mask + 1``, a power of two below 2**28, by Newton's steps, each of which doubles the bits that are right."""
+    """Return the inverses of odd numbers modulo ``mask + 1``, a power of two below 2**28, by Newton's steps, each of which doubles the bits that are right."""
     inverse = odd & mask
     for _ in range(4):
         inverse = (inverse * ((2 - odd * inverse) & mask)) & mask
@@ -255,7 +255,7 @@ def _queries(owner: np.ndarray, tokens: np.ndarray, n: int, sizes: tuple[int, in
 
 
 def _runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Give the places ``starts[i], ..., starts[i] + lengths[i] - 1`` of all runs, one after the other."""
+    """Return the places ``starts[i], ..., starts[i] + lengths[i] - 1`` of all runs, one after the other."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
 

@@ -45,7 +45,7 @@ class Sample:
     names: frozenset[str]
 
     def is_right(self, pairs: Pairs) -> np.ndarray:
-        """Tell for found pairs, none of them twice, whether they match: bool (p,)."""
+        """Return for found pairs, none of them twice, whether they match: bool (p,)."""
         queries, values = (part.numpy() for part in pairs)
         found = queries * self.n_values + values
         if not len(self.keys):
@@ -54,11 +54,11 @@ class Sample:
         return self.keys[place] == found
 
     def recall(self, pairs: Pairs) -> float:
-        """Give the share of the right pairs that were found; 1 where there is none."""
+        """Return the share of the right pairs that were found; 1 where there is none."""
         return int(self.is_right(pairs).sum()) / len(self.keys) if len(self.keys) else 1.0
 
     def precision(self, pairs: Pairs) -> float:
-        """Give the share of the found pairs that are right; 1 where none was found."""
+        """Return the share of the found pairs that are right; 1 where none was found."""
         return float(self.is_right(pairs).mean()) if len(pairs[0]) else 1.0
 
 

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.vocabulary import hash_strings, mix
+from embed.vocabulary import hash_strings
 from embed.words import as_strings
 from pexeso.errors import EmbedderError, InputError, OutputError
+from pexeso.runtime.mixing import mixed
 
 GROUP, VALUE = "group", "value"
 MAX_TOKENS = 20_000_000
@@ -216,7 +217,7 @@ class _Sample:
         texts = pc.binary_join(words, pa.scalar(" ", pa.large_string()))
         groups = np.asarray(groups).astype(np.int64)
         seed = np.uint64(self._options.seed)
-        priority = mix(hash_strings(texts) ^ mix(groups.view(np.uint64) ^ mix(np.atleast_1d(seed))))
+        priority = mixed(hash_strings(texts) ^ mixed(groups.view(np.uint64) ^ mixed(np.atleast_1d(seed))))
         n_tokens = pc.list_value_length(words).to_numpy(zero_copy_only=False)
         kept = pa.array(np.flatnonzero((priority <= self._ceiling) & (pc.binary_length(texts).to_numpy() > 0)))
         piece = pa.table({"group": groups, "priority": priority, "tokens": n_tokens, "text": texts}).take(kept)

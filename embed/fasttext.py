@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from embed.corpus import CorpusCounts, count_corpus
-from embed.subword import SubwordEmbedder, mean_word_vector
-from embed.weights import check_weighting, rarity
+from embed.lexical.subword import SubwordEmbedder, mean_word_vector
+from embed.lexical.weights import check_weighting, rarity
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 THREADS = 12
@@ -66,7 +66,7 @@ class TrainingOptions:
     centre : bool
         Take the mean word vector away from each word.
     weighting : str
-        ``"rarity"``: rare words count more in a value (module `embed.weights`); ``"equal"``: all alike.
+        ``"rarity"``: rare words count more in a value (module `embed.lexical.weights`); ``"equal"``: all alike.
     """
 
     dimensions: int = 100

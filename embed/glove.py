@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from embed.subword import SubwordEmbedder, mean_word_vector
+from embed.lexical.subword import SubwordEmbedder, mean_word_vector
 from pexeso.errors import EmbedderError
 
 _READ_BYTES = 1 << 24

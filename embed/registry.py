@@ -18,7 +18,7 @@ _TEXT_SUFFIXES = (".txt", ".vec", ".txt.gz", ".vec.gz")
 
 
 def needs_corpus(model: str) -> bool:
-    """Tell whether a model string asks for training, so that a corpus must be written first."""
+    """Return whether a model string asks for training, so that a corpus must be written first."""
     return model == "fasttext"
 
 
@@ -82,7 +82,7 @@ def create_embedder(
     (2, 50)
     """
     if model == "hashing":
-        from embed import hashing
+        from embed.lexical import hashing
 
         chosen = {} if dimensions is None else {"dimensions": dimensions}
         return hashing.create(**chosen, seed=seed, corpus=corpus)
@@ -124,11 +124,11 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
 
 def _classes(kind: str) -> Any:
     if kind in ("fasttext", "glove"):
-        from embed.subword import SubwordEmbedder
+        from embed.lexical.subword import SubwordEmbedder
 
         return SubwordEmbedder
     if kind == "hashing":
-        from embed.hashing import HashingEmbedder
+        from embed.lexical.hashing import HashingEmbedder
 
         return HashingEmbedder
     if kind == "sentence":

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from embed import stored
+from embed.lexical.subword import normalise_rows, row_lengths
 from embed.protocol import Values
-from embed.subword import normalise_rows, row_lengths
 from embed.words import as_strings
 from pexeso.errors import EmbedderError, MissingPackageError, OutputError
 

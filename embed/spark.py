@@ -68,7 +68,7 @@ def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
 
 
 def as_lists(vectors: np.ndarray) -> pa.ListArray:
-    """Give vectors, float32 (n, d), as an Arrow array of n lists.
+    """Return vectors, float32 (n, d), as an Arrow array of n lists.
 
     Examples
     --------

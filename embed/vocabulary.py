@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.words import string_buffers
+from pexeso.runtime.mixing import mixed
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -93,20 +94,4 @@ def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
         powers = np.cumprod(np.full(int(lengths.max()), _MULTIPLIER, np.uint64))
         terms = (text.astype(np.uint64) + np.uint64(1)) * powers[position]
         hashes[filled] = np.add.reduceat(terms, starts[filled])
-    return mix(hashes ^ lengths.astype(np.uint64))
-
-
-def mix(hashes: np.ndarray) -> np.ndarray:
-    """Spread 64-bit numbers evenly, one to one (the finaliser of splitmix64, Steele, Lea and Flood, OOPSLA 2014).
-
-    Parameters
-    ----------
-    hashes : numpy.ndarray, uint64
-
-    Returns
-    -------
-    numpy.ndarray, uint64, of the same shape
-    """
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return hashes ^ (hashes >> np.uint64(31))
+    return mixed(hashes ^ lengths.astype(np.uint64))

@@ -1,6 +1,6 @@
 """Two tables of a user, outside the lake: each has a column to look for joinable columns with.
 
-- `my_suppliers.csv`: the companies stand in the lake letter for letter, so that a join by equal text finds them.
+- `my_suppliers.csv`: the companies stand in the lake letter for letter, so that a join by equal values finds them.
 - `my_autographs.csv`: no name stands in the lake letter for letter, yet every person does, under another spelling; six names are
   misspelt as well.
 """

@@ -283,7 +283,7 @@ class _Bins:
         return cluster
 
     def make_room(self, overflow: np.ndarray) -> None:
-        """Give clusters with much left over (bytes, by cluster) more partitions: empty ones, or new ones if allowed."""
+        """Return clusters with much left over (bytes, by cluster) more partitions: empty ones, or new ones if allowed."""
         limit = self._limits.limit_bytes
         if self._limits.fixed:
             for empty in np.flatnonzero(self._loads == 0):

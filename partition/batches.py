@@ -1,8 +1,8 @@
 """What each Spark task does with its Arrow batches: plain functions over record batches, without Spark.
 
 Every function takes an iterator of batches and yields batches, holds one slice of a batch at a time as a dense matrix
-of at most :data:`partition.divergence.CHUNK_ELEMENTS` numbers, and carries at most one cluster table or one column's
-sum from batch to batch.
+of at most :data:`partition.divergence.CHUNK_ELEMENTS` numbers, and carries at most one cluster table from batch to
+batch.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from partition.balance import partition_bytes
-from partition.clustering import SCALE, Method, Partials, hash64, nearest, partial_sums, random_clusters
+from partition.clustering import Partials, hash64, nearest, partial_sums
 from partition.codebook import Codebook, assign
 from partition.divergence import normalise, row_chunks
 from pexeso.errors import InputError
 
 CODES = pa.schema([("value", pa.string()), ("code", pa.int32())])
-SUMS = pa.schema([("column_id", pa.int64()), ("n_values", pa.int64()), ("sums", pa.list_(pa.int64()))])
 PARTIALS = pa.schema([("cluster", pa.int32()), ("slot", pa.int32()), ("total", pa.int64())])
 ASSIGNED = pa.schema(
     [
         ("column_id", pa.int64()),
-        ("n_values", pa.int64()),
         ("n_bytes", pa.int64()),
         ("tie", pa.int64()),
         ("cluster", pa.int32()),
@@ -70,27 +68,21 @@ def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
     return matrix
 
 
-def features_of(batch: pa.RecordBatch, method: Method, n_features: int) -> np.ndarray:
+def features_of(batch: pa.RecordBatch, n_features: int) -> np.ndarray:
     """Read columns' features from a batch.
 
     Parameters
     ----------
     batch : pa.RecordBatch of n rows
-        ``codes: list<int32>`` and ``counts: list<int64>`` for a histogram, ``n_values: int64`` and ``sums:
-        list<int64>`` (in units of 1 / SCALE) for a mean.
-    method : Method
-        One that compares columns.
+        ``codes: list<int32>`` and ``counts: list<int64>``.
     n_features : int
-        Regions, or dimensions.
+        Regions.
 
     Returns
     -------
     ndarray, shape (n, n_features), float64
-        Distributions, or mean vectors.
+        Distributions.
     """
-    if method.features == "mean":
-        sums = batch.column("sums").flatten().to_numpy().reshape(-1, n_features)
-        return sums / (SCALE * batch.column("n_values").to_numpy()[:, None])
     codes = batch.column("codes")
     counts = np.zeros((batch.num_rows, n_features))
     rows = pc.list_parent_indices(codes).to_numpy()
@@ -105,45 +97,20 @@ def encode_values(batches: Iterable[pa.RecordBatch], codebook: Codebook, dimensi
         yield pa.RecordBatch.from_arrays([part.column("value"), pa.array(codes)], schema=CODES)
 
 
-def sum_vectors(batches: Iterable[pa.RecordBatch], dimensions: int) -> Iterator[pa.RecordBatch]:
-    """``(column_id, vector)``, rows of a column next to each other, to :data:`SUMS`: one row a column.
-
-    A column may run over any number of batches: what is carried from one to the next is its sum. Sums are in fixed
-    point, so that they do not depend on the order of the rows.
-    """
-    carried: tuple[int, int, np.ndarray] | None = None
-    for part in _slices(batches, dimensions):
-        column_ids = part.column("column_id").to_numpy()
-        fixed = np.rint(matrix_of(part.column("vector"), dimensions) * SCALE).astype(np.int64)
-        starts = np.flatnonzero(np.diff(column_ids, prepend=column_ids[0] - 1))
-        counts = np.diff(starts, append=len(column_ids))
-        ids, sums = column_ids[starts], np.add.reduceat(fixed, starts, axis=0)
-        if carried is not None and carried[0] == ids[0]:
-            counts[0] += carried[1]
-            sums[0] += carried[2]
-        elif carried is not None:
-            yield _sums_batch(np.array([carried[0]]), np.array([carried[1]]), carried[2][None])
-        carried = (int(ids[-1]), int(counts[-1]), sums[-1].copy())
-        if len(ids) > 1:
-            yield _sums_batch(ids[:-1], counts[:-1], sums[:-1])
-    if carried is not None:
-        yield _sums_batch(np.array([carried[0]]), np.array([carried[1]]), carried[2][None])
-
-
 def add_ties(batches: Iterable[pa.RecordBatch], seed: int) -> Iterator[pa.RecordBatch]:
     """Append ``tie: int64``, the hash of the column's number that orders what nothing else orders."""
     for batch in batches:
         yield batch.append_column("tie", pa.array(hash64(batch.column("column_id").to_numpy(), seed)))
 
 
-def partials_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray, method: Method) -> Iterator[pa.RecordBatch]:
+def partials_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Iterator[pa.RecordBatch]:
     """Features to :data:`PARTIALS`: the sums of all batches of a task, one row for each that is not 0.
 
     Slots 0 to F - 1 are the features, slot F the number of columns, slot F + 1 the divergences; F features a column.
     """
     total = Partials.zeros(*centres.shape)
     for part in _slices(batches, centres.shape[1]):
-        total.add(partial_sums(features_of(part, method, centres.shape[1]), centres, method))
+        total.add(partial_sums(features_of(part, centres.shape[1]), centres))
     table = np.column_stack([total.sums, total.counts, total.costs])
     clusters, slots = np.nonzero(table)
     yield pa.RecordBatch.from_arrays(
@@ -159,44 +126,21 @@ def partials_from(table: pa.Table, n_clusters: int, n_features: int) -> Partials
     return Partials(dense[:, :n_features], dense[:, n_features], dense[:, n_features + 1])
 
 
-def add_divergences(batches: Iterable[pa.RecordBatch], centres: np.ndarray, method: Method) -> Iterator[pa.RecordBatch]:
+def add_divergences(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Iterator[pa.RecordBatch]:
     """Append ``divergence: float64`` to features: to the nearest centre."""
     for part in _slices(batches, centres.shape[1]):
-        divergences = nearest(features_of(part, method, centres.shape[1]), centres, method)[1]
+        divergences = nearest(features_of(part, centres.shape[1]), centres)[1]
         yield part.append_column("divergence", pa.array(divergences))
 
 
-def assign_columns(
-    batches: Iterable[pa.RecordBatch], centres: np.ndarray, method: Method, dimensions: int
-) -> Iterator[pa.RecordBatch]:
+def assign_columns(batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int) -> Iterator[pa.RecordBatch]:
     """Features to :data:`ASSIGNED`: every column's size, nearest centre and divergence from it."""
     for part in _slices(batches, centres.shape[1]):
-        clusters, divergences = nearest(features_of(part, method, centres.shape[1]), centres, method)
-        yield _assigned_batch(part, clusters, divergences, dimensions)
-
-
-def assign_at_random(
-    batches: Iterable[pa.RecordBatch], n_clusters: int, seed: int, dimensions: int
-) -> Iterator[pa.RecordBatch]:
-    """``(column_id, n_values, tie)`` to :data:`ASSIGNED`: clusters by a hash."""
-    for batch in batches:
-        clusters = random_clusters(batch.column("column_id").to_numpy(), n_clusters, seed)
-        yield _assigned_batch(batch, clusters, np.zeros(batch.num_rows), dimensions)
-
-
-def _assigned_batch(
-    batch: pa.RecordBatch, clusters: np.ndarray, divergences: np.ndarray, dimensions: int
-) -> pa.RecordBatch:
-    n_values = batch.column("n_values").to_numpy()
-    n_bytes = partition_bytes(n_values, n_values, dimensions)
-    columns = [batch.column("column_id"), batch.column("n_values"), pa.array(n_bytes), batch.column("tie")]
-    return pa.RecordBatch.from_arrays([*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED)
-
-
-def _sums_batch(column_ids: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> pa.RecordBatch:
-    offsets = np.arange(len(sums) + 1, dtype=np.int32) * sums.shape[1]
-    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(sums.reshape(-1)))
-    return pa.RecordBatch.from_arrays([pa.array(column_ids), pa.array(counts.astype(np.int64)), lists], schema=SUMS)
+        clusters, divergences = nearest(features_of(part, centres.shape[1]), centres)
+        n_values = part.column("n_values").to_numpy()
+        n_bytes = partition_bytes(n_values, n_values, dimensions)
+        columns = [part.column("column_id"), pa.array(n_bytes), part.column("tie")]
+        yield pa.RecordBatch.from_arrays([*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED)
 
 
 def _slices(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:

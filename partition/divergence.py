@@ -1,6 +1,6 @@
-"""How different two columns are: divergences between histograms, and between mean vectors.
+"""How different two columns are: the Jensen-Shannon divergence between histograms.
 
-Every function takes many rows and few centres and returns the whole table of divergences. Rows are taken in chunks,
+It takes many rows and few centres and returns the whole table of divergences. Rows are taken in chunks,
 centres one by one, so that beside the result at most about :data:`CHUNK_ELEMENTS` numbers a temporary array are alive.
 A row's result depends on that row alone, never on the rows that happen to stand in the same batch: a distributed run
 gives the numbers of a local one.
@@ -16,9 +16,6 @@ from pexeso.errors import InputError
 
 LN2 = float(np.log(2.0))
 """Upper bound of the Jensen-Shannon divergence, in nats."""
-
-SMOOTHING = 1e-4
-"""Added to the probability of every region for the symmetric Kullback-Leibler divergence, infinite on empty ones."""
 
 CHUNK_ELEMENTS = 1 << 20
 """Elements of one temporary array: 8 MiB in float64."""
@@ -116,83 +113,6 @@ def _jensen_shannon_chunk(histograms: np.ndarray, centres: np.ndarray) -> np.nda
     return np.clip(result, 0.0, LN2)
 
 
-def symmetric_kl(histograms: np.ndarray, centres: np.ndarray, *, smoothing: float = SMOOTHING) -> np.ndarray:
-    """Mean of the two Kullback-Leibler divergences (half of Jeffreys' divergence), with additive smoothing.
-
-    ``(KL(A || B) + KL(B || A)) / 2`` in nats, after `smoothing` has been added to every region and each row made to sum
-    to 1 again. This is the formula that the paper prints under the name of Jensen-Shannon divergence; without smoothing
-    it is infinite as soon as one of the two has an empty region that the other has not, which is the rule and not the
-    exception.
-
-    Parameters
-    ----------
-    histograms : ndarray, shape (n, n_regions), float64
-        Rows that sum to 1.
-    centres : ndarray, shape (k, n_regions), float64
-        Rows that sum to 1.
-    smoothing : float, default 1e-4
-        Probability added to every region; above 0.
-
-    Returns
-    -------
-    ndarray, shape (n, k), float64
-        Finite and not negative.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit, a row is not a distribution, or `smoothing` is not a number above 0.
-
-    Examples
-    --------
-    >>> symmetric_kl(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])).tolist()
-    [[0.0]]
-    """
-    if not (np.isfinite(smoothing) and smoothing > 0):
-        raise InputError(f"smoothing must be a number above 0. Got {smoothing!r}.")
-    histograms, centres = _distributions(histograms, centres)
-    scale = 1.0 + smoothing * centres.shape[1]
-    smooth_centres = (centres + smoothing) / scale
-    log_centres = np.log(smooth_centres)
-    result = np.empty((len(histograms), len(centres)))
-    for rows in row_chunks(len(histograms), histograms.shape[1]):
-        p = (histograms[rows] + smoothing) / scale
-        log_p = np.log(p)
-        for index in range(len(centres)):
-            result[rows, index] = ((p - smooth_centres[index]) * (log_p - log_centres[index])).sum(axis=1)
-    return 0.5 * result
-
-
-def squared_euclidean(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distance between each point and each centre.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, dimensions), float64
-    centres : ndarray, shape (k, dimensions), float64
-
-    Returns
-    -------
-    ndarray, shape (n, k), float64
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit.
-
-    Examples
-    --------
-    >>> squared_euclidean(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
-    [[25.0]]
-    """
-    points, centres = _matrices(points, centres)
-    result = np.empty((len(points), len(centres)))
-    for rows in row_chunks(len(points), points.shape[1]):
-        for index, centre in enumerate(centres):
-            result[rows, index] = np.square(points[rows] - centre).sum(axis=1)
-    return result
-
-
 def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
     """Slices that cover all rows, each of at most :data:`CHUNK_ELEMENTS` elements, but of one row at least."""
     step = max(1, CHUNK_ELEMENTS // max(1, width))
@@ -200,18 +120,13 @@ def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def _matrices(rows: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.ascontiguousarray(rows, dtype=np.float64)
-    centres = np.ascontiguousarray(centres, dtype=np.float64)
-    if rows.ndim != 2 or centres.ndim != 2 or rows.shape[1] != centres.shape[1]:
-        raise InputError(
-            f"Rows and centres must be matrices of equal width. Got shapes {rows.shape} and {centres.shape}."
-        )
-    return rows, centres
-
-
 def _distributions(histograms: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    histograms, centres = _matrices(histograms, centres)
+    histograms = np.ascontiguousarray(histograms, dtype=np.float64)
+    centres = np.ascontiguousarray(centres, dtype=np.float64)
+    if histograms.ndim != 2 or centres.ndim != 2 or histograms.shape[1] != centres.shape[1]:
+        raise InputError(
+            f"Histograms and centres must be matrices of equal width. Got shapes {histograms.shape} and {centres.shape}."
+        )
     for name, matrix in (("histogram", histograms), ("centre", centres)):
         # A NaN fails the first comparison.
         if not ((np.abs(matrix.sum(axis=1) - 1.0) < 1e-6).all() and (matrix >= 0).all()):

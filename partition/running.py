@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from partition.balance import Limits
-from partition.clustering import SCALE
 
 ORDER = ("cluster", "own", "divergence", "tie", "column_id")
 """What the columns must be sorted by; ``own`` says that a column is a piece of its own."""
@@ -32,7 +31,7 @@ KEYED = pa.schema(
     [
         (name, pa.int64())
         for name in (
-            *("column_id", "n_values", "n_bytes", "cost"),
+            *("column_id", "n_bytes"),
             *("cluster", "own_column", "size_step", "column_step"),
         )
     ]
@@ -117,15 +116,14 @@ def key_pieces(batches: Iterable[pa.RecordBatch], before: Before, limits: Limits
 def _keyed(batch: pa.RecordBatch, bytes_before: np.ndarray, rank: np.ndarray, limits: Limits) -> pa.RecordBatch:
     own = batch.column("own").to_numpy(zero_copy_only=False)
     column_ids = batch.column("column_id").to_numpy()
-    cost = np.rint(batch.column("divergence").to_numpy() * SCALE).astype(np.int64)
     keys = [
         batch.column("cluster").to_numpy().astype(np.int64),
         np.where(own, column_ids, -1),
         np.where(own, 0, bytes_before // max(1, limits.piece_bytes)),
         np.where(own, 0, rank // limits.piece_columns),
     ]
-    kept = [batch.column(name) for name in ("column_id", "n_values", "n_bytes")]
-    return pa.RecordBatch.from_arrays([*kept, *map(pa.array, (cost, *keys))], schema=KEYED)
+    kept = [batch.column(name) for name in ("column_id", "n_bytes")]
+    return pa.RecordBatch.from_arrays([*kept, *map(pa.array, keys)], schema=KEYED)
 
 
 def _run_starts(batch: pa.RecordBatch) -> np.ndarray:

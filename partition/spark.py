@@ -27,23 +27,12 @@ import numpy as np
 import pyarrow as pa
 
 from partition import balance, batches, running
-from partition.balance import Limits, Pieces, place
+from partition.balance import Limits, Pieces, fixed_limits, place, size_limits
 from partition.batches import features_of, matrix_of
-from partition.clustering import (
-    METHODS,
-    SCALE,
-    Centres,
-    Method,
-    Partials,
-    iterate,
-    iterate_in_memory,
-    method_named,
-    seed_centres,
-)
+from partition.clustering import Partials, iterate, iterate_in_memory, seed_centres
 from partition.codebook import MAX_CODES, Codebook, fit_codebook
-from partition.options import PlanOptions
-from partition.plan import COLUMNS_FILE, PartitionSize, PlanSummary, plan_notes, prepare_folder, write_summary
-from pexeso.errors import InputError, LakeError, OutputError, SparkError
+from partition.divergence import jensen_shannon
+from pexeso.errors import InputError, LakeError, SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,12 +59,9 @@ def plan_partitions(
     dimensions: int,
     n_partitions: int | None = None,
     partition_bytes: int | None = None,
-    method: str = next(iter(METHODS)),
     n_codes: int = MAX_CODES,
-    max_iterations: int = 20,
     seed: int = 0,
-    max_imbalance: float = 2.0,
-) -> tuple[DataFrame, PlanSummary]:
+) -> tuple[DataFrame, int]:
     """Divide the columns of a lake into partitions of similar content and bounded size.
 
     Parameters
@@ -85,63 +71,65 @@ def plan_partitions(
     vectors : DataFrame
         ``value: string, vector: array<float>``, each value once. Zero vectors, and values that are missing here, count
         as values without meaning.
-    dimensions, n_partitions, partition_bytes, method, n_codes, max_iterations, seed, max_imbalance
-        See :class:`partition.options.PlanOptions`.
+    dimensions : int
+        Of the vectors.
+    n_partitions : int or None
+        So many partitions, or one a column where there are fewer columns. Exactly one of this and `partition_bytes` is
+        given.
+    partition_bytes : int or None
+        No partition larger than so many bytes, by the estimate of :func:`partition.balance.partition_bytes`.
+    n_codes : int, default 256
+        Regions of the histograms, 1 to 256.
+    seed : int, default 0
+        0 to 2**63 - 1.
 
     Returns
     -------
     plan : DataFrame
         ``column_id: long, partition: int``, one row a column. It is persisted; call ``unpersist()`` when done with it.
-    summary : PlanSummary
+    n_partitions : int
+        How many there are.
 
     Raises
     ------
     InputError
-        If an option is out of range, a frame lacks a column, or vectors have another number of dimensions.
+        If both or neither of n_partitions and partition_bytes are given, a frame lacks a column, or vectors have another number of dimensions.
     LakeError
         If there is no posting.
     SparkError
         If Spark had to compute a part again, after it had lost a machine, and a column got lost over it.
     """
-    options = PlanOptions(
-        dimensions, n_partitions, partition_bytes, method, n_codes, max_iterations, seed, max_imbalance
-    )
+    if (n_partitions is None) == (partition_bytes is None):
+        raise InputError(
+            "Exactly one of n_partitions and partition_bytes must be given. "
+            f"Got n_partitions={n_partitions!r} and partition_bytes={partition_bytes!r}."
+        )
+    from pyspark.sql import functions as sql
+
     _check_frame("postings", postings, {"column_id", "value"})
     _check_frame("vectors", vectors, {"value", "vector"})
     sizes = _column_sizes(postings)
     n_columns, n_values = _totals(sizes)
-    limits = options.limits(n_columns, _bytes(n_values, options))
+    total_bytes = balance.partition_bytes(n_values, n_values, dimensions)
+    limits = (
+        size_limits(partition_bytes, n_columns, total_bytes)
+        if n_partitions is None
+        else fixed_limits(n_partitions, n_columns, total_bytes)
+    )
     if limits.n_bins == 1:
-        return _single_partition(sizes, n_columns, n_values, limits, options)
-    features = _features(postings, vectors, sizes, options)
+        return sizes.select("column_id", sql.lit(0).cast("int").alias("partition")).persist(), 1
+    sample = _sample_vectors(vectors, dimensions, seed)
+    features = _features(postings, vectors, fit_codebook(sample, n_codes=n_codes, seed=seed), dimensions, seed)
     features.frame.persist()
     try:
-        found = _centres(features, n_columns, limits, options)
-        outwards = _outwards(_assign(features, found.centres, limits, options), limits).persist()
+        centres = _centres(features, n_columns, limits, seed)
+        outwards = _outwards(_assign(features, centres, dimensions), limits).persist()
         try:
-            return _place(_cut(outwards, limits), found, limits, options, n_columns)
+            return _place(_cut(outwards, limits), centres, limits, n_columns)
         finally:
             outwards.unpersist()
     finally:
         features.frame.unpersist()
-
-
-def write_plan(plan: DataFrame, summary: PlanSummary, folder: str) -> None:
-    """Write a plan, for :class:`partition.plan.PartitionPlan` to read, into a folder that all workers see.
-
-    Raises
-    ------
-    OutputError
-        If the folder holds a plan already, or cannot be written.
-    """
-    from pyspark.errors import PySparkException
-
-    path = prepare_folder(folder)
-    try:
-        plan.write.parquet((path / COLUMNS_FILE).absolute().as_uri())
-    except PySparkException as error:
-        raise OutputError(f"The partition plan cannot be written to {path}.") from error
-    write_summary(summary, path)
 
 
 def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int) -> DataFrame:
@@ -175,20 +163,6 @@ def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codeboo
     return rows.select("column_id", "n_values", sql.col("bins.code").alias("codes"), sql.col("bins.n").alias("counts"))
 
 
-def column_vector_sums(postings: DataFrame, vectors: DataFrame, dimensions: int) -> DataFrame:
-    """Add up every column's vectors, in fixed point.
-
-    Returns
-    -------
-    DataFrame
-        ``column_id: long, n_values: long, sums: array<long>`` in units of 1 / :data:`partition.clustering.SCALE`.
-    """
-    joined = postings.join(vectors, "value", "left").select("column_id", "vector")
-    together = joined.repartition("column_id").sortWithinPartitions("column_id")
-    add_up = partial(batches.sum_vectors, dimensions=dimensions)
-    return together.mapInArrow(add_up, "column_id long, n_values long, sums array<long>")
-
-
 def _column_sizes(postings: DataFrame) -> DataFrame:
     from pyspark.sql import functions as sql
 
@@ -204,62 +178,43 @@ def _totals(sizes: DataFrame) -> tuple[int, int]:
     return n_columns, n_values
 
 
-def _single_partition(
-    sizes: DataFrame, n_columns: int, n_values: int, limits: Limits, options: PlanOptions
-) -> tuple[DataFrame, PlanSummary]:
-    from pyspark.sql import functions as sql
-
-    plan = sizes.select("column_id", sql.lit(0).cast("int").alias("partition")).persist()
-    size = PartitionSize(n_columns, n_values, _bytes(n_values, options), 0.0)
-    notes = plan_notes(options, (size,), limits)
-    return plan, PlanSummary(options, (size,), limits.limit_bytes, 0, True, notes)
-
-
 @dataclass(frozen=True)
 class _Features:
-    """One row a column: what the method compares, ``n_values``, and the hash ``tie`` that orders equals."""
+    """One row a column: its histogram, ``n_values``, and the hash ``tie`` that orders equals."""
 
     frame: DataFrame
-    method: Method
     width: int
 
     def matrix(self, rows: pa.Table) -> np.ndarray:
         """Read the features of the few columns that were brought to the driver."""
-        parts = [features_of(part, self.method, self.width) for part in rows.to_batches()]
+        parts = [features_of(part, self.width) for part in rows.to_batches()]
         return np.vstack([np.empty((0, self.width)), *parts])
 
     def with_centres(self, function: Callable[..., Any], schema: str, centres: np.ndarray) -> DataFrame:
         """Run a function of :mod:`partition.batches` over all columns, with the centres broadcast."""
-        shared, method = self.frame.sparkSession.sparkContext.broadcast(centres), self.method
+        shared = self.frame.sparkSession.sparkContext.broadcast(centres)
 
         def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return function(parts, shared.value, method)
+            return function(parts, shared.value)
 
         return self.frame.mapInArrow(run, schema)
 
 
-def _features(postings: DataFrame, vectors: DataFrame, sizes: DataFrame, options: PlanOptions) -> _Features:
-    method = method_named(options.method)
-    if method.features == "histogram":
-        codebook = fit_codebook(_sample_vectors(vectors, options), n_codes=options.n_codes, seed=options.seed)
-        frame, width = column_histograms(postings, vectors, codebook, options.dimensions), codebook.n_regions
-    elif method.features == "mean":
-        frame, width = column_vector_sums(postings, vectors, options.dimensions), options.dimensions
-    else:
-        frame, width = sizes, 0
-    add_ties = partial(batches.add_ties, seed=options.seed)
-    return _Features(frame.mapInArrow(add_ties, f"{_schema_of(frame)}, tie bigint"), method, width)
+def _features(postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int, seed: int) -> _Features:
+    frame = column_histograms(postings, vectors, codebook, dimensions)
+    add_ties = partial(batches.add_ties, seed=seed)
+    return _Features(frame.mapInArrow(add_ties, f"{_schema_of(frame)}, tie bigint"), codebook.n_regions)
 
 
-def _sample_vectors(vectors: DataFrame, options: PlanOptions) -> np.ndarray:
+def _sample_vectors(vectors: DataFrame, dimensions: int, seed: int) -> np.ndarray:
     """At most CODEBOOK_SAMPLE vectors, those of least hash."""
     from pyspark.sql import functions as sql
 
-    n_wanted = min(CODEBOOK_SAMPLE, CODEBOOK_SAMPLE_BYTES // (4 * options.dimensions))
-    tie = sql.shiftrightunsigned(sql.xxhash64("value", sql.lit(options.seed).cast("long")), 1)
+    n_wanted = min(CODEBOOK_SAMPLE, CODEBOOK_SAMPLE_BYTES // (4 * dimensions))
+    tie = sql.shiftrightunsigned(sql.xxhash64("value", sql.lit(seed).cast("long")), 1)
     least = _least_ties(vectors.withColumn("tie", tie), vectors.count(), n_wanted).select("vector")
-    parts = [matrix_of(part.column("vector"), options.dimensions) for part in least.toArrow().to_batches()]
-    return np.vstack([np.empty((0, options.dimensions), dtype=np.float32), *parts])
+    parts = [matrix_of(part.column("vector"), dimensions) for part in least.toArrow().to_batches()]
+    return np.vstack([np.empty((0, dimensions), dtype=np.float32), *parts])
 
 
 def _least_ties(frame: DataFrame, n_rows: int, n_wanted: int) -> DataFrame:
@@ -277,13 +232,9 @@ def _least_ties(frame: DataFrame, n_rows: int, n_wanted: int) -> DataFrame:
     return frame.orderBy("tie").limit(n_wanted)
 
 
-def _centres(features: _Features, n_columns: int, limits: Limits, options: PlanOptions) -> Centres:
+def _centres(features: _Features, n_columns: int, limits: Limits, seed: int) -> np.ndarray:
     """K-means: every pass is a job over the features, of which only the sums of each cluster come back."""
     from pyspark.sql import functions as sql
-
-    method = features.method
-    if method.between is None:
-        return Centres(np.empty((0, 0)), 0, True)
 
     def measure(centres: np.ndarray) -> Partials:
         rows = features.with_centres(batches.partials_of, "cluster int, slot int, total long", centres)
@@ -298,26 +249,17 @@ def _centres(features: _Features, n_columns: int, limits: Limits, options: PlanO
     n_sample = max(SEEDING_COLUMNS, 10 * limits.n_clusters)
     rows = _least_ties(features.frame, n_columns, n_sample).toArrow().sort_by("column_id")
     sample = features.matrix(rows)
-    first = seed_centres(sample, limits.n_clusters, method, seed=options.seed)
+    first = seed_centres(sample, limits.n_clusters, seed=seed)
     if n_columns <= n_sample:
         # The sample is the lake: the same passes over the same columns, without a job for each.
         ties = rows["tie"].to_numpy()
-        return iterate_in_memory(sample, ties, first, method, max_iterations=options.max_iterations)
-    return iterate(measure, farthest, first, method, max_iterations=options.max_iterations)
+        return iterate_in_memory(sample, ties, first)
+    return iterate(measure, farthest, first)
 
 
-def _assign(features: _Features, centres: np.ndarray, limits: Limits, options: PlanOptions) -> DataFrame:
-    schema = "column_id long, n_values long, n_bytes long, tie long, cluster int, divergence double"
-    if features.method.between is not None:
-        function = partial(batches.assign_columns, dimensions=options.dimensions)
-        return features.with_centres(function, schema, centres)
-    at_random = partial(
-        batches.assign_at_random,
-        n_clusters=limits.n_clusters,
-        seed=options.seed,
-        dimensions=options.dimensions,
-    )
-    return features.frame.mapInArrow(at_random, schema)
+def _assign(features: _Features, centres: np.ndarray, dimensions: int) -> DataFrame:
+    schema = "column_id long, n_bytes long, tie long, cluster int, divergence double"
+    return features.with_centres(partial(batches.assign_columns, dimensions=dimensions), schema, centres)
 
 
 def _outwards(assigned: DataFrame, limits: Limits) -> DataFrame:
@@ -345,17 +287,14 @@ def _cut(outwards: DataFrame, limits: Limits) -> DataFrame:
     return outwards.mapInArrow(key, ", ".join(f"{name} long" for name in running.KEYED.names))
 
 
-def _place(
-    cut: DataFrame, found: Centres, limits: Limits, options: PlanOptions, n_columns: int
-) -> tuple[DataFrame, PlanSummary]:
+def _place(cut: DataFrame, centres: np.ndarray, limits: Limits, n_columns: int) -> tuple[DataFrame, int]:
     """Choose a partition for each piece on the driver, and send the choice back to the columns."""
     from pyspark.sql import functions as sql
 
-    measures = ("n_bytes", "n_columns", "n_values", "cost")
-    totals = [sql.sum(sql.lit(1) if name == "n_columns" else name).alias(name) for name in measures]
+    totals = [sql.sum("n_bytes").alias("n_bytes"), sql.count("*").alias("n_columns")]
     table = cut.groupBy(*PIECE_KEY).agg(*totals).toArrow().sort_by([(name, "ascending") for name in PIECE_KEY])
     pieces = Pieces(*(table[name].to_numpy() for name in (*PIECE_KEY, "n_bytes", "n_columns")))
-    partitions = place(pieces, limits, _divergence_from(found.centres, limits, method_named(options.method)))
+    partitions = place(pieces, limits, lambda cluster: jensen_shannon(centres[cluster : cluster + 1], centres)[0])
     choice = table.select(PIECE_KEY).append_column("partition", pa.array(partitions.astype(np.int32)))
     chosen = cut.sparkSession.createDataFrame(choice)
     plan = cut.join(sql.broadcast(chosen), PIECE_KEY).select("column_id", "partition").persist()
@@ -366,29 +305,7 @@ def _place(
             f"Of {n_columns} columns {n_placed} were given a partition: a part of the plan was lost and computed again with other "
             "rounding. Run the build again."
         )
-    sizes = _sizes(table, partitions)
-    notes = plan_notes(options, sizes, limits)
-    return plan, PlanSummary(options, sizes, limits.limit_bytes, found.iterations, found.converged, notes)
-
-
-def _sizes(pieces: pa.Table, partitions: np.ndarray) -> tuple[PartitionSize, ...]:
-    sums = {}
-    for name in ("n_columns", "n_values", "n_bytes", "cost"):
-        sums[name] = np.zeros(partitions.max() + 1, dtype=np.int64)
-        np.add.at(sums[name], partitions, pieces[name].to_numpy())
-    divergences = sums["cost"] / (SCALE * sums["n_columns"])
-    whole = (sums[name].tolist() for name in ("n_columns", "n_values", "n_bytes"))
-    return tuple(PartitionSize(*size) for size in zip(*whole, divergences.tolist(), strict=True))
-
-
-def _divergence_from(centres: np.ndarray, limits: Limits, method: Method) -> Callable[[int], np.ndarray]:
-    if method.between is None:
-        return lambda cluster: np.zeros(limits.n_clusters)
-    return lambda cluster: method.between(centres[cluster : cluster + 1], centres)[0]
-
-
-def _bytes(n_values: int, options: PlanOptions) -> int:
-    return balance.partition_bytes(n_values, n_values, options.dimensions)
+    return plan, int(partitions.max()) + 1
 
 
 def _schema_of(frame: DataFrame) -> str:

@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pexeso.enrichment import Enrichment, enrich, enrich_from
-    from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
+    from pexeso.answers.combined import CombinedMatch, CombinedResult, search_combined
+    from pexeso.enrichment.enrich import Enrichment, enrich, enrich_from
+    from pexeso.enrichment.feature_selection import FeatureChoice, select_features
     from pexeso.errors import (
         ColumnNotFoundError,
         DeviceError,
@@ -34,17 +35,16 @@ if TYPE_CHECKING:
         StoredIndexError,
         TableReadError,
     )
-    from pexeso.every_way import CombinedMatch, CombinedResult, search_every_way
-    from pexeso.feature_choice import FeatureChoice, select_features
     from pexeso.index import Index, build_index, open_index
     from pexeso.lake.choose import ColumnRules
-    from pexeso.lake.normalise import Normaliser
+    from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.results import Match, SearchResult
+    from pexeso.token_search.results import EqualTextMatch, EqualTextResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "pexeso.enrichment": ("Enrichment", "enrich", "enrich_from"),
+    "pexeso.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
     "pexeso.errors": (
         "ColumnNotFoundError",
         "DeviceError",
@@ -63,12 +63,12 @@ _HOMES = {
         "StoredIndexError",
         "TableReadError",
     ),
-    "pexeso.equal_text.results": ("EqualTextMatch", "EqualTextResult"),
-    "pexeso.every_way": ("CombinedMatch", "CombinedResult", "search_every_way"),
-    "pexeso.feature_choice": ("FeatureChoice", "select_features"),
+    "pexeso.token_search.results": ("EqualTextMatch", "EqualTextResult"),
+    "pexeso.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
+    "pexeso.enrichment.feature_selection": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
-    "pexeso.lake.normalise": ("Normaliser",),
+    "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.results": ("Match", "SearchResult"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -106,7 +106,7 @@ __all__ = [
     "enrich",
     "enrich_from",
     "open_index",
-    "search_every_way",
+    "search_combined",
     "select_features",
 ]
 

@@ -2,61 +2,57 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import torch
 
 from embed.protocol import Embedder
-from embed.registry import load_embedder
-from pexeso.advising.advised import Advised
-from pexeso.advising.advisor import for_query
-from pexeso.checking import check_index
-from pexeso.contents import stored_grid_options
-from pexeso.elsewhere import open_store_anywhere
-from pexeso.engine.kernels import choose_kernel
-from pexeso.engine.kernels.interface import KernelChoice
-from pexeso.engine.stats import SearchStats
-from pexeso.equal_text.searches import EqualTextSearches
-from pexeso.errors import EmbedderError, InputError
-from pexeso.evidence import Evidence
-from pexeso.explanation import Explanation, locate_column
-from pexeso.info import IndexInfo, index_info
-from pexeso.join import Lake, join_match
-from pexeso.joining.options import join_options
-from pexeso.joining.tables import Joined
+from pexeso.answers.semantic_search import SemanticSearch
+from pexeso.errors import InputError
+from pexeso.html.renderer import HtmlRenderer
+from pexeso.io.location import Place
 from pexeso.lake.catalog import Catalog
-from pexeso.lake.normalise import Normaliser
-from pexeso.opening import choose_device, require_searchable
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import (
+    DEFAULT_MIN_CONTAINMENT,
+    DEFAULT_OVERLAP_COLUMNS,
     BuildOptions,
     SearchOptions,
     parse_bytes,
 )
-from pexeso.prepared import PreparedQuery, prepare
-from pexeso.queries import QueryColumn, query_from_values
-from pexeso.reranking import Opinion, reranked
-from pexeso.results import Match, SearchResult
-from pexeso.searching import Hit, PartitionScan, search_store
-from pexeso.store.integrity import Problem
-from pexeso.store.reader import Store
-from pexeso.store.writer import tidy
+from pexeso.results import Explanation, SearchResult
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.executor import Executor, LocalExecutor
+from pexeso.search.open_index import OpenIndex, OpenOptions
+from pexeso.search.opening import require_searchable
+from pexeso.store.local.reader import Store
+from pexeso.store.local.writer import tidy
+from pexeso.store.opening import open_store_anywhere
+from pexeso.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from pexeso.updating import Update
+    from pexeso.build.add_part import Added
+    from pexeso.build.job import Update
+    from pexeso.diagnostics.info import IndexInfo
+    from pexeso.parts.token_sets.open import Shard
+    from pexeso.store.integrity import Problem
+    from pexeso.thresholds.advice import Advice
+    from pexeso.thresholds.advisor import Advisor
+    from pexeso.thresholds.labels import ColumnLabel, ValueLabel
+    from pexeso.token_search.results import EqualTextResult
+    from pexeso.token_search.searches import EqualTextSearches
 
-_log = logging.getLogger(__name__)
 
-
-class Index(Advised, EqualTextSearches):
+class Index:
     """An open index. Make one with `open_index` or `build_index`.
+
+    It can be copied, and sent to another process: that one opens the same path with the same options.
 
     Attributes
     ----------
@@ -73,46 +69,100 @@ class Index(Advised, EqualTextSearches):
     >>> found = index.search(["Oslo", "Rome"], k=5)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        store: Store,
-        device: torch.device,
-        memory_budget: int | None,
-        kernel: KernelChoice,
-        open_seconds: float,
-        asked: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.store, self.device = store, device
-        self._asked = dict(asked or {})
-        self.path = store.path
-        self._open_seconds = open_seconds
-        self._scan = PartitionScan(store, stored_grid_options(store.manifest), device, memory_budget, kernel)
+    def __init__(self, opened: OpenIndex, executor: Executor | None = None) -> None:
+        self._executor: Executor = LocalExecutor() if executor is None else executor
+        self._answering = _Answering.of(opened, self._executor)
 
     def __repr__(self) -> str:
         facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
         partitions = f"{n_partitions} partition{'s' * (n_partitions != 1)}"
         return f"Index({str(self.path)!r}, {facts['values']:,} values, {partitions})"
 
-    @cached_property
+    def __reduce__(self) -> tuple[Any, ...]:
+        path = self.path.absolute() if isinstance(self.path, Path) else self.path
+        return _reopened, (path, self._opened.options, self._executor)
+
+    def __copy__(self) -> Index:
+        return self._with_executor(self._executor)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Index:
+        # A snapshot never changes, so that copies can share it.
+        return self._with_executor(self._executor)
+
+    def _with_executor(self, executor: Executor) -> Index:
+        """Return this index with its searches run by another executor, now and after updates."""
+        return Index(self._opened, executor)
+
+    @property
+    def _opened(self) -> OpenIndex:
+        return self._answering.opened
+
+    @property
+    def store(self) -> Store:
+        """Manifest and memory-mapped files of the snapshot that is searched."""
+        return self._opened.store
+
+    @property
+    def path(self) -> Path | Place:
+        """Where the index is."""
+        return self.store.path
+
+    @property
+    def device(self) -> torch.device:
+        """Where searches run."""
+        return self._opened.device
+
+    @property
     def normaliser(self) -> Normaliser:
         """The normaliser that the lake went through, and every query goes through."""
-        return Normaliser.from_json(self.store.manifest.options["normaliser"])
+        return self._opened.normaliser
 
-    @cached_property
+    @property
     def embedder(self) -> Embedder:
         """The model that embedded the lake, and embeds every query."""
-        embedder = load_embedder(self.store.embedder_folder)
-        expected = self.store.manifest.fingerprints["embedder"]
-        if embedder.fingerprint != expected:
-            raise EmbedderError(
-                f"The model in '{self.store.embedder_folder}' is not the one that the index was built with (fingerprint {embedder.fingerprint[:12]}, "
-                f"expected {expected[:12]}). Restore the folder, or build the index again."
-            )
-        return embedder
+        return self._opened.embedder
 
-    def prepared(self, values: Any) -> PreparedQuery:
+    @property
+    def lake(self) -> Path | Place:
+        """The folder, or the place on another storage, that the index was built from."""
+        return self._opened.lake
+
+    @property
+    def catalog(self) -> Catalog:
+        """Every table and column of the lake, those left out with the reason: ``catalog.tables()`` and ``catalog.columns()`` are Arrow tables."""
+        return self._opened.catalog
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts for equal text that this index has."""
+        return self._opened.parts
+
+    @property
+    def shards(self) -> list[Shard]:
+        """The open token sets of this index."""
+        return self._opened.shards
+
+    @property
+    def usual_max_distance(self) -> float:
+        """The `max_distance` of a search that is given none: by the sort of the model."""
+        return self._opened.usual_max_distance
+
+    @property
+    def advisor(self) -> Advisor:
+        """What advises on this index, and keeps what it has learnt while the index is open."""
+        return self._answering.thresholds.advisor
+
+    def table_of(self, file: str | os.PathLike[str]) -> str | None:
+        """Return the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        return self._opened.table_of(file)
+
+    def prepared(self, values: Any) -> EncodedQuery:
         """Normalise and embed a query column, given as in `search`, just as the lake was."""
-        return prepare(query_from_values(values), self.normaliser, self.embedder)
+        return self._opened.encode(values)
+
+    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
+        """Make search options, with the defaults that suit this index, or with the thresholds advised where ``auto`` or ``min_precision`` asks for them."""
+        return self._answering.thresholds.search_options(given)
 
     def search(self, values: Any, *, exclude_self: bool = False, rerank: bool = False, **options: Any) -> SearchResult:
         """Find the columns that a query column can be joined with.
@@ -124,7 +174,7 @@ class Index(Advised, EqualTextSearches):
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
-            Order what is found by how likely it can be joined: see `pexeso.reranking`.
+            Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
             With ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise` gives.
@@ -158,33 +208,10 @@ class Index(Advised, EqualTextSearches):
         list of SearchResult
             In the order of the queries.
         """
-        common = self.search_options(options)
-        prepared, embed_seconds = [], []
-        # All are looked at before any is embedded: one that is no column is refused at once.
-        for column in [query_from_values(query) for query in queries]:
-            started = time.perf_counter()
-            prepared.append(self.prepared(column))
-            embed_seconds.append(time.perf_counter() - started)
-        each_options = [self._options_for(query.column, common, exclude_self) for query in prepared]
-        found = self._search(prepared, each_options)
-        results = []
-        for query, chosen, seconds, (hits, stats) in zip(prepared, each_options, embed_seconds, found, strict=True):
-            stats.add_seconds("open", self._open_seconds)
-            stats.add_seconds("embed", seconds)
-            opinions = None
-            if rerank:
-                hits, opinions = reranked(self._scan, query, hits, self.usual_max_distance, stats)
-            results.append(self._result(query, chosen, hits, stats, opinions))
-        return results
-
-    def _search(
-        self, queries: list[PreparedQuery], options: list[SearchOptions]
-    ) -> list[tuple[list[Hit], SearchStats]]:
-        """Search all partitions; `pexeso.distributed` does it in Spark's tasks."""
-        return search_store(self._scan, queries, options)
+        return self._answering.semantic.search_batch(queries, exclude_self, rerank, options)
 
     def explain(self, values: Any, table: str, column: str, **options: Any) -> Explanation:
-        """Tell why a query column and one column of the lake match or not, however few rows do.
+        """Explain why a query column and one column of the lake match or not, however few rows do.
 
         Parameters
         ----------
@@ -205,85 +232,196 @@ class Index(Advised, EqualTextSearches):
         InputError
             When the lake has no such column, or it was left out of the index.
         """
-        self._require_search_options(options)
-        hit = locate_column(self.store, table, column)
-        query = self.prepared(values)
-        chosen = replace(
-            self.search_options(self.advisor.pair_options(options, query, hit)), min_joinability=None, k=None
-        )
-        stats = SearchStats()
-        evidence = self._evidence(query, chosen, [hit], stats)
-        hit = replace(hit, matched=evidence.matched(0))
-        match = self._matches(query, chosen, [hit], evidence)[0]
-        return Explanation(query.describe(), chosen, match, match.unmatched())
+        return self._answering.semantic.explain(values, table, column, options)
 
-    def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
-        options = for_query(options, column)
-        if not exclude_self:
-            return options
-        table = self.table_of(column.file) if column.file is not None else None
-        if table is None:
-            return options
-        return replace(options, exclude_table=table)
-
-    def _result(
+    def advise(
         self,
-        query: PreparedQuery,
-        options: SearchOptions,
-        hits: list[Hit],
-        stats: SearchStats,
-        opinions: Sequence[Opinion | None] | None,
-    ) -> SearchResult:
-        evidence = self._evidence(query, options, hits, stats)
-        matches = self._matches(query, options, hits, evidence, opinions)
-        return SearchResult(query.describe(), options, matches, stats, reranked=opinions is not None)
+        values: Any = None,
+        table: str | None = None,
+        column: str | None = None,
+        *,
+        min_precision: float | None = None,
+        min_joinability: float | None = None,
+    ) -> Advice:
+        """Advise on thresholds from the distances in the index, without labels; ``search(values, auto=True)`` goes by it.
 
-    def _evidence(self, query: PreparedQuery, options: SearchOptions, hits: list[Hit], stats: SearchStats) -> Evidence:
-        return Evidence(self._scan, query, hits, options, stats, self.embedder, self.normaliser)
+        Parameters
+        ----------
+        values : optional
+            The query column, as in `search`: of few values, more must match than chance would.
+        table, column : str, optional
+            A column of the lake that `values` are to be joined with: then the advice is about the distance alone.
+        min_precision : float, optional
+            In (0, 1], the share that must be right, as estimated: of the columns found, 0.9 by default; of the values joined with one column, by
+            default as many as balance best with those missed.
+        min_joinability : float, optional
+            In (0, 1], where it is settled which share of rows makes a column joinable.
 
-    def _matches(
+        Returns
+        -------
+        Advice
+            ``max_distance``, ``min_joinability``, ``why``, ``evidence``; the same for the same index. What it rests on is learnt once, in seconds, while
+            the index is open, from at most 32,768 of its values.
+
+        Raises
+        ------
+        InputError
+            An argument is out of its range, or `table`, `column` and `values` do not come together; the lake has no such column.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.advise().max_distance  # doctest: +SKIP
+        0.31
+        """
+        return self._answering.thresholds.advise(values, table, column, min_precision, min_joinability)
+
+    def tune(
         self,
-        query: PreparedQuery,
-        options: SearchOptions,
-        hits: list[Hit],
-        evidence: Evidence,
-        opinions: Sequence[Opinion | None] | None = None,
-    ) -> tuple[Match, ...]:
-        total = query.total(options.ignore_missing)
-        return tuple(
-            Match(
-                table=hit.table,
-                column=hit.label,
-                joinability=hit.matched / total if total else 0.0,
-                matched=hit.matched,
-                total=total,
-                column_id=hit.column_id,
-                _evidence=evidence,
-                _place=place,
-                _join=partial(self._join, query),
-                opinion=None if opinions is None else opinions[place],
-            )
-            for place, hit in enumerate(hits)
-        )
+        labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+        *,
+        min_precision: float | None = None,
+    ) -> Advice:
+        """Choose thresholds from labelled pairs, and from `advise` where these are too few to tell.
 
-    def _join(
-        self, query: PreparedQuery, match: Match, table: Any, on: str | int | None, to: str | None, **options: Any
-    ) -> Joined:
-        max_table_bytes = self.store.manifest.options["max_table_bytes"]
-        lake = Lake(self.lake, self.normaliser, max_table_bytes, self._labels_of)
-        return join_match(lake, query, match, table, on, join_options(options), to)
+        Parameters
+        ----------
+        labels : path, or iterable of ValueLabel or of ColumnLabel
+            A table as `pexeso.thresholds.labels.read_labels` reads it, or its rows. Both answers must be among them.
+        min_precision : float, optional
+            In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can be.
 
-    def _labels_of(self, table: str) -> list[str]:
-        columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
-        return columns.sort_by("position")["label"].to_pylist()
+        Returns
+        -------
+        Advice
+            Pairs of values choose `max_distance` alone; `min_joinability` is then that of `advise`.
 
-    @property
-    def catalog(self) -> Catalog:
-        """Every table and column of the lake, those left out with the reason: ``catalog.tables()`` and ``catalog.columns()`` are Arrow tables."""
-        return Catalog(self.store.catalog_files)
+        Raises
+        ------
+        InputError
+            The labels cannot be used, or name a column that is not there.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.tune("labels.csv").max_distance  # doctest: +SKIP
+        0.34
+        """
+        return self._answering.thresholds.tune(labels, min_precision)
+
+    def overlap(self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False) -> EqualTextResult:
+        """Find the k columns that share most distinct values with a query column, as equal texts.
+
+        Values are compared as `pexeso.lake.tokens` says: 1, "1" and 1.0 are equal, "01" is another; case counts.
+
+        Parameters
+        ----------
+        values
+            As in `search`; columns of numbers too.
+        k : int
+            From 1 on.
+        exclude_self : bool
+            Do not find the table that the query column was read from, where that lies in the lake.
+
+        Returns
+        -------
+        EqualTextResult
+            Exact, best first; equal overlaps by table, then column.
+
+        Raises
+        ------
+        InputError
+            When an option is out of its range, or the index has no part for this: the message says how to add it.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.overlap([101, 102, 205], k=3).to_pandas()  # doctest: +SKIP
+        """
+        return self._answering.equal_text.overlap(values, k, exclude_self)
+
+    def overlap_batch(
+        self,
+        queries: Iterable[Any],
+        *,
+        k: int = DEFAULT_OVERLAP_COLUMNS,
+        exclude_self: bool = False,
+        device: str | None = None,
+    ) -> list[EqualTextResult]:
+        """Search with several query columns as `overlap` does, counting the posting lists of all of them together.
+
+        Parameters
+        ----------
+        queries : iterable
+            Each as `values` in `overlap`.
+        k, exclude_self
+            As in `overlap`.
+        device : str, optional
+            Of torch, such as ``"cuda"``; by default that of the index. The posting lists are held there: 4 bytes a pair of column and value.
+
+        Returns
+        -------
+        list of EqualTextResult
+            In the order of the queries; the same answers as `overlap` gives.
+
+        Raises
+        ------
+        InputError
+            As for `overlap`.
+        DeviceError
+            The device is not there, or its memory does not suffice.
+        """
+        return self._answering.equal_text.overlap_batch(queries, k, exclude_self, device)
+
+    def contain(
+        self,
+        values: Any,
+        *,
+        min_containment: float = DEFAULT_MIN_CONTAINMENT,
+        verify: bool = True,
+        k: int | None = None,
+        exclude_self: bool = False,
+    ) -> EqualTextResult:
+        """Find the columns that have at least a share of a query column's distinct values, as equal texts.
+
+        Parameters
+        ----------
+        values, exclude_self
+            As in `overlap`.
+        min_containment : float
+            In (0, 1], inclusive.
+        verify : bool
+            Count the values of each candidate. Without it what is found is a guess from signatures, and its containment an estimate.
+        k : int, optional
+            Only the k best.
+
+        Returns
+        -------
+        EqualTextResult
+            Best first. With `verify` nothing is found wrongly, and a column that has enough is missed with a probability of at most 0.02.
+
+        Raises
+        ------
+        InputError
+            As for `overlap`.
+        """
+        return self._answering.equal_text.contain(values, min_containment, verify, k, exclude_self)
+
+    def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
+        """Add parts for equal text to this index; see `pexeso.build.add_part.add_parts`."""
+        from pexeso.build.add_part import add_parts
+
+        added = add_parts(self.path, parts, **options)
+        self.refresh()
+        return added
 
     def info(self) -> IndexInfo:
-        """Tell what is in the index: tables, columns, values, partitions, bytes, and what was left out and why."""
+        """Return what is in the index: tables, columns, values, partitions, bytes, and what was left out and why."""
+        from pexeso.diagnostics.info import index_info
+
         return index_info(self.store)
 
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
@@ -294,15 +432,15 @@ class Index(Advised, EqualTextSearches):
         lake : path, optional
             Where the lake is now; by default where it was.
         **options
-            See `pexeso.updating.append`: `delete_missing`, `compare`, `master`, `conf`, `progress`.
+            See `pexeso.build.append.append`: `delete_missing`, `compare`, `master`, `conf`, `progress`.
         """
-        from pexeso.updating import append
+        from pexeso.build.append import append
 
         return self._updated(append(self.path, lake, **options))
 
     def delete(self, tables: Iterable[str]) -> Update:
-        """Delete tables, by name, from the index; their files are not touched. See `pexeso.updating.delete`."""
-        from pexeso.updating import delete
+        """Delete tables, by name, from the index; their files are not touched. See `pexeso.build.delete.delete`."""
+        from pexeso.build.delete import delete
 
         return self._updated(delete(self.path, tables))
 
@@ -312,9 +450,9 @@ class Index(Advised, EqualTextSearches):
         Parameters
         ----------
         **options
-            See `pexeso.compacting.compact`: `everything`, `master`, `conf`, `progress`.
+            See `pexeso.build.compact.compact`: `everything`, `master`, `conf`, `progress`.
         """
-        from pexeso.compacting import compact
+        from pexeso.build.compact import compact
 
         return self._updated(compact(self.path, **options))
 
@@ -328,10 +466,10 @@ class Index(Advised, EqualTextSearches):
         bool
             Whether there was a newer one.
         """
-        newer = open_index(self.path, **self._asked)
+        newer = _open(self.path, self._opened.options)
         if newer.store.manifest.generation == self.store.manifest.generation:
             return False
-        self.__dict__ = newer.__dict__
+        self._answering = _Answering.of(newer, self._executor)
         return True
 
     def _updated(self, update: Update) -> Update:
@@ -342,9 +480,34 @@ class Index(Advised, EqualTextSearches):
     def check(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
         """Compare every byte with its checksum, and what is in the files with what a search takes for granted.
 
-        The list is empty, or of notes only, where all is well. See `pexeso.checking.check_index`.
+        The list is empty, or of notes only, where all is well. See `pexeso.diagnostics.check.check_index`.
         """
+        from pexeso.diagnostics.check import check_index
+
         return check_index(self.path, progress)
+
+
+@dataclass(frozen=True)
+class _Answering:
+    """What answers for one snapshot; replaced as a whole, so that no call sees two of them."""
+
+    opened: OpenIndex
+    thresholds: Thresholds
+    semantic: SemanticSearch
+
+    @classmethod
+    def of(cls, opened: OpenIndex, executor: Executor) -> _Answering:
+        """Return what answers for a snapshot."""
+        thresholds = Thresholds(opened)
+        semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer())
+        return cls(opened, thresholds, semantic)
+
+    @cached_property
+    def equal_text(self) -> EqualTextSearches:
+        """What searches by equal values; loaded when it is first asked."""
+        from pexeso.token_search.searches import EqualTextSearches
+
+        return EqualTextSearches(self.opened)
 
 
 def open_index(
@@ -380,13 +543,22 @@ def open_index(
     DeviceError
         When the device asked for is not there.
     """
+    budget = None if memory_budget is None else parse_bytes(memory_budget)
+    return Index(_open(path, OpenOptions(device, budget, kernel)))
+
+
+def _open(path: str | os.PathLike[str] | Place, options: OpenOptions) -> OpenIndex:
+    """Open the newest snapshot of an index; a device or kernel that is not there is refused at once."""
     started = time.perf_counter()
     store = open_store_anywhere(path)
     require_searchable(store)
-    budget = None if memory_budget is None else parse_bytes(memory_budget)
-    chosen = choose_device(device)
-    asked = {"device": device, "memory_budget": memory_budget, "kernel": kernel}
-    return Index(store, chosen, budget, choose_kernel(kernel, chosen), time.perf_counter() - started, asked)
+    opened = OpenIndex(store, options, time.perf_counter() - started)
+    opened.loader  # noqa: B018  a device or kernel that is not there is refused here
+    return opened
+
+
+def _reopened(path: Path | Place, options: OpenOptions, executor: Executor) -> Index:
+    return Index(_open(path, options), executor)
 
 
 def build_index(
@@ -414,9 +586,9 @@ def build_index(
     conf : mapping, optional
         Spark settings.
     progress : callable, optional
-        Called with the name of each stage as it starts; see `pexeso.pipeline.STAGES`.
+        Called with the name of each stage as it starts; see `pexeso.build.job.stage_names`.
     **options
-        See `pexeso.options.BuildOptions`: `model` ("hashing"), `dimensions`, `metric`, `n_partitions`, `rules`, `parts` (for joins by equal text), ...
+        See `pexeso.options.BuildOptions`: `model` ("hashing"), `dimensions`, `metric`, `n_partitions`, `rules`, `parts` (for joins by equal values), ...
 
     Returns
     -------
@@ -433,7 +605,7 @@ def build_index(
     if unknown:
         raise InputError(f"Build options are {', '.join(BuildOptions.__dataclass_fields__)}. Got {', '.join(unknown)}.")
     chosen = BuildOptions(**options)
-    from pexeso.pipeline import build
+    from pexeso.build.build import build
 
     build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
     return open_index(path)

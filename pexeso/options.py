@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.normalise import Normaliser
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.registry import require_parts
+from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
-    from pexeso.advising.advice import Advice
+    from pexeso.thresholds.advice import Advice
 
 METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
 MAPS = ("projection", "pivots")
 PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
-CLUSTERINGS = ("jensen-shannon", "symmetric-kl", "mean-vector", "random")
 COUNTS = ("exact", "decide")
 DEVICES = ("auto", "cpu", "cuda")
-PARTS = ("overlap", "containment")
-"""What an index can have beside the semantic search: columns as sets of equal texts with posting lists, and signatures of these sets."""
-
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
@@ -37,6 +35,7 @@ DEFAULT_OVERLAP_COLUMNS = 10
 DEFAULT_MIN_CONTAINMENT = 0.7
 MAX_CODE_BITS = 62
 
+MAX_BYTES = 1 << 63
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
 
@@ -59,22 +58,24 @@ class BuildOptions:
         Axes of the projection, 1 to 127. None: as many as cost least.
     cells : {"blocks", "grid"}
         What the mapped space is cut into: equal blocks, or the paper's hierarchical grid, which needs a map and its size to be given.
-    n_pivots, n_levels : int
-        The paper's |P| and m; m times the number of coordinates is at most 62 with the grid.
+    n_pivots : int
+        The paper's |P|.
+    n_levels : int or None
+        The paper's m; m times the number of coordinates is at most 62 with the grid. None: for each partition
+        the number that costs least by the published model.
     pivot_choice : {"pca", "random"}
     n_partitions : int or None
         How many; None: as many as `partition_bytes` asks for.
     partition_bytes : int
         Most bytes of one partition, as estimated before it is built; at least 1 MiB.
-    clustering : {"jensen-shannon", "symmetric-kl", "mean-vector", "random"}
-        What puts columns into the same partition.
     rules : ColumnRules
         Which columns can be join keys.
     normaliser : Normaliser
     max_table_bytes : int
         Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole by one task.
     parts : tuple of str
-        Of ``"overlap"`` and ``"containment"``, what the index has for joins by equal text; ``"containment"`` rests on ``"overlap"`` and brings it.
+        What the index has beside the semantic search, of `pexeso.registry.choices`: ``"overlap"`` and ``"containment"`` for joins by equal values;
+        ``"containment"`` rests on ``"overlap"`` and brings it.
     seed : int
         Of every sample and random choice.
     """
@@ -86,11 +87,10 @@ class BuildOptions:
     n_axes: int | None = None
     cells: str = "blocks"
     n_pivots: int = 5
-    n_levels: int = 6
+    n_levels: int | None = 6
     pivot_choice: str = "pca"
     n_partitions: int | None = None
     partition_bytes: int = 1 << 30
-    clustering: str = "jensen-shannon"
     rules: ColumnRules = field(default_factory=ColumnRules)
     normaliser: Normaliser = field(default_factory=Normaliser)
     max_table_bytes: int = 1 << 30
@@ -98,10 +98,10 @@ class BuildOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
         _require_choice("metric", self.metric, METRICS)
         _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
-        _require_choice("clustering", self.clustering, CLUSTERINGS)
         _require_choice("map", self.map, ("auto", *MAPS))
         if self.map == "projection" and self.metric not in PROJECTED_METRICS:
             raise InputError(
@@ -111,7 +111,8 @@ class BuildOptions:
         if self.n_axes is not None:
             _require_whole("n_axes", self.n_axes, 1, 127)
         _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
-        _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
+        if self.n_levels is not None:
+            _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
         _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
         _require_whole("max_table_bytes", self.max_table_bytes, 1)
         _require_whole("seed", self.seed, 0, (1 << 31) - 1)
@@ -126,39 +127,20 @@ class BuildOptions:
         if self.map == "auto" or (self.map == "projection" and self.n_axes is None):
             raise InputError("The cells of a grid need the map to be given, and n_axes with a projection.")
         name, n_coordinates = ("n_pivots", self.n_pivots) if self.map == "pivots" else ("n_axes + 1", self.n_axes + 1)
-        if n_coordinates * self.n_levels > MAX_CODE_BITS:
+        n_levels = self.n_levels or 1
+        if n_coordinates * n_levels > MAX_CODE_BITS:
             raise InputError(
-                f"{name} times n_levels must be at most {MAX_CODE_BITS}. Got {n_coordinates} * {self.n_levels}; "
+                f"{name} times n_levels must be at most {MAX_CODE_BITS}. Got {n_coordinates} * {n_levels}; "
                 f"with {n_coordinates} coordinates n_levels can be at most {MAX_CODE_BITS // n_coordinates}."
             )
 
     def grid(self) -> dict[str, Any]:
-        """Give the fields of `pexeso.engine.grid_options.GridOptions`."""
+        """Return the fields of `pexeso.engine.layout.options.PartitionLayoutOptions`."""
         names = ("metric", "map", "cells", "n_axes", "n_pivots", "n_levels", "pivot_choice", "seed")
         options = {name: getattr(self, name) for name in names}
         if self.cells == "grid" and self.n_axes is None:
             del options["n_axes"]
         return options
-
-
-def require_parts(parts: Iterable[str]) -> tuple[str, ...]:
-    """Give the parts that an index is to have, in the order of `PARTS`, with those that they rest on.
-
-    Raises
-    ------
-    InputError
-        There is no such part.
-
-    Examples
-    --------
-    >>> require_parts(["containment"])
-    ('overlap', 'containment')
-    """
-    wanted = [parts] if isinstance(parts, str) else list(parts)
-    for part in wanted:
-        if part not in PARTS:
-            raise InputError(f"The parts of an index for equal text are {' and '.join(PARTS)}. Got {part!r}.")
-    return PARTS if "containment" in wanted else PARTS[:1] if wanted else ()
 
 
 @dataclass(frozen=True)
@@ -206,26 +188,28 @@ are 0.35 for hashing and 0.06 for other models.
     advice: Advice | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        _make_plain_scalar(self)
         if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
             raise InputError(
-                f"max_distance must be a number in [0, 1]. Got {self.max_distance!r} instead. It is a fraction of the largest distance: "
+                f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} instead. It is a fraction of the largest distance: "
                 f"usual are {USUAL_MAX_DISTANCES['hashing']} for hashing and {DEFAULT_MAX_DISTANCE} for other models."
             )
         if self.min_joinability is not None and not (
             _is_number(self.min_joinability) and 0 < self.min_joinability <= 1
         ):
             raise InputError(
-                f"min_joinability must be a number in (0, 1]. Got {self.min_joinability!r} instead. It is the share of your values that must match: "
+                f"min_joinability must be a number in (0, 1]. Got {shown(self.min_joinability)} instead. It is the share of your values that must match: "
                 f"{DEFAULT_MIN_JOINABILITY} is a usual value."
             )
         if self.k is not None:
-            _require_whole("k", self.k, 1)
+            _require_whole("k", small_enough("k", self.k), 1)
         _require_choice("counts", self.counts, COUNTS)
+        object.__setattr__(self, "lemmas", tuple(_texts("lemmas", self.lemmas)))
         for lemma in self.lemmas:
             _require_choice("Each of lemmas", lemma, LEMMAS)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the options that shape the answer, as plain JSON."""
+        """Return the options that shape the answer, as plain JSON."""
         chosen = {
             "max_distance": self.max_distance,
             "min_joinability": self.min_joinability,
@@ -277,7 +261,7 @@ def max_distance_of_cosine(min_cosine: float) -> float:
     0.06
     """
     if not _is_number(min_cosine) or not -1 <= min_cosine <= 1:
-        raise InputError(f"min_cosine must be a number in [-1, 1]. Got {min_cosine!r} instead.")
+        raise InputError(f"min_cosine must be a number in [-1, 1]. Got {shown(min_cosine)} instead.")
     return math.sqrt(max(0.0, 2.0 - 2.0 * min_cosine)) / 2.0
 
 
@@ -289,23 +273,55 @@ def parse_bytes(text: str | int) -> int:
     >>> parse_bytes("8GiB"), parse_bytes("500 MB"), parse_bytes(4096)
     (8589934592, 500000000, 4096)
     """
-    match = _BYTES.fullmatch(str(text))
-    if match is None:
-        raise InputError(f"A size must be a number with a unit, such as 8GiB, 500MB or 1048576. Got {text!r} instead.")
+    text = plain_scalar(text)
+    is_size = isinstance(text, str) or (isinstance(text, int) and not isinstance(text, bool) and text < MAX_BYTES)
+    match = _BYTES.fullmatch(str(text)) if is_size else None
+    if match is None or float(match.group(1)) > MAX_BYTES:
+        raise InputError(
+            f"A size must be a number with a unit, such as 8GiB, 500MB or 1048576. Got {shown(text)} instead."
+        )
     number, prefix, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, int) or math.isfinite(value)  # an int may be too large for isfinite
 
 
 def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {value!r} instead.")
+        raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 
 def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
         upper = "" if most is None else f" and at most {most:,}"
-        raise InputError(f"{name} must be a whole number of at least {least:,}{upper}. Got {value!r} instead.")
+        raise InputError(f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} instead.")
+
+
+def _make_plain_scalar(options: Any) -> None:
+    """Replace numpy scalars among the fields of options by numbers of Python, which JSON can write."""
+    for name, value in vars(options).items():
+        object.__setattr__(options, name, plain_scalar(value))
+
+
+def _texts(name: str, values: Any) -> list[str]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of texts. Got {shown(values)} instead.")
+    return list(values)
+
+
+def small_enough(name: str, value: Any) -> Any:
+    """Return an option as a plain value; refuse a whole number that no 64 bits hold, which JSON readers and Arrow refuse.
+
+    Raises
+    ------
+    InputError
+        It is such a number.
+    """
+    value = plain_scalar(value)
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise InputError(f"{name} must be a whole number below 2^63. Got {shown(value)} instead.")
+    return value

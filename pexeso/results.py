@@ -2,50 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO, overload
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, overload
 
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
+from pexeso.search.match_kinds import KindCounts, Pair
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pexeso.carrying import CarriedBy
     from pexeso.engine.stats import SearchStats
-    from pexeso.evidence import Evidence
-    from pexeso.explanation import Unmatched
-    from pexeso.joining.tables import Joined
-    from pexeso.kinds import KindCounts
-    from pexeso.reranking import Opinion
+    from pexeso.explain.word_contributions import CarriedBy
+    from pexeso.join.tables import Joined
+    from pexeso.rerank.attributions import Opinion
+
+__all__ = ["Details", "Explanation", "Match", "Pair", "Renderer", "SearchResult", "Unmatched"]
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A value of the query column and the value of the lake column that it matches.
+class Unmatched:
+    """A text of the query column that has no match in the lake column.
 
     Attributes
     ----------
-    query, value : str
-        The texts as they stand in the two tables.
-    distance : float
-        A fraction of the largest distance, in [0, 1]: the scale of `max_distance`.
-    key : str
-        The lake value as the index holds it, normalised.
-    kind : {"exact", "spelling", "meaning"}
-        Equal once normalised, near in letters, or near in meaning alone: see `pexeso.kinds`.
+    query : str
+    reason : {"too far", "unknown", "empty"}
+        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it by normalisation.
+    value : str or None
+        The nearest lake value, where the reason is ``"too far"``.
+    distance : float or None
+        How far that is, in [0, 1].
     """
 
     query: str
-    value: str
-    distance: float
-    key: str = field(repr=False)
-    kind: str
+    reason: str
+    value: str | None = None
+    distance: float | None = None
 
-    def to_list(self) -> list[Any]:
-        """Give the plain JSON form: ``[query, value, distance, kind]``."""
-        return [self.query, self.value, self.distance, self.kind]
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {"query": self.query, "reason": self.reason, "value": self.value, "distance": self.distance}
+
+
+class Details(Protocol):
+    """What the matches of one search rest on; `position` is that of a column in the result."""
+
+    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
+        """Return the pairs of a column."""
+        ...
+
+    def kinds(self, position: int) -> KindCounts:
+        """Count pairs and rows of a column by kind."""
+        ...
+
+    def carried_by(self, position: int, n: int) -> CarriedBy:
+        """Return the words that carry the match of a column."""
+        ...
+
+    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
+        """Return the texts of the query without a match in a column."""
+        ...
+
+    def join(
+        self, match: Match, table: Any, on: str | int | None, to: str | None, options: Mapping[str, Any]
+    ) -> Joined:
+        """Join the table of a match with one of the user's."""
+        ...
+
+
+class Renderer(Protocol):
+    """What turns results into pages; an index passes one to its results, so that these know no markup."""
+
+    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
+        """Return the page of search results, or write it to a stream."""
+        ...
+
+    def results_table(self, result: SearchResult) -> str:
+        """Return a small table of the columns found."""
+        ...
+
+    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
+        """Return the page of an explanation, or write it to a stream."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +106,7 @@ class Match:
         Rows of the query column that count: the paper's |Q|.
     column_id : int
         Number of the column in the index.
-    opinion : pexeso.reranking.Opinion or None
+    opinion : pexeso.rerank.reranker.Opinion or None
         How likely it can be joined, and what speaks for and against it, where the search was asked to re-rank.
     """
 
@@ -76,18 +116,17 @@ class Match:
     matched: int
     total: int
     column_id: int
-    _evidence: Evidence = field(repr=False, compare=False)
-    _place: int = field(repr=False, compare=False)
-    _join: Callable[..., Any] = field(repr=False, compare=False)
+    _details: Details = field(repr=False, compare=False)
+    _position: int = field(repr=False, compare=False)
     opinion: Opinion | None = field(default=None, repr=False, compare=False)
 
     def pairs(self) -> list[Pair]:
-        """Give every pair of matching values: in the query's order, nearest first."""
-        return self._evidence.pairs(self._place)
+        """Return every pair of matching values: in the query's order, nearest first."""
+        return self._details.pairs(self._position)
 
     def kinds(self) -> KindCounts:
         """Count pairs and rows by what makes them match: ``exact``, ``spelling`` or ``meaning``."""
-        return self._evidence.kinds(self._place)
+        return self._details.kinds(self._position)
 
     def carried_by(self, n: int = 10) -> CarriedBy:
         """Find the words that carry the match, at most `n`, heaviest first.
@@ -95,11 +134,11 @@ class Match:
         Of each query value the nearest pair is looked at. A word weighs what the distance of its pair grows by without it, each pair counting alike. At
         most 4,096 texts are embedded for that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read` says how many.
         """
-        return self._evidence.carried_by(self._place, n)
+        return self._details.carried_by(self._position, n)
 
     def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
         """List the texts of the query column without a match here, each with its nearest lake value: the first `most`, or all."""
-        return self._evidence.unmatched(self._place, most)
+        return self._details.unmatched(self._position, most)
 
     def join(
         self,
@@ -171,12 +210,12 @@ class Match:
         Returns
         -------
         Joined
-            ``table``, what `join` gives; ``report``, a `pexeso.joining.report.JoinReport`: rows joined, and where the join had to choose.
+            ``table``, what `join` gives; ``report``, a `pexeso.join.report.JoinReport`: rows joined, and where the join had to choose.
         """
-        return self._join(self, table, on, to, **options)
+        return self._details.join(self, table, on, to, options)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plain JSON form that the command line prints."""
+        """Return the plain JSON form that the command line prints."""
         return {
             "table": self.table,
             "column": self.column,
@@ -206,6 +245,7 @@ class SearchResult(Sequence[Match]):
     options: SearchOptions
     matches: tuple[Match, ...]
     _stats: SearchStats = field(repr=False, compare=False)
+    _renderer: Renderer = field(repr=False, compare=False)
     reranked: bool = False
 
     @property
@@ -249,7 +289,7 @@ class SearchResult(Sequence[Match]):
         return self.matches[0].join(table, on, **options)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give one row a column found; the score of one that was not looked at again is NaN."""
+        """Return one row a column found; the score of one that was not looked at again is NaN."""
         import pandas as pd
 
         return pd.DataFrame([match.to_dict() for match in self.matches], columns=list(self.fields))
@@ -275,18 +315,14 @@ class SearchResult(Sequence[Match]):
         >>> with open("report.html", "w", encoding="utf-8") as stream:  # doctest: +SKIP
         ...     index.search(["Oslo", "Rome"]).to_html(stream)
         """
-        from pexeso.html.page import results_page, written
-
-        return written(results_page([self]), stream)
+        return self._renderer.results_page([self], stream)
 
     def _repr_html_(self) -> str:
-        """Give what notebooks show: a small table, the first 20 columns found."""
-        from pexeso.html.page import results_table
-
-        return results_table(self)
+        """Return what notebooks show: a small table, the first 20 columns found."""
+        return self._renderer.results_table(self)
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """Give the plain JSON form that the command line prints.
+        """Return the plain JSON form that the command line prints.
 
         Parameters
         ----------
@@ -305,3 +341,52 @@ class SearchResult(Sequence[Match]):
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
             results.append(result)
         return {"query": self.query, "options": self.options.to_dict(), "results": results, "stats": self.stats}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a query column and one column of the lake compare.
+
+    Attributes
+    ----------
+    query : dict
+        The query, as in `SearchResult`.
+    options : SearchOptions
+    match : Match
+        Joinability and pairs; a joinability of 0 where nothing matches.
+    unmatched : tuple of Unmatched
+        In the query's order, each text once.
+    """
+
+    query: dict[str, Any]
+    options: SearchOptions
+    match: Match
+    unmatched: tuple[Unmatched, ...]
+    _renderer: Renderer = field(repr=False, compare=False)
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Make a self-contained HTML page of it, as `SearchResult.to_html` does: up to 1,000 pairs, 200 values without a match, 50 rows.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8; the page is written to it piece by piece.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        return self._renderer.explanation_page(self, stream)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints."""
+        return {
+            "query": self.query,
+            "options": self.options.to_dict(),
+            **self.match.to_dict(),
+            "kinds": self.match.kinds().to_dict(),
+            "carried_by": self.match.carried_by().to_dict(),
+            "pairs": [pair.to_list() for pair in self.match.pairs()],
+            "unmatched": [each.to_dict() for each in self.unmatched],
+        }

@@ -12,8 +12,8 @@ def without_parts(index: Path, copy: Path) -> Path:
     """Copy an index as though it had been built without parts for equal text."""
     shutil.copytree(index, copy)
     manifest = Manifest.from_bytes((copy / MANIFEST).read_bytes())
-    for entry in manifest.token_sets:
+    for entry in manifest.parts["token_sets"]:
         shutil.rmtree(copy / entry.folder)
-    manifest = replace(manifest, token_sets=(), options={**manifest.options, "parts": []})
+    manifest = replace(manifest, parts={**manifest.parts, "token_sets": ()}, options={**manifest.options, "parts": []})
     (copy / MANIFEST).write_bytes(manifest.to_bytes())
     return copy

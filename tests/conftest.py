@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from process_watch import watch_over_this_process
 from s3_server import bucket, s3_process, s3_server  # noqa: F401  (fixtures)
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,6 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # The same examples on every run and every machine; no time limit on a single one, since machines are shared.
 settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+
+def pytest_configure() -> None:
+    """Leave no process behind, however this run ends."""
+    watch_over_this_process()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,8 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""
-    from pexeso.pipeline import SMALL_LAKE_SETTINGS
-    from pexeso.session import spark_session
+    from pexeso.build.build import SMALL_LAKE_SETTINGS
+    from pexeso.spark.session import spark_session
 
     conf = {
         **SMALL_LAKE_SETTINGS,

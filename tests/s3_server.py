@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pexeso.places import Place, locate
+from pexeso.io.location import Place, locate
 
 CREDENTIALS = {"key": "test-access-key", "secret": "test-secret-key"}
 CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")

@@ -9,19 +9,19 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.building.building import build_partition
 from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import Metric
-from pexeso.engine.search import count_needed
-from pexeso.scanning import PartitionScan
+from pexeso.engine.search.search import count_needed
+from pexeso.search.partition_loader import PartitionLoader
 from pexeso.store.arrays import open_array, write_arrays
 
 CPU = torch.device("cpu")
 
 
 class SmallStore:
-    """Stands for `pexeso.store.reader.Store`: partitions in memory, or in files where a folder is given."""
+    """Stands for `pexeso.store.local.reader.Store`: partitions in memory, or in files where a folder is given."""
 
     def __init__(self, partitions: Sequence[dict], deleted: Sequence[int] = (), folder: Path | None = None) -> None:
         self._partitions, self._deleted, self.path = list(partitions), list(deleted), folder
@@ -67,7 +67,9 @@ class SmallLake:
     names: Sequence[tuple[str, str]]
     partitions: Sequence[int]
 
-    def store(self, options: GridOptions, deleted: Sequence[int] = (), folder: Path | None = None) -> SmallStore:
+    def store(
+        self, options: PartitionLayoutOptions, deleted: Sequence[int] = (), folder: Path | None = None
+    ) -> SmallStore:
         parts = []
         for number in range(max(self.partitions) + 1):
             mine = [c for c, where in enumerate(self.partitions) if where == number]
@@ -76,10 +78,11 @@ class SmallLake:
             place = {row: position for position, row in enumerate(rows)}
             members = np.array([place[value] for column in mine for value in self.columns[column]], dtype=np.int64)
             vectors = self.vectors[rows] if rows else self.vectors[:0]
-            arrays, _ = build_partition(vectors, offsets, members, options)
+            arrays, order = build_partition(vectors, offsets, members, options)
             arrays["column_ids"] = np.array(mine, dtype=np.int64)
             tables, labels = [self.names[c][0] for c in mine], [self.names[c][1] for c in mine]
-            parts.append({"arrays": arrays, "tables": tables, "labels": labels})
+            values = [row.tobytes().hex() for row in vectors[order]]
+            parts.append({"arrays": arrays, "tables": tables, "labels": labels, "values": values})
         return SmallStore(parts, deleted, folder)
 
     def answer(self, metric: str, query: "SmallQuery", options, deleted: Sequence[int] = ()) -> list[tuple[int, int]]:
@@ -101,7 +104,7 @@ class SmallLake:
 
 @dataclass(frozen=True)
 class SmallQuery:
-    """Stands for `pexeso.prepared.PreparedQuery`."""
+    """Stands for `pexeso.search.encoded_query.EncodedQuery`."""
 
     values: pa.Array
     vectors: torch.Tensor
@@ -117,5 +120,7 @@ def query_of(vectors: np.ndarray, weights: Sequence[int], names: Sequence[str] |
     return SmallQuery(pa.array(names), torch.from_numpy(vectors), torch.tensor(weights, dtype=torch.int64))
 
 
-def scan_of(store, options: GridOptions, kernel: str = "compiled", memory_budget: int | None = None) -> PartitionScan:
-    return PartitionScan(store, options, CPU, memory_budget, choose_kernel(kernel, CPU))
+def scan_of(
+    store, options: PartitionLayoutOptions, kernel: str = "compiled", memory_budget: int | None = None
+) -> PartitionLoader:
+    return PartitionLoader(store, options, CPU, memory_budget, choose_kernel(kernel, CPU))

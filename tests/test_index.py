@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pexeso
-import pexeso.opening
+import pexeso.search.opening
 from pexeso.errors import (
     DeviceError,
     EmbedderError,
@@ -21,7 +21,7 @@ from pexeso.errors import (
     QueryError,
 )
 from pexeso.index import build_index, open_index
-from pexeso.queries import read_query
+from pexeso.search.query import read_query
 from pexeso.store.manifest import Manifest
 
 PLACES = ["Oslo", "rome", " MADRID ", "Oslo", None, "Xyzzyx"]
@@ -261,7 +261,7 @@ def test_cuda_asked_for_and_absent_is_a_clear_error(small_index, monkeypatch):
 
 def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    pexeso.opening._tell_of_the_cpu.cache_clear()
+    pexeso.search.opening._tell_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         for _ in range(2):
             assert open_index(small_index).device == torch.device("cpu")
@@ -272,7 +272,7 @@ def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypat
 
 
 def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):
-    pexeso.opening._tell_of_the_cpu.cache_clear()
+    pexeso.search.opening._tell_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         open_index(small_index, device="cpu")
     assert not caplog.records
@@ -347,14 +347,14 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     assert (carried.words[0].label, carried.words[0].share, carried.n_words) == ("helsinkii ~ helsinki", 0.5, 2)
     assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
     assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
-    assert match._evidence.n_unmatched(0) == 2
+    assert match._details.n_unmatched(0) == 2
 
 
 def test_pairs_of_a_few_columns_can_be_found_alone(index):
     found = index.search(PLACES, k=3)
-    found[0]._evidence.find([1])
-    assert list(found[0]._evidence._tables) == [1]
+    found[0]._details.find([1])
+    assert list(found[0]._details._tables) == [1]
     assert found[1].pairs() == index.search(PLACES, k=3)[1].pairs()
-    assert list(found[0]._evidence._tables) == [1]
+    assert list(found[0]._details._tables) == [1]
     assert found[0].pairs()[0].query == "Oslo"
-    assert sorted(found[0]._evidence._tables) == [0, 1, 2]
+    assert sorted(found[0]._details._tables) == [0, 1, 2]

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.engine import grid_options, kernels, maps
+from pexeso.engine import kernels
+from pexeso.engine.layout import maps
+from pexeso.engine.layout import options as grid_options
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.metrics import METRIC_NAMES
 from pexeso.errors import InputError
@@ -63,7 +65,6 @@ def test_an_unknown_search_option_is_named():
     ("options", "sentence"),
     [
         ({"metric": "cosine"}, "metric must be one of euclidean"),
-        ({"clustering": "best"}, "clustering must be one of jensen-shannon"),
         ({"dimensions": 1}, "dimensions must be a whole number of at least 2 and at most 4,096"),
         ({"n_partitions": 0}, "n_partitions must be a whole number of at least 1"),
         (

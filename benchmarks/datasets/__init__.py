@@ -27,7 +27,7 @@ class DataSet(Protocol):
 def data_set(
     name: str, *, model: str = "fasttext", dimensions: int = 100, seed: int = 0, scale: float = 1.0
 ) -> DataSet:
-    """Give a data set.
+    """Return a data set.
 
     Parameters
     ----------

@@ -41,13 +41,13 @@ class NumberedColumns(Sequence[str]):
 
 
 def key_of(content: Mapping[str, object]) -> str:
-    """Give a folder name for everything that a lake is made from, as plain JSON."""
+    """Return a folder name for everything that a lake is made from, as plain JSON."""
     text = json.dumps({"format": FORMAT, **content}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def file_digest(path: Path) -> str:
-    """Give the BLAKE2b-128 of a file, in hexadecimal."""
+    """Return the BLAKE2b-128 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 

@@ -96,7 +96,7 @@ class CalibratedModel:
     shape: Shape
 
     def size_at(self, scale: float) -> tuple[int, int]:
-        """Give N and C at a scale.
+        """Return N and C at a scale.
 
         Raises
         ------
@@ -128,7 +128,7 @@ MODELS = {
 
 
 def calibrated_model(name: str) -> CalibratedModel:
-    """Give a data set by name; refuses names that are none."""
+    """Return a data set by name; refuses names that are none."""
     if name not in MODELS:
         raise InputError(f"Calibrated data sets are {', '.join(MODELS)}. Got {name!r} instead.")
     return MODELS[name]
@@ -234,7 +234,7 @@ def _tables(model: CalibratedModel, device: torch.device) -> tuple[torch.Tensor,
 
 
 def _spectrum(dimensions: int, decay: float) -> torch.Tensor:
-    """Give variances that fall as a power and sum to 1, float64 (d,)."""
+    """Return variances that fall as a power and sum to 1, float64 (d,)."""
     variances = torch.arange(1, dimensions + 1, dtype=torch.float64) ** -decay
     return variances / variances.sum()
 

@@ -153,7 +153,7 @@ def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Ten
 
 
 def piece_seed(seed: int, kind: int, number: int) -> int:
-    """Give the seed of one piece of a lake's draws: distinct for distinct seed, kind and number in all likelihood (splitmix64)."""
+    """Return the seed of one piece of a lake's draws: distinct for distinct seed, kind and number in all likelihood (splitmix64)."""
     state = seed & _MASK
     for part in (kind, number):
         state = _mix(state ^ _mix(part + 1))

@@ -53,7 +53,7 @@ def draw_sample(model: CalibratedModel, n_values: int = 40_000, seed: int = 0) -
 
 
 def misfit(model: CalibratedModel, shape: Shape, sample: Sample) -> float:
-    """Give the weighted mean square of the logarithms of all rates over those of the reference."""
+    """Return the weighted mean square of the logarithms of all rates over those of the reference."""
     chunks = VectorChunks(dataclasses.replace(model, shape=shape), sample.plan, torch.device("cpu"))
     shares = pair_shares(torch.cat(list(chunks)), sample.query_rows, sample.lake_rows)
     nearer = shares["nearer"]

@@ -16,7 +16,7 @@ import torch
 from benchmarks.drawing import SIZE_CLASSES, draw_queries
 from benchmarks.lake import METRIC, BenchmarkLake, BenchmarkQuery
 from pexeso.engine.arrays import as_tensor
-from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
+from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
 from pexeso.errors import InputError
 
 MAX_DISTANCE, MIN_JOINABILITY = 0.06, 0.6
@@ -86,7 +86,7 @@ class LakeProfile:
         return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, object]:
-        """Give everything as plain JSON."""
+        """Return everything as plain JSON."""
         return dataclasses.asdict(self)
 
 
@@ -235,7 +235,7 @@ def _count_within_all(ours: torch.Tensor, theirs: torch.Tensor, reach: float) ->
 
 
 def _joinable_share(lake: BenchmarkLake, n_joined: int, seed: int) -> tuple[float, int]:
-    """Give the mean share of the other columns that are joinable with a drawn column, by brute force, and the number drawn."""
+    """Return the mean share of the other columns that are joinable with a drawn column, by brute force, and the number drawn."""
     from benchmarks.declared import load_candidates
 
     sizes = np.diff(lake.column_offsets)

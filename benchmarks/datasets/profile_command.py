@@ -54,7 +54,7 @@ def profile_command(
 
 
 def profile_table(profile: LakeProfile) -> str:
-    """Give a profile as aligned text, each rate beside the reference and their ratio."""
+    """Return a profile as aligned text, each rate beside the reference and their ratio."""
     from benchmarks.datasets.reference import WEB_JOINABLE_SHARE, WEB_NEARER, WEB_RATES
 
     lines = [

@@ -20,7 +20,7 @@ from embed.registry import create_embedder, needs_corpus
 from pexeso.errors import InputError, LakeError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
-from pexeso.lake.normalise import Normaliser
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import table_records
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -56,7 +56,7 @@ class Sources:
 
 
 def web_sources(names: Sequence[str] = WEB_LAKES) -> Sources:
-    """Give real lakes that lie next to the repository.
+    """Return real lakes that lie next to the repository.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def web_sources(names: Sequence[str] = WEB_LAKES) -> Sources:
 
 
 def demo_sources() -> Sources:
-    """Give the demo lake of the repository."""
+    """Return the demo lake of the repository."""
     folder = ROOT / "examples" / "lake"
 
     @contextmanager
@@ -198,7 +198,7 @@ def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normal
 
 
 def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
-    """Give each posting the number of its column, in the order of (table, name, position) as in an index, and the columns' names."""
+    """Return each posting the number of its column, in the order of (table, name, position) as in an index, and the columns' names."""
     keys = ["table", "name", "position"]
     columns = postings.select(keys).group_by(keys).aggregate([]).sort_by([(key, "ascending") for key in keys])
     # A column's postings stand together: its number belongs to each of a run.
@@ -210,7 +210,7 @@ def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
 
 
 def _runs(postings: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Give the first row and the length of every run of postings of one column."""
+    """Return the first row and the length of every run of postings of one column."""
     table = pc.dictionary_encode(postings["table"].combine_chunks()).indices.to_numpy()
     position = postings["position"].to_numpy()
     new = np.flatnonzero((np.diff(table) != 0) | (np.diff(position) != 0)) + 1

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import pyarrow as pa
+import torch
 
 from benchmarks.effectiveness.found import Found
 from benchmarks.effectiveness.judged import Judged, read_judged
@@ -21,10 +22,11 @@ from benchmarks.effectiveness.methods import AUTOMATIC, DISTANCES
 from benchmarks.effectiveness.report import scores_of_found
 from benchmarks.effectiveness.scoring import best_f1, cross_validated, intervals
 from benchmarks.effectiveness.searched import searched
-from pexeso.advising.pair import advise_pair
 from pexeso.engine.metrics import Metric
 from pexeso.errors import PexesoError
 from pexeso.index import Index, open_index
+from pexeso.thresholds.pair import advise_pair
+from pexeso.thresholds.sample import value_order
 
 
 def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, Any]]:
@@ -49,7 +51,7 @@ def tuned_columns(judged: Judged, index: Index, distances: Sequence[float] = DIS
 
 
 def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa.StringArray]]) -> list[float]:
-    """Give the largest distance at which the values of each asked column are joined with the nearest of another.
+    """Return the largest distance at which the values of each asked column are joined with the nearest of another.
 
     Parameters
     ----------
@@ -61,7 +63,8 @@ def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa
     metric = Metric(index.store.manifest.options["grid"]["metric"])
     found = []
     for sides in columns:
-        asked, others = (index.prepared(side).vectors for side in sides)
+        prepared = [index.prepared(side) for side in sides]
+        asked, others = (side.vectors[torch.from_numpy(value_order(side.values))] for side in prepared)
         asked, others = (side[(side != 0).any(1)] for side in (asked, others))
         advice = advise_pair(metric, asked, others, index.advisor.learnt)
         found.append(index.usual_max_distance if advice is None else advice.max_distance)

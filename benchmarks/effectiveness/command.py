@@ -58,7 +58,7 @@ class _Asked:
         chosen_methods(self.methods)
 
     def names(self) -> tuple[str, ...]:
-        """Give the data sets, one of which may be a lake of the user's own."""
+        """Return the data sets, one of which may be a lake of the user's own."""
         return DATA if self.data == ALL else (self.data or str(self.lake),)
 
 

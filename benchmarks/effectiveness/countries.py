@@ -29,7 +29,7 @@ from benchmarks.effectiveness.judged import (
 )
 from benchmarks.effectiveness.tasks import Task, incidence_of
 from pexeso.errors import InputError
-from pexeso.lake.reader import read_table
+from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_column
 
 Column = tuple[str, str]
@@ -118,7 +118,7 @@ def _judged(keys: list[tuple[str, int]], texts: list[pa.StringArray], number: di
 
 
 def _is_of_codes(column: pa.StringArray) -> bool:
-    """Tell whether at least half of the cells are two or three letters."""
+    """Return whether at least half of the cells are two or three letters."""
     return 2 * (pc.sum(pc.match_substring_regex(column, r"^\.?[A-Za-z]{2,3}$")).as_py() or 0) >= len(column)
 
 

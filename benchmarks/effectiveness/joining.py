@@ -54,7 +54,7 @@ def scores_at(
 
 
 def _groups(joined: Sequence[Joined]) -> tuple[np.ndarray, bool]:
-    """Give numbers to the groups of tasks, and say whether they are too few to choose thresholds for each other."""
+    """Return numbers to the groups of tasks, and say whether they are too few to choose thresholds for each other."""
     groups = np.unique([each.group for each in joined], return_inverse=True)[1]
     return groups, len(np.unique(groups)) < FOLDS
 
@@ -77,7 +77,7 @@ def _scores(
 
 
 def best_threshold(f1s: np.ndarray) -> int:
-    """Give the place of the highest mean F1, of (tasks, thresholds); of equal ones the middle."""
+    """Return the place of the highest mean F1, of (tasks, thresholds); of equal ones the middle."""
     means = f1s.mean(0).round(9)
     best = np.flatnonzero(means == means.max())
     return int(best[len(best) // 2])
@@ -110,7 +110,7 @@ def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], l
 
 
 def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) -> np.ndarray:
-    """Give the F1 of some of the asked cells at every threshold."""
+    """Return the F1 of some of the asked cells at every threshold."""
     return np.array([_rates(*_counts(joined, joined.at(place), some))[2] for place in range(len(joined.similarities))])
 
 
@@ -120,14 +120,14 @@ def _counts(joined: Joined, taken: np.ndarray, some: np.ndarray | slice = slice(
 
 
 def _per_cell(joined: Joined, taken: np.ndarray) -> np.ndarray:
-    """Give for each asked cell: joined, rightly joined, has a partner; and the last two where no partner has an equal text."""
+    """Return for each asked cell: joined, rightly joined, has a partner; and the last two where no partner has an equal text."""
     other = joined.has_partner & ~joined.has_equal_partner
     true = joined.credit * taken
     return np.stack([taken, true, joined.has_partner, true * other, other], axis=1).astype(float)
 
 
 def _rates(joined: float, true: float, partners: float, true_other: float, other: float) -> tuple[float, ...]:
-    """Give the rates of `COLUMNS`; precision is 1 where nothing is joined, and a recall 1 where there is nothing to be found."""
+    """Return the rates of `COLUMNS`; precision is 1 where nothing is joined, and a recall 1 where there is nothing to be found."""
     precision, recall = true / joined if joined else 1.0, true / partners if partners else 1.0
     return precision, recall, f1(precision, recall), true_other / other if other else 1.0
 
@@ -153,5 +153,5 @@ def _means_of_drawn_values(joined: Sequence[Joined], taken: Sequence[np.ndarray]
 
 
 def _draws(n: int, seed: int) -> np.ndarray:
-    """Say how often each of n is drawn, (`RESAMPLES`, n)."""
+    """Return how often each of n is drawn, (`RESAMPLES`, n)."""
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)

@@ -21,7 +21,7 @@ import pyarrow.csv as pv
 import scipy.sparse as sp
 
 from pexeso.errors import InputError
-from pexeso.lake.reader import read_table
+from pexeso.lake.readers.reader import read_table
 from pexeso.lake.rows import table_path
 
 MIN_MATCHES = 4
@@ -70,7 +70,7 @@ class Judged:
         return np.unique(np.concatenate([self.labels[BY_TEXT], self.labels[BY_MEANING]]) // self.n_columns)
 
     def classes(self, query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-        """Say what pairs are, int8; a column and itself are not judged, nor are pairs within a table unless `within_tables`."""
+        """Return what pairs are, int8; a column and itself are not judged, nor are pairs within a table unless `within_tables`."""
         pairs = query.astype(np.int64) * self.n_columns + candidate
         found = np.zeros(len(pairs), np.int8)
         for label, known in self.labels.items():
@@ -80,7 +80,7 @@ class Judged:
         return found
 
     def groups(self) -> np.ndarray:
-        """Give each column a number, int64: those with the same one are not judged with each other, and go into one fold."""
+        """Return each column a number, int64: those with the same one are not judged with each other, and go into one fold."""
         if self.within_tables:
             return np.arange(self.n_columns)
         return np.unique([table for table, _ in self.keys], return_inverse=True)[1]
@@ -105,7 +105,7 @@ def fold(text: str) -> str:
 
 
 def incidence(columns: Sequence[Sequence[str]]) -> tuple[list[str], sp.csr_matrix]:
-    """Give the distinct values of columns, sorted, and which column holds which: bool (n, values)."""
+    """Return the distinct values of columns, sorted, and which column holds which: bool (n, values)."""
     vocabulary = sorted({value for column in columns for value in column})
     number = {value: place for place, value in enumerate(vocabulary)}
     held = [sorted({number[value] for value in column}) for column in columns]
@@ -159,7 +159,7 @@ def _labels(keys: list[tuple[str, int]], texts: list[pa.StringArray], pairs: pa.
 
 
 def pairs_by_text(texts: Sequence[pa.StringArray]) -> np.ndarray:
-    """Give the pairs of columns with enough folded texts in common, as sorted ``query * n + candidate``; a column and itself is none."""
+    """Return the pairs of columns with enough folded texts in common, as sorted ``query * n + candidate``; a column and itself is none."""
     _, held = incidence([[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts])
     common, sizes = (held @ held.T).tocoo(), np.asarray(held.sum(1)).ravel()
     enough = (common.data >= MIN_MATCHES) & (common.data >= MIN_JOINABILITY * sizes[common.row])
@@ -222,6 +222,6 @@ def _distinct_cells(lake: Path, names: dict[str, str], keys: list[tuple[str, int
 
 
 def distinct_cells(column: pa.Array) -> pa.StringArray:
-    """Give the distinct cells of a column in order of first appearance, without empty ones and white space around."""
+    """Return the distinct cells of a column in order of first appearance, without empty ones and white space around."""
     texts = pc.utf8_trim_whitespace(pc.unique(column.drop_null().cast(pa.string())))
     return pc.unique(texts.filter(pc.not_equal(texts, "")))

@@ -178,7 +178,7 @@ def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
 
 
 def watched_pairs(founds: Mapping[str, Found], watched: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, bool]]:
-    """Tell which pairs are found, under each name of a way to set the thresholds."""
+    """Return which pairs are found, under each name of a way to set the thresholds."""
     return {name: {way: _has(found, *pair) for way, found in founds.items()} for name, pair in watched.items()}
 
 

@@ -116,7 +116,7 @@ class Workshop:
         return f"{embedder.kind}, {embedder.dimensions} dimensions"
 
     def normalised(self, columns: Sequence[pa.StringArray]) -> list[list[str]]:
-        """Give cells in the form that the index has them."""
+        """Return cells in the form that the index has them."""
         found = self.index().normaliser.normalise_columns(list(columns))
         return [[text or "" for text in column.to_pylist()] for column in found]
 

@@ -46,7 +46,7 @@ class Joined:
     similarities: list[float]
 
     def at(self, place: int) -> np.ndarray:
-        """Tell which asked cells are joined at a threshold, by its place; bool (n,)."""
+        """Return which asked cells are joined at a threshold, by its place; bool (n,)."""
         return self.similarity >= self.similarities[place] - TIE
 
 
@@ -68,7 +68,7 @@ def join_nearest(method: Method, task: Task) -> Joined:
 
 
 def nearest_of(pieces: Iterable[Similar], partners: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give the highest similarity of each row, the share of right ones among those that have it, and the first of these.
+    """Return the highest similarity of each row, the share of right ones among those that have it, and the first of these.
 
     Parameters
     ----------

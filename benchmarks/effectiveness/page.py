@@ -42,7 +42,7 @@ def write_page(page: Path = PAGE, results: Path = RESULTS) -> list[Path]:
 
 
 def rendered(text: str, results: Results) -> str:
-    """Give the text of the page with its measured parts as the results have them."""
+    """Return the text of the page with its measured parts as the results have them."""
 
     def part(match: re.Match[str]) -> str:
         name = match.group(2)

@@ -69,7 +69,7 @@ def partner_lake(
 
 
 def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.ndarray:
-    """Give the share of the asked cells of each task that a column holds, themselves or a partner of theirs, by folded text.
+    """Return the share of the asked cells of each task that a column holds, themselves or a partner of theirs, by folded text.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.nd
 
 
 def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
-    """Give the share of distinct values of each asked column that have a similar one in each column, at each threshold.
+    """Return the share of distinct values of each asked column that have a similar one in each column, at each threshold.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
 
 
 def best_by_column(pieces: Iterable[Similar], column_of: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Give the highest similarity of each row with the values of each column, float32; minus infinity where there is none."""
+    """Return the highest similarity of each row with the values of each column, float32; minus infinity where there is none."""
     best = np.full(shape, -np.inf, np.float32)
     start = 0
     for piece in pieces:
@@ -127,7 +127,7 @@ def best_by_column(pieces: Iterable[Similar], column_of: np.ndarray, shape: tupl
 
 
 def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> np.ndarray:
-    """Give the rank of each partner at each threshold, int (tasks, thresholds), from 1; columns that join as well go before it.
+    """Return the rank of each partner at each threshold, int (tasks, thresholds), from 1; columns that join as well go before it.
 
     Parameters
     ----------

@@ -55,11 +55,11 @@ class Quantised:
         self._approximate = (self.asked(vectors[sample]) @ self.coded(vectors).T)[near]
 
     def asked(self, vectors: np.ndarray) -> np.ndarray:
-        """Give vectors so that their products with `coded` ones are similarities, float32 (values, d + 1)."""
+        """Return vectors so that their products with `coded` ones are similarities, float32 (values, d + 1)."""
         return np.hstack([vectors, vectors.any(1, keepdims=True)]).astype(np.float32)
 
     def coded(self, vectors: np.ndarray) -> np.ndarray:
-        """Give what the codes of vectors say, float32 (values, d + 1); a vector of zeros is like nothing."""
+        """Return what the codes of vectors say, float32 (values, d + 1); a vector of zeros is like nothing."""
         told = self._quantiser.decode(self._quantiser.compute_codes(vectors))
         added = (1 - np.square(told).sum(1, keepdims=True)) / 2
         known = vectors.any(1, keepdims=True)

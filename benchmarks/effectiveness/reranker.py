@@ -1,4 +1,4 @@
-"""The re-ranker learned and scored: ``python -m benchmarks.effectiveness.reranker --index INDEX`` writes ``pexeso/reranker.json`` anew.
+"""The re-ranker learned and scored: ``python -m benchmarks.effectiveness.reranker --index INDEX`` writes ``pexeso/rerank/reranker.json`` anew.
 
 It is learned from the judged pairs of `wikitables`. Scored on that data set, each query column is ranked by trees that were learned from the query columns of
 the other folds; on any other data set by those that come with the package.
@@ -21,14 +21,14 @@ from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, MIN_MATCHES, NOT_JUDGED, Judged, incidence
 from benchmarks.effectiveness.scoring import folds_of
 from benchmarks.effectiveness.sets import shared_set
-from pexeso.boosted_trees import BoostedTrees, trees_of
-from pexeso.column_features import EQUAL, FEATURES, RARITY_AT, RATIOS, Counts, rarities
 from pexeso.index import Index, open_index
-from pexeso.reranking import reranker
+from pexeso.rerank.boosted_trees import BoostedTrees, trees_of
+from pexeso.rerank.features import EQUAL, FEATURES, RARITY_AT, RATIOS, Counts, rarities
+from pexeso.rerank.reranker import reranker
 
 LEARNED_ON = "wikitables"
 TREES, LEAVES, LEARNING_RATE = 300, 24, 0.1
-TARGET = Path(__file__).resolve().parent.parent.parent / "pexeso" / "reranker.json"
+TARGET = Path(__file__).resolve().parent.parent.parent / "pexeso" / "rerank" / "reranker.json"
 
 
 def ranked_pairs(judged: Judged, index: Index, *, learned_here: bool) -> list[Found]:
@@ -81,7 +81,7 @@ def learn(features: np.ndarray, labels: np.ndarray) -> BoostedTrees:
 
 
 def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, Counts]:
-    """Count what matches between judged columns, as `pexeso.column_features.count` does for one query column and what it found.
+    """Count what matches between judged columns, as `pexeso.rerank.features.count` does for one query column and what it found.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
 def _rarities_of_asked(
     held: sp.csr_matrix, rare: np.ndarray, query: np.ndarray, candidate: np.ndarray
 ) -> sp.csr_matrix:
-    """Give the rarity of each value of each column that is asked, as a search sees it: what no column found has is rare."""
+    """Return the rarity of each value of each column that is asked, as a search sees it: what no column found has is rare."""
     found = sp.csr_matrix((np.ones(len(query)), (query, candidate)), shape=(held.shape[0],) * 2)
     seen = held.multiply((found @ held) > 0).tocsr()
     return (held - seen + seen.multiply(rare)).tocsr()

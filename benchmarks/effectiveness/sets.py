@@ -14,7 +14,7 @@ from benchmarks.effectiveness.judged import MIN_JOINABILITY, MIN_MATCHES, Judged
 from benchmarks.effectiveness.partners import PartnerLake, partner_lake
 from benchmarks.effectiveness.tasks import NAMES, Task, read_tasks
 from pexeso.errors import InputError
-from pexeso.lake.reader import read_table
+from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_column
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -122,7 +122,7 @@ def tasks_set(name: str, lake: Path, truth: Path) -> TruthSet:
 
 
 def _text_columns(lake: Path) -> Iterator[tuple[str, str, pa.StringArray]]:
-    """Give the columns of text of a lake: table, name and cells."""
+    """Return the columns of text of a lake: table, name and cells."""
     for path in sorted(lake.rglob("*.csv")):
         table = read_table(path)
         for name, cells in zip(table.names, table.columns, strict=True):

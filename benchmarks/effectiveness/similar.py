@@ -126,7 +126,7 @@ def whole(pieces: Iterable[Similar], n_values: int) -> Similar:
 
 
 def _words(values: Sequence[str]) -> tuple[list[str], sp.csr_matrix]:
-    """Give the distinct words, and which value has which: 1 or nothing."""
+    """Return the distinct words, and which value has which: 1 or nothing."""
     return incidence([value.split() for value in values])
 
 

@@ -17,7 +17,7 @@ _NOT_COUNTS = ("data", "methods", "skipped")
 
 
 def result_path(results: Path, data: str) -> Path:
-    """Give the file of a data set.
+    """Return the file of a data set.
 
     Examples
     --------

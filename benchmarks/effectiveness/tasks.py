@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness.judged import fold
 from pexeso.errors import InputError
-from pexeso.lake.reader import read_table
+from pexeso.lake.readers.reader import read_table
 
 NAMES = ("title", "name")
 """What the column to be joined is called; the first that a table has."""
@@ -48,11 +48,11 @@ class Task:
     partners: sp.csr_matrix
 
     def has_partner(self) -> np.ndarray:
-        """Tell which asked cells have a partner, bool (n,)."""
+        """Return which asked cells have a partner, bool (n,)."""
         return np.diff(self.partners.indptr) > 0
 
     def has_equal_partner(self) -> np.ndarray:
-        """Tell which asked cells have a partner of the same folded text, bool (n,)."""
+        """Return which asked cells have a partner of the same folded text, bool (n,)."""
         asked, others = ([fold(text) for text in column.to_pylist()] for column in (self.asked, self.others))
         pairs = self.partners.tocoo()
         equal = [asked[row] == others[column] for row, column in zip(pairs.row, pairs.col, strict=True)]
@@ -93,7 +93,7 @@ def read_task(folder: Path) -> Task:
 def incidence_of(
     rows: Sequence[int] | pa.Array, columns: Sequence[int] | pa.Array, shape: tuple[int, int]
 ) -> sp.csr_matrix:
-    """Give a matrix that has 1 at some places, once where a place is named twice."""
+    """Return a matrix that has 1 at some places, once where a place is named twice."""
     places = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
     found = sp.csr_matrix((np.ones(len(places[0]), np.float32), places), shape=shape)
     found.data[:] = 1
@@ -101,7 +101,7 @@ def incidence_of(
 
 
 def key_column(names: Sequence[str]) -> str | None:
-    """Give the name of the column that is joined."""
+    """Return the name of the column that is joined."""
     return next((name for name in NAMES if name in names), None)
 
 
@@ -111,7 +111,7 @@ def _columns(path: Path) -> dict[str, pa.StringArray]:
 
 
 def _named(path: Path) -> tuple[pa.StringArray, pa.StringArray]:
-    """Give the ids and the texts of the rows that have a text."""
+    """Return the ids and the texts of the rows that have a text."""
     columns = _columns(path)
     name = key_column(list(columns))
     if name is None or "id" not in columns:

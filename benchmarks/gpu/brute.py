@@ -42,7 +42,7 @@ class ProductFinder:
         self._values = values
 
     def find(self, queries: torch.Tensor, limits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Give the rows of queries and values, and the product, of each pair with a product of at least the query's limit."""
+        """Return the rows of queries and values, and the product, of each pair with a product of at least the query's limit."""
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
         found = []
         for begin in range(0, len(self._values), step):
@@ -53,7 +53,7 @@ class ProductFinder:
         return rows, members, products
 
     def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
-        """Tell how many pairs `find` would give."""
+        """Return how many pairs `find` would give."""
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
         return sum(int((part @ queries.T >= limits).sum()) for part in torch.split(self._values, step))
 
@@ -96,15 +96,19 @@ class _Piece:
         for part in torch.split(self.vectors, max(1, (1 << 24) // self.vectors.shape[1])):
             squares = part.double().square_().sum(1)
             least, largest = min(least, float(squares.min())), max(largest, float(squares.max()))
-        self.bounds = rounding_loss(self.vectors, self.rounded), least, largest
+        self.bounds = rounding_loss(self.vectors, self.rounded[:, : self.vectors.shape[1]]), least, largest
+
+    def round(self, queries: torch.Tensor) -> torch.Tensor:
+        """Round query values as the vectors are rounded, with as many zeros behind them."""
+        return padded(queries.to(self.rounded.dtype), self.rounded.shape[1])
 
     def limits(self, queries: torch.Tensor, rounded: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give the products below which no pair matches, and from which on every pair does; each side's rounding is counted."""
+        """Return the products below which no pair matches, and from which on every pair does; each side's rounding is counted."""
         loss, least, largest = self.bounds
         squares = queries.double().square_().sum(1)
-        own = rounding_loss(queries, rounded)
+        own = rounding_loss(queries, rounded[:, : queries.shape[1]])
         longest = math.sqrt(max(largest, float(squares.max())))
-        error = rounded_product_error(TENSOR_CORE_TERMS * queries.shape[1], longest, own, loss)
+        error = rounded_product_error(TENSOR_CORE_TERMS * rounded.shape[1], longest, own, loss)
         return product_limits(squares, least, largest, tau, error)
 
 
@@ -133,14 +137,14 @@ def run_brute_force(lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch
         for piece in _pieces(part.partition.vectors):
             finder = _finder(piece.rounded)
             for number, (query, vectors) in enumerate(zip(queries, on_device, strict=True)):
-                rounded = vectors.to(piece.rounded.dtype)
+                rounded = piece.round(vectors)
                 low, high = piece.limits(vectors, rounded, query.tau)
                 work = _Match(finder, piece, vectors, rounded, low, high, query.tau)
                 pairs[number].append(work())
                 result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
                 result.kernel_seconds[number] += device_seconds(work.scan, device, REPEATS)
             if taken is not None:
-                rounded = taken.to(piece.rounded.dtype)
+                rounded = piece.round(taken)
                 low, high = piece.limits(taken, rounded, batch.tau)
                 work = _Match(finder, piece, taken, rounded, low, high, batch.tau)
                 work.scan()
@@ -192,14 +196,25 @@ def _pieces(vectors: torch.Tensor) -> Iterator[_Piece]:
     """Cut vectors so that their copies in float16 take half of what is free at most."""
     short = torch.float16 if vectors.device.type == "cuda" else torch.float32
     room = min(_PIECE_BYTES, free_bytes(vectors.device) // 2)
-    step = max(1, room // (vectors.shape[1] * 2))
+    # On the device rows begin at multiples of 128 bytes, so that a load can take 16 bytes at once.
+    width = -(-vectors.shape[1] // 64) * 64 if vectors.device.type == "cuda" else vectors.shape[1]
+    step = max(1, room // (width * 2))
     for begin in range(0, len(vectors), step):
         part = vectors[begin : begin + step]
-        yield _Piece(begin, part, part.to(short))
+        yield _Piece(begin, part, padded(part, width, short))
+
+
+def padded(vectors: torch.Tensor, width: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Return vectors with zeros behind them up to a width: no product changes."""
+    if vectors.shape[1] == width:
+        return vectors.to(dtype or vectors.dtype)
+    wide = torch.zeros((len(vectors), width), dtype=dtype or vectors.dtype, device=vectors.device)
+    wide[:, : vectors.shape[1]] = vectors
+    return wide
 
 
 def _values_in_time(lake: ResidentLake, batch: QueryBatch) -> int:
-    """Give how many of a batch's values can be compared with all of the lake in about three seconds."""
+    """Return how many of a batch's values can be compared with all of the lake in about three seconds."""
     rate = _BATCH_RATE if lake.device.type == "cuda" else _BATCH_RATE / 1e4
     flop = 2.0 * lake.n_values * lake.model.dimensions
     return max(1, min(len(batch.vectors), int(3.0 * rate / flop)))

@@ -11,27 +11,27 @@ import torch
 
 from benchmarks.checking import difference, normal_form
 from benchmarks.gpu.clock import Clock
-from pexeso.engine.building import build_tensors
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.building.building import build_tensors
+from pexeso.engine.interface import KernelChoice
 from pexeso.engine.kernels import choose_kernel
-from pexeso.engine.kernels.interface import KernelChoice
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
 from pexeso.engine.metrics import Metric
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
-from pexeso.engine.partition import Partition
 from pexeso.engine.postings import csr_from_pairs
-from pexeso.engine.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
 CASES = (
-    (50, GridOptions(map="projection")),
-    (300, GridOptions(map="projection")),
-    (50, GridOptions(map="pivots")),
-    (16, GridOptions(map="projection", n_axes=7)),
-    (100, GridOptions(map="projection", n_axes=23)),
-    (17, GridOptions(map="pivots", n_pivots=3, cells="grid", n_levels=4)),
-    (16, GridOptions(map="pivots", metric="manhattan")),
-    (300, GridOptions(map="pivots", n_pivots=8)),
-    (128, GridOptions(map="projection", metric="angular")),
+    (50, PartitionLayoutOptions(map="projection")),
+    (300, PartitionLayoutOptions(map="projection")),
+    (50, PartitionLayoutOptions(map="pivots")),
+    (16, PartitionLayoutOptions(map="projection", n_axes=7)),
+    (100, PartitionLayoutOptions(map="projection", n_axes=23)),
+    (17, PartitionLayoutOptions(map="pivots", n_pivots=3, cells="grid", n_levels=4)),
+    (16, PartitionLayoutOptions(map="pivots", metric="manhattan")),
+    (300, PartitionLayoutOptions(map="pivots", n_pivots=8)),
+    (128, PartitionLayoutOptions(map="projection", metric="angular")),
 )
 """Dimensions and build options, the most telling first."""
 
@@ -96,7 +96,7 @@ def check_kernels(
     return checked
 
 
-def small_lake(dimensions: int, options: GridOptions, device: torch.device, seed: int) -> SmallLake:
+def small_lake(dimensions: int, options: PartitionLayoutOptions, device: torch.device, seed: int) -> SmallLake:
     """Draw clusters, columns of one or two clusters, and query values with values planted about tau away."""
     rng = np.random.default_rng(seed)
     metric = Metric(options.metric)
@@ -139,7 +139,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def _planted(rng: np.random.Generator, vectors: np.ndarray, fractions: np.ndarray) -> np.ndarray:
-    """Give unit vectors whose Euclidean distance is a fraction of 2, but for the rounding to float32 and one more step of it."""
+    """Return unit vectors whose Euclidean distance is a fraction of 2, but for the rounding to float32 and one more step of it."""
     aside = rng.normal(size=vectors.shape)
     aside = _unit(aside - (aside * vectors).sum(1, keepdims=True) * vectors)
     angle = 2.0 * np.arcsin(fractions)[:, None]
@@ -175,7 +175,7 @@ def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> i
 
 
 def _batch(lake: SmallLake) -> list[BatchQuery]:
-    """Give query columns that share values."""
+    """Return query columns that share values."""
     order = torch.randperm(N_QUERY, generator=torch.Generator().manual_seed(0))
     members = [*order.split(17), order[:30], torch.arange(N_QUERY)]
     return [BatchQuery(part, lake.weights[part], 1 + number % 3) for number, part in enumerate(members)]

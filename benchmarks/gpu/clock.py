@@ -29,7 +29,7 @@ class Clock:
         return self._seconds - self.elapsed
 
     def enough(self, part: str, needed: float) -> bool:
-        """Tell whether a part fits in the time that is left; note it as left out where it does not."""
+        """Return whether a part fits in the time that is left; note it as left out where it does not."""
         if needed <= self.left:
             return True
         self.leave_out(part, f"would take about {needed:.0f} s, {max(0.0, self.left):.0f} s are left")

@@ -22,7 +22,7 @@ from benchmarks.gpu.lakes import Wanted
 from benchmarks.gpu.table import RESULTS, slug, table, write_json
 from benchmarks.machine import describe_machine, find_device
 from benchmarks.origin import LOADED_CODE
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import PexesoError
 
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
@@ -103,7 +103,7 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
     result["ceilings"] = measure_ceilings(device)
     clock.say("ceilings measured")
     wanted = Wanted(
-        GridOptions(map="projection", n_axes=asked.axes),
+        PartitionLayoutOptions(map="projection", n_axes=asked.axes),
         queries=asked.queries,
         batch=asked.batch,
         partition_values=asked.partition_values,

@@ -16,11 +16,16 @@ from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.fitting import fitting_scale, free_bytes
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
 from benchmarks.gpu.measure import measure_batch, measure_single
+from benchmarks.gpu.products import measure_products
 from benchmarks.gpu.timing import spread
 from benchmarks.lake import Answer, BenchmarkQuery
 from pexeso.engine.kernels import choose_kernel
 
 CHECKED_A_CLASS = 3
+CHECKED_TYPICAL = 5
+BATCHES = (1, 10, 100, 1000)
+"""Typical query columns asked in one call."""
+
 COMPARED_A_CLASS = 2
 FIRST_RATE = {"cuda": 4e6, "cpu": 1e5}
 """Vectors a second that building is expected to do before it was seen."""
@@ -74,12 +79,54 @@ def run_data_set(
     lake = ResidentLake(model, fits, device, keeps_values_of_columns=keeps)
     try:
         make_lake(lake, wanted, clock)
-        return {"data": name, "lake": lake.facts, **_search_and_check(lake, kernels, ceilings, clock)}
+        result: dict[str, object] = {"data": name, "lake": lake.facts}
+        if lake.typical:
+            result["typical"] = _typical(lake, wanted.queries, kernels[0], ceilings, clock)
+        return result | _search_and_check(lake, kernels, ceilings, clock)
     except torch.OutOfMemoryError as error:
         clock.leave_out(name, f"the device ran out of memory: {str(error).splitlines()[0]}")
         return None
     finally:
         lake.release()
+
+
+def _typical(
+    lake: ResidentLake, n_queries: int, kernel: str, ceilings: Mapping[str, float], clock: Clock
+) -> dict[str, object]:
+    """Ask query columns as the paper's are: one at a time, in batches, and of brute force in each way; all answers are held against brute force."""
+    name, main, asked = lake.model.name, choose_kernel(kernel, lake.device), lake.typical[:n_queries]
+    single, answers = measure_single(lake, asked, main, ceilings, clock.left / 4)
+    clock.say(f"{name}: a typical query column of {len(asked[0])} values: {single['median_seconds'] * 1e3:.3f} ms")
+    result: dict[str, object] = {"values_of_each": [len(query) for query in asked], "single": single, "batches": []}
+    for size in BATCHES:
+        group = lake.typical[:size]
+        if len(group) < size and result["batches"] and len(group) <= result["batches"][-1]["queries"]:
+            break
+        if not clock.enough(f"{name}: a batch of {size}", 5 * size * single["median_seconds"]):
+            break
+        figures, of_batch = measure_batch(lake, group, make_batch(group), main, ceilings, clock.left / 6)
+        result["batches"].append(figures)
+        for number, (given, right) in enumerate(zip(of_batch, answers, strict=False)):
+            _compare(given, right, f"{name}, typical query column {number} of a batch of {size}, and alone")
+        clock.say(f"{name}: a batch of {len(group)}: {figures['median_seconds'] * 1e3:.4f} ms each")
+    few = asked[: min(CHECKED_TYPICAL, len(answers))]
+    brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]))
+    for number, right in enumerate(brute.answers):
+        _compare(answers[number], right, f"{name}, typical query column {number}")
+    own = spread([single["seconds"][number] for number in range(len(few))])["median_seconds"]
+    result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
+    if len(lake.parts) == 1:
+        result["brute"] |= measure_products(lake, few, brute.answers)
+    result["ratios"] = {way: each["median_seconds"] / own for way, each in result["brute"].items()}
+    if brute.batch_seconds is not None and result["batches"]:
+        result["brute"]["fused_kernel_in_a_batch"] = {
+            "median_seconds": brute.batch_seconds,
+            "share_of_values": brute.batch_share,
+        }
+        result["ratios"]["fused_kernel_in_a_batch"] = brute.batch_seconds / result["batches"][-1]["median_seconds"]
+    result["checked"] = len(few)
+    clock.say(f"{name}: brute force takes so many times as long: {result['ratios']}")
+    return result
 
 
 def _search_and_check(
@@ -145,7 +192,7 @@ def _search_and_check(
 
 
 def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:
-    """Give the numbers of the first few query columns of every size class."""
+    """Return the numbers of the first few query columns of every size class."""
     of_class = [
         [n for n, query in enumerate(queries) if size_class(len(query)) == kind] for kind in range(len(SIZE_CLASSES))
     ]
@@ -175,7 +222,7 @@ def _brute_figures(
 
 
 def _ratios(result: Mapping[str, object], brute: BruteResult, ours: Sequence[float]) -> dict[str, float]:
-    """Give how many times longer brute force takes, on the same query columns."""
+    """Return how many times longer brute force takes, on the same query columns."""
     median = spread(ours)["median_seconds"]
     ratios = {
         "brute": spread(brute.seconds)["median_seconds"] / median,

@@ -21,7 +21,7 @@ RESERVE_BYTES = 5 << 30
 
 
 def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
-    """Give the bytes that a value takes on the device when the lake is built.
+    """Return the bytes that a value takes on the device when the lake is built.
 
     Its vector in float32, ``4 d``; one byte a mapped coordinate; two float32 corners a coordinate for 64 values, and a fifteenth more for the coarser levels;
     the offset of its columns in int64, 8; and its columns in int32.
@@ -38,16 +38,16 @@ def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
 
 
 def building_bytes(dimensions: int, n_coordinates: int, n_values: int) -> float:
-    """Give the most that building one partition holds beside the other partitions, and beside its own vectors.
+    """Return the most that building one partition holds beside the other partitions, and beside its own vectors.
 
     Ordering rows takes ``4 P + 64`` bytes each and postings 70 each, one after the other; each with half a GiB for pieces
-    (`pexeso.engine.building.build_from_pieces`). The partition's own vectors are made after that.
+    (`pexeso.engine.building.building.build_from_pieces`). The partition's own vectors are made after that.
     """
     return max(0.0, max(4 * n_coordinates + 64, 70 * POSTINGS_A_VALUE) - 4 * dimensions) * n_values + (1 << 29)
 
 
 def free_bytes(device: torch.device) -> int:
-    """Give the memory that is free, on the device or on the host."""
+    """Return the memory that is free, on the device or on the host."""
     if device.type == "cuda":
         # What the allocator keeps for later is free too.
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -68,7 +68,7 @@ def fitting_scale(
     *,
     values_of_columns: bool = False,
 ) -> float | None:
-    """Give the largest scale, among `SHARES` of the one asked for, at which a lake fits; None where none does.
+    """Return the largest scale, among `SHARES` of the one asked for, at which a lake fits; None where none does.
 
     With `values_of_columns` these must fit too.
 

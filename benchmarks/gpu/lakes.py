@@ -19,11 +19,11 @@ from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.timing import wait_for
 from benchmarks.lake import BenchmarkQuery
 from pexeso.engine.arrays import offsets_of
-from pexeso.engine.building import build_from_pieces
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.partition import Partition
+from pexeso.engine.building.building import build_from_pieces
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
 from pexeso.engine.postings import Csr
-from pexeso.engine.search import count_needed
+from pexeso.engine.search.search import count_needed
 
 _PARTS = 4
 
@@ -34,16 +34,16 @@ class Wanted:
 
     Attributes
     ----------
-    options : GridOptions
+    options : PartitionLayoutOptions
     queries, batch : int
-        Query columns asked one at a time, and in one call.
+        Query columns asked one at a time, and in one call; of either kind (`ResidentLake`).
     partition_values : int
         Most values of a partition, about.
     max_distance, min_joinability : float
     seed : int
     """
 
-    options: GridOptions
+    options: PartitionLayoutOptions
     queries: int = 100
     batch: int = 1000
     partition_values: int = 75_000_000
@@ -73,9 +73,11 @@ class ResidentLake:
         Whether partitions have them. Without, only a kernel that does all of a search by itself gives right answers.
     parts : list of Part
     queries, batch : list of BenchmarkQuery
-        On the host.
+        On the host; of every class of size alike.
+    typical : list of BenchmarkQuery
+        Of as many values as a column of the lake has on average, as the paper's query columns are.
     asked_columns : list of int
-        The column that each query column is.
+        The column that each query column is; first those of every class, then the typical ones.
     facts : dict
         Sizes, seconds and bytes, plain JSON.
     """
@@ -87,6 +89,7 @@ class ResidentLake:
     parts: list[Part] = field(default_factory=list)
     queries: list[BenchmarkQuery] = field(default_factory=list)
     batch: list[BenchmarkQuery] = field(default_factory=list)
+    typical: list[BenchmarkQuery] = field(default_factory=list)
     asked_columns: list[int] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
 
@@ -116,6 +119,7 @@ def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
     sizes = torch.cat([part.sizes for part in parts]).numpy()
     n_asked = min(max(wanted.queries, wanted.batch), n_fitting(sizes))
     chosen = choose_columns(sizes, n_asked, seed=wanted.seed, name=model.name)
+    typical = typical_columns(sizes, plan.n_values / len(plan.sizes), max(wanted.queries, wanted.batch), wanted.seed)
     planned = time.perf_counter() - started
     clock.say(f"{model.name}: {plan.n_values:,} values in {len(plan.sizes):,} columns planned in {planned:.1f} s")
     lake.facts = {
@@ -129,11 +133,23 @@ def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
         "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
     del plan, sizes
-    _build_all(lake, parts, chosen, wanted, clock)
+    _build_all(lake, parts, chosen, typical, wanted, clock)
+
+
+def typical_columns(sizes: np.ndarray, typical: float, n_most: int, seed: int) -> list[int]:
+    """Draw columns of about a typical number of values: within a twentieth, or within one.
+
+    Examples
+    --------
+    >>> sorted(typical_columns(np.array([3, 16, 17, 40, 18, 19]), 16.7, 9, 0))
+    [1, 2]
+    """
+    near = np.abs(sizes - typical) <= max(1.0, typical / 20)
+    return np.random.default_rng(seed).permutation(np.flatnonzero(near))[:n_most].tolist()
 
 
 def n_fitting(sizes: np.ndarray) -> int:
-    """Give how many columns are of a size that is asked for."""
+    """Return how many columns are of a size that is asked for."""
     return int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
 
 
@@ -165,12 +181,17 @@ def cut_plan(plan: ColumnPlan, n_parts: int) -> Iterator[ColumnPlan]:
 
 
 def _build_all(
-    lake: ResidentLake, plans: list[ColumnPlan], chosen: Sequence[int], wanted: Wanted, clock: Clock
+    lake: ResidentLake,
+    plans: list[ColumnPlan],
+    chosen: Sequence[int],
+    typical: Sequence[int],
+    wanted: Wanted,
+    clock: Clock,
 ) -> None:
     if lake.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(lake.device)
     asked: dict[int, BenchmarkQuery] = {}
-    columns = torch.tensor(chosen)
+    columns = torch.tensor(sorted({*chosen, *typical}))
     first_column, seconds = 0, {"postings_seconds": 0.0, "build_seconds": 0.0}
     for number in range(len(plans)):
         # A plan is dropped when its partition is there.
@@ -184,7 +205,8 @@ def _build_all(
         clock.say(
             f"{lake.model.name}: partition {number + 1} of {len(plans)} built, {built.partition.n_values:,} values"
         )
-    lake.asked_columns = list(chosen)
+    lake.asked_columns = [*chosen[: wanted.queries], *typical]
+    lake.typical = [asked[column] for column in typical]
     lake.queries = [asked[column] for column in chosen[: wanted.queries]]
     lake.batch = [asked[column] for column in chosen[: wanted.batch]]
     lake.facts |= seconds | {
@@ -248,7 +270,7 @@ def _build(
 
 
 def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """Give empty values for every column, in no memory."""
+    """Return empty values for every column, in no memory."""
     none = Csr(
         torch.zeros(1, dtype=torch.int64, device=device).expand(n_columns + 1),
         torch.zeros(0, dtype=torch.int32, device=device),

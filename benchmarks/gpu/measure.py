@@ -14,8 +14,8 @@ from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.lakes import ResidentLake
 from benchmarks.gpu.timing import spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
-from pexeso.engine.kernels.interface import KernelChoice
-from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.interface import KernelChoice
+from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
 REPEATS = 3
@@ -162,7 +162,7 @@ def _rates(
     ceilings: Mapping[str, float],
     n_queries: int | None = None,
 ) -> dict[str, object]:
-    """Give the work of a query column, and what it comes to a second."""
+    """Return the work of a query column, and what it comes to a second."""
     total = SearchStats()
     for each in stats:
         total.add(each)

@@ -65,7 +65,8 @@ def table(result: Mapping[str, Any]) -> str:
 def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
     name, ratios = data["data"], data.get("ratios", {})
     single = data["single"]
-    rows = [_row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor"))]
+    rows = _typical_rows(name, data["typical"]) if "typical" in data else []
+    rows.append(_row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor")))
     rows += [
         _row(name, f"  {each['values'][0]}-{each['values'][1]} values", each, None, None) for each in single["by_size"]
     ]
@@ -80,6 +81,16 @@ def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
         if "batch" in brute:
             rows.append(_row(name, "  its kernel, batch", brute["batch"], None, None))
     rows.append(_row(name, "floor: float16 read once", {"median_seconds": data["floor_seconds"]}, None, None))
+    return rows
+
+
+def _typical_rows(name: str, typical: Mapping[str, Any]) -> list[Sequence[str]]:
+    values = round(sum(typical["values_of_each"]) / len(typical["values_of_each"]))
+    rows = [_row(name, f"typical, {values} values", typical["single"], None, None)]
+    rows += [_row(name, f"  batch of {each['queries']}", each, None, None) for each in typical["batches"]]
+    for way, figures in typical["brute"].items():
+        if figures["median_seconds"] is not None:
+            rows.append(_row(name, f"  brute force, {way}", figures, typical["ratios"][way], None))
     return rows
 
 

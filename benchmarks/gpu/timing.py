@@ -17,7 +17,7 @@ def wait_for(device: torch.device) -> None:
 
 
 def wall_seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Give the wall-clock seconds of some work, from an idle device to an idle device."""
+    """Return the wall-clock seconds of some work, from an idle device to an idle device."""
     wait_for(device)
     started = time.perf_counter()
     work()
@@ -26,7 +26,7 @@ def wall_seconds(work: Callable[[], object], device: torch.device) -> float:
 
 
 def device_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
-    """Give the median seconds of some work: by events on CUDA, so that launching is not counted; by the clock on the CPU."""
+    """Return the median seconds of some work: by events on CUDA, so that launching is not counted; by the clock on the CPU."""
     if device.type != "cuda":
         return statistics.median(wall_seconds(work, device) for _ in range(repeats))
     seconds = []
@@ -41,7 +41,7 @@ def device_seconds(work: Callable[[], object], device: torch.device, repeats: in
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
-    """Give median, mean, and the bounds of the fastest and the slowest tenth.
+    """Return median, mean, and the bounds of the fastest and the slowest tenth.
 
     Examples
     --------

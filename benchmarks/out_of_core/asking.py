@@ -17,11 +17,13 @@ import torch
 from benchmarks.lake import BenchmarkQuery
 from benchmarks.memory import give_back
 from benchmarks.out_of_core.stores import drop_cached
-from pexeso.engine.grid_options import GridOptions
 from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
-from pexeso.searching import Hit, PartitionScan, search_store
-from pexeso.store.reader import Store
+from pexeso.search.executor import search_store
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.ranking import Hit
+from pexeso.store.local.reader import Store
 
 _SAMPLE_SECONDS = 0.002
 _CPU = torch.device("cpu")
@@ -29,7 +31,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class AskedColumn:
-    """A query column in the form that `pexeso.searching.search_store` takes."""
+    """A query column in the form that `pexeso.search.executor.search_store` takes."""
 
     query: BenchmarkQuery
     values: pa.StringArray
@@ -45,7 +47,7 @@ class AskedColumn:
         return self.query.weights
 
     def total(self, ignore_missing: bool) -> int:
-        """Give |Q|."""
+        """Return |Q|."""
         return self.query.total
 
 
@@ -54,13 +56,13 @@ def asked_column(query: BenchmarkQuery) -> AskedColumn:
     return AskedColumn(query, pa.array([row.tobytes().hex() for row in query.vectors.numpy()]))
 
 
-def open_scan(store: Store, options: GridOptions, memory_budget: int | None = None) -> PartitionScan:
+def open_scan(store: Store, options: PartitionLayoutOptions, memory_budget: int | None = None) -> PartitionLoader:
     """Open an index on the CPU."""
     # The one that every large search uses: a change of kernels half-way would tell in what is counted.
-    return PartitionScan(store, options, _CPU, memory_budget, choose_kernel("compiled", _CPU))
+    return PartitionLoader(store, options, _CPU, memory_budget, choose_kernel("compiled", _CPU))
 
 
-def ask(scan: PartitionScan, column: AskedColumn, options: SearchOptions) -> tuple[list[Hit], dict[str, Any], float]:
+def ask(scan: PartitionLoader, column: AskedColumn, options: SearchOptions) -> tuple[list[Hit], dict[str, Any], float]:
     """Ask one question; give what was found, the work, and the seconds."""
     started = time.perf_counter()
     [(hits, stats)] = search_store(scan, [column], [options])
@@ -68,7 +70,7 @@ def ask(scan: PartitionScan, column: AskedColumn, options: SearchOptions) -> tup
 
 
 def ask_cold(
-    store: Store, grid: GridOptions, column: AskedColumn, options: SearchOptions, memory_budget: int | None
+    store: Store, grid: PartitionLayoutOptions, column: AskedColumn, options: SearchOptions, memory_budget: int | None
 ) -> dict[str, Any]:
     """Ask one question of an index of which nothing is in memory; tell what the disk gave."""
     gc.collect()  # what other searches have mapped stays in memory
@@ -85,17 +87,17 @@ def ask_cold(
 
 
 def answer_of(hits: list[Hit]) -> list[tuple[int, int]]:
-    """Give columns and counts in the order found."""
+    """Return columns and counts in the order found."""
     return [(hit.column_id, hit.matched) for hit in hits]
 
 
 def bytes_from_disk() -> int:
-    """Give the bytes that this process has had read from a disk, as Linux counts them."""
+    """Return the bytes that this process has had read from a disk, as Linux counts them."""
     return _number_in(Path("/proc/self/io"), "read_bytes")
 
 
 def own_bytes() -> int:
-    """Give the memory that is this process's own and no mapped file's."""
+    """Return the memory that is this process's own and no mapped file's."""
     return _number_in(Path("/proc/self/status"), "RssAnon") * 1024
 
 

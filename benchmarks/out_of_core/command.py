@@ -58,7 +58,7 @@ def out_of_core_command(methods: str, budget: str, threads: int | None, as_json:
 
 
 def result_path(results: Path, settings: Settings) -> Path:
-    """Give the file of a run; its name holds what was asked for.
+    """Return the file of a run; its name holds what was asked for.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def result_path(results: Path, settings: Settings) -> Path:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Give a result as text."""
+    """Return a result as text."""
     lake, settings, base = result["lake"], result["settings"], result["settings"]["methods"][0]
     lines = [
         f"{lake['name']} at the scale {settings['scale']:g}: {lake['values']:,} values of {lake['dimensions']} dimensions in {lake['columns']:,} columns",

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.lake import BenchmarkLake
+from benchmarks.out_of_core.methods import METHODS, Method, fit_centres, random_clusters
 from partition.balance import Limits, cut, fixed_limits, partition_bytes, place
-from partition.clustering import cluster_columns, hash64, method_named, nearest, random_clusters
+from partition.clustering import hash64
 from partition.codebook import assign, fit_codebook
 from partition.divergence import normalise
 
@@ -28,7 +29,7 @@ def group_columns(lake: BenchmarkLake, method: str, n_partitions: int, *, seed: 
     ----------
     lake : BenchmarkLake
     method : {"jensen-shannon", "symmetric-kl", "mean-vector", "random"}
-        Of `partition.clustering.METHODS`.
+        Of `benchmarks.out_of_core.methods.METHODS`.
     n_partitions : int
     seed : int
 
@@ -45,30 +46,33 @@ def group_columns(lake: BenchmarkLake, method: str, n_partitions: int, *, seed: 
     n_bytes = np.asarray(partition_bytes(sizes, sizes, lake.dimensions))
     limits = fixed_limits(n_partitions, lake.n_columns, int(n_bytes.sum()))
     ties = hash64(ids, seed)
-    if method_named(method).between is None:
-        clusters, divergences, centres = random_clusters(ids, n_partitions, seed), np.zeros(len(ids)), None
+    chosen = METHODS[method]
+    if chosen.between is None:
+        clusters, divergences, centres = random_clusters(len(ids), n_partitions, seed), np.zeros(len(ids)), None
     else:
-        clusters, divergences, centres = _clusters(lake, method, limits, seed)
-    pieces, piece_of = cut(ids, clusters.astype(np.int64), divergences, ties, n_bytes, limits)
+        clusters, divergences, centres = _clusters(lake, chosen, limits, seed)
+    pieces, piece_of = cut(ids, clusters, divergences, ties, n_bytes, limits)
 
     def divergence_from(cluster: int) -> np.ndarray:
-        return np.zeros(0) if centres is None else method_named(method).between(centres[[cluster]], centres)[0]
+        return np.zeros(0) if centres is None else chosen.between(centres[[cluster]], centres)[0]
 
     return place(pieces, limits, divergence_from)[piece_of]
 
 
-def _clusters(lake: BenchmarkLake, method: str, limits: Limits, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _clusters(
+    lake: BenchmarkLake, method: Method, limits: Limits, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fit centres on a sample of the columns, and give every column its nearest."""
     generator = np.random.default_rng(seed)
-    codes = _codes(lake, generator, seed) if method_named(method).features == "histogram" else None
+    codes = _codes(lake, generator, seed) if method.of_histograms else None
     chosen = np.sort(generator.choice(lake.n_columns, min(lake.n_columns, SAMPLE_COLUMNS), replace=False))
     sample = np.concatenate([_features(lake, part, codes) for part in np.array_split(chosen, -(-len(chosen) // 4096))])
-    found = cluster_columns(np.arange(len(chosen)), sample, limits.n_clusters, method=method, seed=seed)
+    centres = fit_centres(method, sample, limits.n_clusters, seed)
     clusters, divergences = np.empty(lake.n_columns, np.int64), np.empty(lake.n_columns)
     for columns in _runs(lake.n_columns):
         features = _features(lake, columns, codes)
-        clusters[columns], divergences[columns] = nearest(features, found.centres, method_named(method))
-    return clusters, divergences, found.centres
+        clusters[columns], divergences[columns] = method.nearest(features, centres)
+    return clusters, divergences, centres
 
 
 def _runs(n_columns: int) -> Iterator[np.ndarray]:
@@ -77,7 +81,7 @@ def _runs(n_columns: int) -> Iterator[np.ndarray]:
 
 
 def _codes(lake: BenchmarkLake, generator: np.random.Generator, seed: int) -> np.ndarray:
-    """Give the region of every value, int16 (N,)."""
+    """Return the region of every value, int16 (N,)."""
     chosen = np.sort(generator.choice(lake.n_values, min(lake.n_values, SAMPLE_VALUES), replace=False))
     codebook = fit_codebook(lake.vectors[chosen], seed=seed)
     codes = np.empty(lake.n_values, np.int16)
@@ -88,7 +92,7 @@ def _codes(lake: BenchmarkLake, generator: np.random.Generator, seed: int) -> np
 
 
 def _features(lake: BenchmarkLake, columns: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-    """Give the distributions over the regions, or without codes the mean vectors, of some columns."""
+    """Return the distributions over the regions, or without codes the mean vectors, of some columns."""
     sizes = np.diff(lake.column_offsets)[columns]
     values = values_of(lake, columns)
     if codes is None:
@@ -100,7 +104,7 @@ def _features(lake: BenchmarkLake, columns: np.ndarray, codes: np.ndarray | None
 
 
 def values_of(lake: BenchmarkLake, columns: np.ndarray) -> np.ndarray:
-    """Give the values of some columns, column by column, int64."""
+    """Return the values of some columns, column by column, int64."""
     starts, sizes = lake.column_offsets[columns], np.diff(lake.column_offsets)[columns]
     first = np.cumsum(sizes) - sizes
     place = np.arange(int(sizes.sum())) - np.repeat(first - starts, sizes)

@@ -20,15 +20,15 @@ from benchmarks.machine import describe_machine, find_device, pin_threads
 from benchmarks.origin import LOADED_CODE
 from benchmarks.out_of_core.asking import AskedColumn, answer_of, ask, ask_cold, asked_column, open_scan, own_peak
 from benchmarks.out_of_core.grouping import group_columns
+from benchmarks.out_of_core.methods import METHODS
 from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_store
-from partition.clustering import METHODS
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
-from pexeso.searching import PartitionScan
-from pexeso.store.reader import Store, open_store
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.store.local.reader import Store, open_store
 
-GRID = GridOptions(map="projection", n_axes=15)
+GRID = PartitionLayoutOptions(map="projection", n_axes=15)
 """What the choice by cost takes on these lakes; fixed, so that all indexes have the same."""
 
 ONE, MEMORY = "one partition in memory", "in memory"
@@ -46,7 +46,7 @@ class Settings:
     scale : float
         Of it, in (0, 1].
     methods : tuple of str
-        Of `partition.clustering.METHODS`; the first is what the others are compared with, and what is held in memory beside.
+        Of `benchmarks.out_of_core.methods.METHODS`; the first is what the others are compared with, and what is held in memory beside.
     partitions, queries, repeats : int
         At least 1.
     cold : int
@@ -158,7 +158,7 @@ def _described(store: Store) -> dict[str, Any]:
     return {"values": values, "vector_bytes": vector_bytes(store), "bytes": store.manifest.n_bytes}
 
 
-def _by_force(scan: PartitionScan, columns: Sequence[AskedColumn], right: list, settings: Settings) -> list[str]:
+def _by_force(scan: PartitionLoader, columns: Sequence[AskedColumn], right: list, settings: Settings) -> list[str]:
     """Search for the smallest query columns by brute force in float64."""
     force = SearchOptions(max_distance=settings.max_distance, min_joinability=settings.min_joinability, exact=True)
     smallest = np.argsort([len(column.values) for column in columns], kind="stable")[: settings.checked]
@@ -170,7 +170,7 @@ def _by_force(scan: PartitionScan, columns: Sequence[AskedColumn], right: list, 
 
 
 def _ask_in_turn(
-    scans: Mapping[str, PartitionScan],
+    scans: Mapping[str, PartitionLoader],
     columns: Sequence[AskedColumn],
     options: SearchOptions,
     repeats: int,
@@ -201,7 +201,7 @@ def summarise(
     n_bytes: Mapping[str, int],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Give the numbers that the run is for: medians over the query columns, of ratios taken side by side."""
+    """Return the numbers that the run is for: medians over the query columns, of ratios taken side by side."""
     base = settings.methods[0]
     seconds = {name: np.array([each["seconds"] for each in rows]) for name, rows in warm.items()}
     summary: dict[str, Any] = {}

@@ -12,19 +12,19 @@ import pyarrow as pa
 
 from benchmarks.lake import BenchmarkLake
 from benchmarks.out_of_core.grouping import values_of
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.building.building import build_partition
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
-from pexeso.store.folders import filling
-from pexeso.store.reader import Store, open_store
+from pexeso.store.local.folders import filling
+from pexeso.store.local.reader import Store, open_store
+from pexeso.store.local.writer import IndexWriter
 from pexeso.store.texts import write_texts
-from pexeso.store.writer import IndexWriter
 
 _log = logging.getLogger(__name__)
 
 
-def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options: GridOptions) -> Store:
+def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options: PartitionLayoutOptions) -> Store:
     """Write an index that can be searched, without texts of values and without a model.
 
     Parameters
@@ -34,7 +34,7 @@ def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options
     lake : BenchmarkLake
     partitions : int64 (C,)
         Of each column, numbered from 0.
-    options : GridOptions
+    options : PartitionLayoutOptions
 
     Notes
     -----
@@ -60,12 +60,12 @@ def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options
             written_by="pexeso benchmarks",
             catalogs=[writer.seal_folder(writer.catalog_folder)],
             embedder=writer.seal_folder(writer.embedder_folder),
-            partitions=entries,
+            parts={"semantic": entries},
         )
     return open_store(path)
 
 
-def _arrays(lake: BenchmarkLake, columns: np.ndarray, options: GridOptions) -> dict[str, np.ndarray]:
+def _arrays(lake: BenchmarkLake, columns: np.ndarray, options: PartitionLayoutOptions) -> dict[str, np.ndarray]:
     values = values_of(lake, columns)
     rows, local = np.unique(values, return_inverse=True)
     offsets = np.concatenate([[0], np.cumsum(np.diff(lake.column_offsets)[columns])])
@@ -94,7 +94,7 @@ def drop_cached(store: Store) -> None:
 
 
 def vector_bytes(store: Store) -> int:
-    """Give the bytes of all vectors."""
+    """Return the bytes of all vectors."""
     return sum(
         file.n_bytes for entry in store.manifest.partitions for file in entry.files if file.path == "vectors.npy"
     )

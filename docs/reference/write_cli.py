@@ -29,11 +29,12 @@ an error comes with its traceback.
 | 1 | it could not be done: a file, an index, the machine; some lines of a batch; a failed check |
 | 2 | the command was not understood: an option, a value out of its range, a column that is not there |
 | 130 | stopped by Ctrl-C |
+| 129, 143 | stopped by SIGHUP (its terminal was closed), by SIGTERM |
 """
 
 
 def page() -> str:
-    """Give the text of the page."""
+    """Return the text of the page."""
     with click.Context(cli, info_name="pexeso", terminal_width=WIDTH, **cli.context_settings) as group:
         sections = [_HEAD, _section(group)]
         for name, command in cli.commands.items():
@@ -43,7 +44,7 @@ def page() -> str:
 
 
 def _with_build(command: WithBuild, context: click.Context) -> list[str]:
-    """Give the sections of a command that goes by the name of its group, and of its ``build``."""
+    """Return the sections of a command that goes by the name of its group, and of its ``build``."""
     both = (command.default, *command.commands.values())
     return [_section(each.context_class(each, info_name=each.name, parent=context)) for each in both]
 

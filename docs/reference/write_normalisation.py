@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pexeso.lake.normalise import VERSION
-from pexeso.lake.rules import RULES, NamedRule
+from pexeso.lake.normalise.normaliser import VERSION
+from pexeso.lake.normalise.rules import RULES, NamedRule
 
 PAGE = Path(__file__).with_name("normalisation.md")
 
@@ -25,7 +25,7 @@ stays as it is when it is normalised again. Only dates look at the rest of their
 
 
 def page() -> str:
-    """Give the text of the page."""
+    """Return the text of the page."""
     default = [rule for rule in RULES if rule.is_default]
     optional = [rule for rule in RULES if not rule.is_default]
     sections = [_HEAD, _section("On by default", default), _section("Off by default", optional)]

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 import pexeso
-from pexeso.joining.found import find_rows
-from pexeso.joining.mapping import make_mapping
-from pexeso.joining.options import join_options
-from pexeso.joining.tables import join_table
+from pexeso.join.mapping import make_mapping
+from pexeso.join.matched_rows import find_rows
+from pexeso.join.options import join_options
+from pexeso.join.tables import join_table
 from pexeso.lake.rows import read_rows
 from pexeso.results import Pair
 
@@ -53,7 +53,7 @@ class TextMatch:
     _pairs: list[Pair]
 
     def pairs(self) -> list[Pair]:
-        """Give the pairs that match, nearest first."""
+        """Return the pairs that match, nearest first."""
         return self._pairs
 
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
@@ -181,7 +181,7 @@ def at_least(alike: sp.csr_matrix, similarity: float) -> sp.csr_matrix:
 
 
 def first_of_each_table(matches: Iterable[Any], left_out: Sequence[str]) -> list[Any]:
-    """Give the best column of each table, at most `MAX_TABLES` of them, without those left out."""
+    """Return the best column of each table, at most `MAX_TABLES` of them, without those left out."""
     best: dict[str, Any] = {}
     for match in matches:
         if match.table not in left_out:

@@ -13,7 +13,7 @@ _HEAD = ("task", "rows", "method", "tables", "columns added", "wrong pairs", "sc
 
 
 def best_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give one run for each task and method: of several thresholds the one with the best score, which is hindsight in that method's favour."""
+    """Return one run for each task and method: of several thresholds the one with the best score, which is hindsight in that method's favour."""
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for run in result["runs"]:
         place = run["task"], run["method"]
@@ -23,12 +23,12 @@ def best_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def main_score(run: dict[str, Any]) -> tuple[float, float]:
-    """Give mean and standard deviation over seeds of the score that a task is judged by."""
+    """Return mean and standard deviation over seeds of the score that a task is judged by."""
     return summarise(run["scores"][MAIN_SCORE[run["kind"]]])
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Give a row of texts for each task and method."""
+    """Return a row of texts for each task and method."""
     runs = best_runs(result)
     none = {run["task"]: _error(run) for run in runs if run["method"] == METHODS[0]}
     rows = []
@@ -81,7 +81,7 @@ def renew(page: str, result: dict[str, Any]) -> str:
 
 
 def _error(run: dict[str, Any]) -> float:
-    """Give the mean squared error, or the share of rows that are told wrongly."""
+    """Return the mean squared error, or the share of rows that are told wrongly."""
     scores = run["scores"]
     if run["kind"] == "regression":
         return summarise(scores["mean_squared_error"])[0]

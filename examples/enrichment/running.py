@@ -24,9 +24,9 @@ from enrichment.methods import (
     read_columns,
 )
 from enrichment.tasks import Task
-from pexeso.enriching.features import Target, read_features, read_target
-from pexeso.enriching.frames import columns_of
-from pexeso.enriching.models import ModelOptions, predict_unseen, scores_of
+from pexeso.enrichment.features import Target, read_features, read_target
+from pexeso.enrichment.frames import columns_of
+from pexeso.enrichment.models import ModelOptions, predict_unseen, scores_of
 
 METHODS = ("none", "equi", "fuzzy", "pexeso")
 MAX_TEXTS = 20
@@ -47,7 +47,7 @@ class Workshop:
 
     @cached_property
     def equal_texts(self) -> LakeTexts:
-        """Return the lake for joins by equal text."""
+        """Return the lake for joins by equal values."""
         return LakeTexts(*self._columns, EQUAL)
 
     @cached_property
@@ -81,7 +81,7 @@ class Workshop:
 
 
 def variants_of(method: str) -> tuple[int | None, ...]:
-    """Give the thresholds that a method is tried with."""
+    """Return the thresholds that a method is tried with."""
     return FUZZY_THRESHOLDS if method == "fuzzy" else (None,)
 
 
@@ -157,5 +157,5 @@ def judge_pairs(found: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
 
 
 def summarise(scores: Sequence[float]) -> tuple[float, float]:
-    """Give mean and standard deviation over seeds."""
+    """Return mean and standard deviation over seeds."""
     return float(np.mean(scores)), float(np.std(scores))

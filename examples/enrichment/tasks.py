@@ -46,7 +46,7 @@ def _read(lake: Path, table: str) -> pd.DataFrame:
 
 
 def _country_codes(lake: Path) -> pd.Series:
-    """Give the three-letter code of each country name, in lower case; names of several countries are left out."""
+    """Return the three-letter code of each country name, in lower case; names of several countries are left out."""
     names = _read(lake, COUNTRIES + "name_codes.csv")
     names = names.assign(name=names["name"].str.lower().str.strip()).drop_duplicates(["name", "alpha3"])
     return names.drop_duplicates("name", keep=False).set_index("name")["alpha3"]

@@ -7,6 +7,8 @@ code    meaning
 1       it could not be done: a file, an index, the machine
 2       the command was not understood: an option, a value out of range, a column that is not there
 130     stopped by Ctrl-C
+129     stopped by SIGHUP: its terminal was closed
+143     stopped by SIGTERM
 ======  ======================================================================================
 """
 
@@ -14,16 +16,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
+from pexeso.cli.signals import Stopped
 from pexeso.errors import InputError, PexesoError
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+FAILED, MISUSED = 1, 2
 
 DEBUG_VARIABLE = "PEXESO_DEBUG"
 """Set this environment variable to see tracebacks."""
@@ -40,13 +44,17 @@ class Failure(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """Ends the command after Ctrl-C, with a sentence on stderr."""
+    """Ends the command after Ctrl-C, or the signal that it was raised from, with a sentence on stderr."""
 
-    exit_code = INTERRUPTED
+    @property
+    def exit_code(self) -> int:  # type: ignore[override]
+        """128 and the number of the signal."""
+        return 128 + (self.__cause__.number if isinstance(self.__cause__, Stopped) else signal.SIGINT)
 
     def show(self, file: object = None) -> None:
-        """Write the sentence; it is no error, so it is not called one."""
-        click.echo(f"\n{self.message}", err=True)
+        """Write the sentence, where there still is a terminal; it is no error, so it is not called one."""
+        with suppress(OSError):
+            click.echo(f"\n{self.message}", err=True)
 
 
 def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None:
@@ -55,7 +63,7 @@ def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None
 
 
 def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
-    """Give the command that is running as a line for the shell, quoted where needed.
+    """Return the command that is running as a line for the shell, quoted where needed.
 
     Parameters
     ----------

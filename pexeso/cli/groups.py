@@ -53,5 +53,5 @@ class WithBuild(click.Group):
         return super().parse_args(ctx, [name, *rest])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
-        """Give the command of a name, the default one too."""
+        """Return the command of a name, the default one too."""
         return self._default if cmd_name == self._default.name else super().get_command(ctx, cmd_name)

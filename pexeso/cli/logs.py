@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pexeso.json_log import MessageLines, logging_to
+from pexeso.runtime.json_log import MessageLines, logging_to
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -31,7 +31,7 @@ def log_json_option(command: Command) -> Command:
 
 
 def logs_json() -> bool:
-    """Tell whether the command that is running was given ``--log-json``."""
+    """Return whether the command that is running was given ``--log-json``."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.find_root().meta.get(_LOGS_JSON))
 

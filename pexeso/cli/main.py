@@ -9,19 +9,21 @@ from collections.abc import Sequence
 import click
 
 from pexeso import __version__
-from pexeso.cli.batch import batch
-from pexeso.cli.build import index
-from pexeso.cli.demo import demo
-from pexeso.cli.equal_text import contain, overlap
+from pexeso.cli.commands.batch import batch
+from pexeso.cli.commands.build import index
+from pexeso.cli.commands.demo import demo
+from pexeso.cli.commands.equal_text import contain, overlap
+from pexeso.cli.commands.estimate import estimate
+from pexeso.cli.commands.explain import explain
+from pexeso.cli.commands.inspect import check, doctor, info
+from pexeso.cli.commands.join import join
+from pexeso.cli.commands.rules import rules
+from pexeso.cli.commands.search import search
+from pexeso.cli.commands.tune import tune
+from pexeso.cli.commands.update import append, compact, delete
 from pexeso.cli.errors import plain_errors, remember_arguments
-from pexeso.cli.estimate import estimate
-from pexeso.cli.explain import explain
-from pexeso.cli.inspect import check, doctor, info
-from pexeso.cli.join import join
-from pexeso.cli.rules import rules
-from pexeso.cli.search import search
-from pexeso.cli.tune import tune
-from pexeso.cli.update import append, compact, delete
+from pexeso.cli.output.streams import safe_streams
+from pexeso.cli.signals import stop_by_signals
 
 
 class _Group(click.Group):
@@ -36,7 +38,7 @@ class _Group(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the commands in the order in which a newcomer meets them."""
+        """Return the commands in the order in which a newcomer meets them."""
         return list(self.commands)
 
 
@@ -46,7 +48,8 @@ class _Group(click.Group):
         *(demo, index, append, delete, compact, search, overlap, contain, batch, join, explain, tune),
         *(estimate, info, rules, check, doctor),
     ],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # With `color` click leaves escape sequences to `SafeStream`, which shows them; it would take them out silently.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -58,7 +61,7 @@ def cli() -> None:
       pexeso search lake.pexeso people.csv:company --explain
 
     Data goes to stdout, everything else to stderr. The exit code is 0 when done, 1 when it could not be done, 2 when
-    the command was not understood, 130 after Ctrl-C.
+    the command was not understood, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """  # noqa: D301  click reads \b
 
 
@@ -70,9 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments : sequence of str, optional
         Those of the process by default.
     """
+    stop_by_signals()
     for stream in (sys.stdout, sys.stderr):
         # Values of a lake may hold what the terminal cannot show.
         stream.reconfigure(errors="backslashreplace")
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # of the libraries underneath: nothing that a user could act upon
-    cli.main(args=None if arguments is None else list(arguments), prog_name="pexeso")
+    with safe_streams():
+        cli.main(args=None if arguments is None else list(arguments), prog_name="pexeso")

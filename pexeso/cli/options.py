@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pexeso.advising.advice import require_min_precision
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.options import (
     CELLS,
-    CLUSTERINGS,
-    COUNTS,
     DEFAULT_MAX_DISTANCE,
     DEFAULT_MIN_JOINABILITY,
     KERNELS,
     MAPS,
     METRICS,
-    PARTS,
     USUAL_MAX_DISTANCES,
     BuildOptions,
     max_distance_of_cosine,
     parse_bytes,
     search_options,
 )
+from pexeso.registry import choices
+from pexeso.thresholds.advice import require_min_precision
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -94,7 +92,7 @@ class Asked:
         return self.auto or self.min_precision is not None
 
     def to_search(self) -> dict[str, Any]:
-        """Give the arguments of `Index.search`: only what was asked for, since some defaults hang on others."""
+        """Return the arguments of `Index.search`: only what was asked for, since some defaults hang on others."""
         names = ("max_distance", "min_joinability", "k", "counts", "exact", "ignore_missing", "exclude_self")
         names += ("auto", "min_precision")
         asked = {name: getattr(self, name) for name in names}
@@ -104,7 +102,7 @@ class Asked:
         return given
 
     def to_options(self) -> dict[str, Any]:
-        """Give the arguments of `Index.search_options`."""
+        """Return the arguments of `Index.search_options`."""
         return {name: value for name, value in self.to_search().items() if name != "exclude_self"}
 
     def open(self, path: str) -> Index:
@@ -147,12 +145,11 @@ _CHOICE_OPTIONS = (
         "--min-joinability",
         type=float,
         metavar="0..1",
-        help=f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or none with -n]",
+        help=f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or none with -k]",
     ),
     click.option(
-        "-n",
         "-k",
-        "--best",
+        "--top-k",
         "k",
         type=int,
         metavar="N",
@@ -160,9 +157,11 @@ _CHOICE_OPTIONS = (
     ),
     click.option("--exclude-self", is_flag=True, help="Leave out the table that the query column is read from."),
     click.option(
-        "--counts",
-        type=click.Choice(COUNTS),
-        help="decide: stop counting once a column is sure to be joinable.  [default: exact]",
+        "--early-stop",
+        "counts",
+        flag_value="decide",
+        default=None,
+        help="Stop counting once a column is sure to be joinable: what is shown is a lower bound.",
     ),
 )
 _RUN_OPTIONS = (
@@ -238,6 +237,17 @@ _MODEL_OPTIONS = (
     ),
     click.option("--metric", type=click.Choice(METRICS), default=_DEFAULTS.metric, show_default=True, help="Distance."),
 )
+
+
+class _LevelsOrAuto(click.ParamType):
+    """A whole number, or ``auto`` for None."""
+
+    name = "levels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        return None if value == "auto" else click.INT.convert(value, param, ctx)
+
+
 _GRID_OPTIONS = (
     click.option(
         "--map",
@@ -259,10 +269,11 @@ _GRID_OPTIONS = (
     ),
     click.option(
         "--n-levels",
-        type=int,
+        type=_LevelsOrAuto(),
         default=_DEFAULTS.n_levels,
         show_default=True,
-        help="Levels of the grid, with --cells grid.",
+        metavar="N|auto",
+        help="Levels of the grid, with --cells grid; auto chooses them by the published cost model.",
     ),
 )
 _PARTITION_OPTIONS = (
@@ -272,17 +283,11 @@ _PARTITION_OPTIONS = (
         metavar="SIZE",
         help="Most bytes of one partition, which is what a search holds at a time.  [default: 1GiB]",
     ),
-    click.option(
-        "--clustering",
-        type=click.Choice(CLUSTERINGS),
-        default=_DEFAULTS.clustering,
-        show_default=True,
-        help="What puts columns into the same partition.",
-    ),
 )
 _COLUMN_OPTIONS = (
     click.option(
-        "--kinds",
+        "--column-types",
+        "kinds",
         default=",".join(_RULES.kinds),
         show_default=True,
         metavar="KIND,...",
@@ -320,7 +325,7 @@ _PARTS = click.option(
     "parts",
     metavar="PART,...",
     default="",
-    help=f"Parts for joins by equal text, of {' and '.join(PARTS)}; pexeso overlap and contain ask them.",
+    help=f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and contain ask them.",
 )
 _SEED = click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="Of samples and choices.")
 

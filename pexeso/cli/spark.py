@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def spark_options(command: Command) -> Command:
-    """Add ``--master`` and ``--conf``, as the parameters `master` (None where it was not given) and `conf`, a dict."""
+    """Add ``--spark-master`` and ``--spark-conf``, as the parameters `master` (None where it was not given) and `conf`, a dict."""
 
     @functools.wraps(command)
     def with_conf(**given: Any) -> Any:
@@ -22,9 +22,15 @@ def spark_options(command: Command) -> Command:
         return command(**given)
 
     options = (
-        click.option("--master", metavar="URL", help="Spark master: local[*] (all cores), local[4], spark://..."),
         click.option(
-            "--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting, such as spark.driver.memory=8g."
+            "--spark-master", "master", metavar="URL", help="Spark master: local[*] (all cores), local[4], spark://..."
+        ),
+        click.option(
+            "--spark-conf",
+            "conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A Spark setting, such as spark.driver.memory=8g.",
         ),
     )
     decorated: Any = with_conf
@@ -48,5 +54,5 @@ def spark_setting(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"--conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead.")
+        raise InputError(f"--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead.")
     return key.strip(), value.strip()

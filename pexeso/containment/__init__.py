@@ -8,19 +8,15 @@ This is LSH Ensemble (E. Zhu, "Search and Join Algorithms for Tables in Data Lak
 `minhash`           MinHash signatures and their union; estimated similarity
 `conversion`        containment and Jaccard similarity (E3 to E5), the probability of a candidate (E1, E12)
 `partitioning`      false positives of the conversion (E8, E9) and the partitions with the least of them
-`tuning`            bands and rows for a threshold (E13 to E15), and the tuner that keeps a recall instead
+`tuning`            bands and rows for a threshold, so that a recall is kept; the source's choice (E13 to E15) is in the benchmarks
 `bands`             dynamic LSH: one index of a partition for every setting
-`dense`             the same candidates by comparing every signature, on any device
 `lists`             posting lists: the exact way, and verification
-`hashed_lists`      those of hashed tokens, for an index that stands alone
 `costs`             which way is expected to be sooner done
 `options`           what an index is built with
 `ensemble`          the index: build, and search by lists or by bands
 `found`             what a search gives
 `stored`            the index on disk
 `checking`          every number of it looked at
-`scratch`           counters that searches borrow
-`compiling`         how loops are compiled
 ==================  ============================================================================================
 
 By bands the recall is a promise about chance: hash functions are drawn by the seed, once for an index. By lists nothing is missed. The precision after

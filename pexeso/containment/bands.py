@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.compiling import loop
-from pexeso.counters import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.jit import loop
+from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
 _ROW_BITS = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
-    """Give the Jaccard similarity of a query and a set that contains this share of it (equation E3; E5 with the largest size of a partition).
+    """Return the Jaccard similarity of a query and a set that contains this share of it (equation E3; E5 with the largest size of a partition).
 
     It sinks as the set grows. So the similarity for the largest set of a partition is no more than that of any other with the same containment:
     a filter at it loses nothing.
@@ -33,7 +33,7 @@ def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np
 
 
 def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
-    """Give the containment of a query in a set from their Jaccard similarity: the inverse of `jaccard_of` (equation E4).
+    """Return the containment of a query in a set from their Jaccard similarity: the inverse of `jaccard_of` (equation E4).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np
 
 
 def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, rows: np.ndarray | int) -> np.ndarray:
-    """Say how likely one of b bands of r rows agrees in full for two sets of this similarity (equation E1; with `jaccard_of`, E12).
+    """Return how likely one of b bands of r rows agrees in full for two sets of this similarity (equation E1; with `jaccard_of`, E12).
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, 
 
 
 def tokens_needed(size: int, threshold: float) -> int:
-    """Give the least number of tokens that a set must share with a query; at least 1.
+    """Return the least number of tokens that a set must share with a query; at least 1.
 
     Parameters
     ----------

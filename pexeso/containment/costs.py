@@ -16,7 +16,7 @@ BANDS_SEARCH, BANDS_STEP, BANDS_HASH, BANDS_HIT = 60e-6, 30e-9, 1e-9, 0.15e-6
 
 
 def lists_seconds(n_tokens: int, n_entries: int) -> float:
-    """Give the time of a search by posting lists.
+    """Return the time of a search by posting lists.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def lists_seconds(n_tokens: int, n_entries: int) -> float:
 
 
 def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int, usual_size: float) -> float:
-    """Give the time of a search by bands.
+    """Return the time of a search by bands.
 
     A set has the query's value of a hash function in common if it holds the one token of the query that gives the minimum, and if that is its own minimum
     too: for one in as many of the sets with that token as they have tokens. So the sets that are met are in proportion to the lengths of the query's lists

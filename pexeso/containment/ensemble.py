@@ -8,8 +8,8 @@ taken is a matter of expected time (`costs`), and of the recall where bands cann
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 
@@ -20,7 +20,6 @@ from pexeso.containment.bands import BandTables, band_hits, build_tables
 from pexeso.containment.conversion import containment_of, tokens_needed
 from pexeso.containment.costs import bands_seconds, lists_seconds
 from pexeso.containment.found import Asked, Found
-from pexeso.containment.hashed_lists import build_hashed_lists, sorted_distinct
 from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
 from pexeso.containment.lists import QueryLists, TokenLists
 from pexeso.containment.minhash import seeds_of, signatures, similarities
@@ -31,9 +30,6 @@ from pexeso.errors import IndexCorruptError, InputError
 
 Tokens = pa.Array | pa.ChunkedArray | np.ndarray
 """Texts of Arrow, or their 64-bit hashes: an array uint64."""
-
-Verifier = Callable[[np.ndarray, int], np.ndarray]
-"""Takes the ids of sets int64 (c,) and the tokens needed; gives int64 (c,): tokens in common with the query, which may be any lower number where too few."""
 
 _SIZES_READ = 1 << 12
 
@@ -54,10 +50,9 @@ class Ensemble:
     starts : int64 (n + 1,)
         Partition i has the rows ``starts[i]:starts[i + 1]``.
     signatures : uint32 (s, m)
-    tables : BandTables or None
-        None: candidates are found by comparing with every signature.
-    lists : TokenLists or None
-        Posting lists and sets by id; None: searches give candidates only.
+    tables : BandTables
+    lists : TokenLists
+        Posting lists and sets by id.
     """
 
     options: EnsembleOptions
@@ -65,23 +60,20 @@ class Ensemble:
     sizes: np.ndarray
     starts: np.ndarray
     signatures: np.ndarray
-    tables: BandTables | None
-    lists: TokenLists | None
-    _tensors: dict = field(default_factory=dict, repr=False)
+    tables: BandTables
+    lists: TokenLists
 
     @classmethod
     def build(
         cls,
         tokens: Tokens,
         offsets: np.ndarray,
+        lists: TokenLists,
         options: EnsembleOptions | None = None,
-        *,
-        lists: TokenLists | None = None,
     ) -> Ensemble:
         """Index sets.
 
-        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, and for hashed lists 8 a token and 20 a distinct one; while
-        it is built 32 a token beside these.
+        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, and 16 a token while it is built.
 
         Parameters
         ----------
@@ -89,27 +81,17 @@ class Ensemble:
             Of all sets, one after the other; repeated ones within a set count once.
         offsets : int64 (s + 1,)
             Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never found.
+        lists : TokenLists
+            Those of the same sets under the same numbers.
         options : EnsembleOptions, optional
-        lists : TokenLists, optional
-            Those of the same sets under the same numbers, which are then used in place of hashed ones.
 
         Raises
         ------
         InputError
             The arrays are no ragged list, a token is null, or the lists are of another number of sets.
-
-        Examples
-        --------
-        >>> texts = pa.array(["Ontario", "Alberta", "Ontario", "Toronto", "Chicago"])
-        >>> index = Ensemble.build(texts, np.array([0, 2, 5]))
-        >>> found = index.search(pa.array(["Ontario", "Toronto"]), threshold=1.0)
-        >>> found.sets, found.containments
-        (array([1]), array([1.]))
         """
         options = options or EnsembleOptions()
         hashes, ends = distinct_sorted(as_hashes(tokens), np.asarray(offsets))
-        if lists is None and options.keep_tokens:
-            lists = build_hashed_lists(hashes, ends)
         sizes = np.diff(ends)
         order = np.argsort(sizes, kind="stable")
         order = order[np.searchsorted(sizes[order], 1) :]
@@ -120,24 +102,16 @@ class Ensemble:
         starts = np.concatenate([[0], np.searchsorted(sizes, upper, side="right")]).astype(np.int64)
         signed = signatures(hashes, ends, seeds_of(options.permutations, options.seed))
         del hashes
-        tables = build_tables(signed) if options.tables else None
-        for array in (order, sizes, starts, signed, *((tables.values, tables.sets) if tables else ())):
+        tables = build_tables(signed)
+        for array in (order, sizes, starts, signed, tables.values, tables.sets):
             array.flags.writeable = False  # as those of a stored index are, so that loops are compiled once
-        return cls(options, order, sizes, starts, signed, tables, None).with_lists(lists)
+        return cls(options, order, sizes, starts, signed, tables, lists)
 
-    def with_lists(self, lists: TokenLists | None) -> Ensemble:
-        """Give the same index over other posting lists of the same sets, or over none.
-
-        Raises
-        ------
-        InputError
-            They are of fewer sets than the index.
-        """
-        if lists is not None and lists.n_sets < len(self):
+    def __post_init__(self) -> None:
+        if self.lists.n_sets < len(self):
             raise InputError(
-                f"Posting lists of an ensemble must be of its own {len(self):,} sets or more. Got {lists.n_sets:,}."
+                f"Posting lists of an ensemble must be of its own {len(self):,} sets or more. Got {self.lists.n_sets:,}."
             )
-        return replace(self, lists=lists)
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -150,15 +124,14 @@ class Ensemble:
         exclude: Collection[int] | np.ndarray = (),
         route: str = "auto",
         tuner: Tuner | None = None,
-        verify: bool | Verifier = True,
-        device: str | None = None,
+        verify: bool = True,
     ) -> Found:
         """Find the sets that contain at least a share of a query's tokens.
 
         Parameters
         ----------
         query : Arrow texts or uint64 (q,)
-            Repeated tokens count once; hashes only where the posting lists are hashed ones. Without any token nothing is found.
+            Repeated tokens count once; of the type that the posting lists take. Without any token nothing is found.
         threshold : float
             In (0, 1]: the least containment, one query's own.
         exclude : integers
@@ -168,63 +141,50 @@ class Ensemble:
         tuner : Tuner, optional
             How bands and rows are chosen; its hash functions and rows must be those of the index. By default the recall is kept at 0.98: each set that
             contains enough is a candidate with at least this probability.
-        verify : bool or callable
-            What is done with candidates of bands: True counts by the posting lists, where there are any; a callable is handed ids and counts by itself; False
-            leaves them as they are.
-        device : str, optional
-            Compares with every signature on this device of torch instead of looking up tables, which takes the way by bands; so it is done on the CPU where
-            there are no tables.
+        verify : bool
+            Whether candidates of bands are counted by the posting lists; they are left as they are without.
 
         Raises
         ------
         InputError
-            The threshold is not in (0, 1], the query holds nulls or is of another type, the tuner is for another index, excluded ids are no integers, or
-            there are no lists to go by.
+            The threshold is not in (0, 1], the query holds nulls or is of another type, the tuner is for another index, or excluded ids are no integers.
         IndexCorruptError
             Arrays of a damaged file would lead out of themselves.
 
         Notes
         -----
-        What is exact (`Found.exact`) has no false positives, but by two hashes that are equal in hashed lists. By lists nothing is missed.
+        What is exact (`Found.exact`) has no false positives. By lists nothing is missed.
         """
         tuner = tuner or self._usual_tuner
         self._require(threshold, route, tuner)
         left_out = _ids(exclude)
-        looked = None if self.lists is None else self.lists.look_up(query)
-        hashed = sorted_distinct(as_hashes(query)) if looked is None else None
-        size = len(hashed) if looked is None else looked.size
-        needed = tokens_needed(size, threshold)
-        if self._by_lists(looked, size, needed, threshold, tuner, "bands" if device and route == "auto" else route):
+        looked = self.lists.look_up(query)
+        needed = tokens_needed(looked.size, threshold)
+        if self._by_lists(looked, needed, threshold, tuner, route):
             return self._found_by_lists(looked, needed, left_out)
-        hashed = sorted_distinct(as_hashes(query)) if hashed is None else hashed
-        return self._found_by_bands(hashed, looked, needed, threshold, tuner, left_out, verify, device)
+        return self._found_by_bands(np.unique(as_hashes(query)), looked, needed, threshold, tuner, left_out, verify)
 
     def _require(self, threshold: float, route: str, tuner: Tuner) -> None:
         if not isinstance(threshold, Real) or not 0 < threshold <= 1:
             raise InputError(f"The threshold of a containment search must be above 0 and at most 1. Got {threshold!r}.")
         if route not in ROUTES:
             raise InputError(f"The route of a containment search must be one of {', '.join(ROUTES)}. Got {route!r}.")
-        if route == "lists" and self.lists is None:
-            raise InputError(
-                "The index has no posting lists to go by: take the route 'bands', or build it with keep_tokens=True."
-            )
         if (tuner.permutations, tuner.max_rows) != (self.options.permutations, self.options.max_rows):
             raise InputError(
                 f"The tuner must be for the {self.options.permutations} hash functions and {self.options.max_rows} rows of the index. "
                 f"Got one for {tuner.permutations} and {tuner.max_rows}."
             )
 
-    def _by_lists(
-        self, looked: QueryLists | None, size: int, needed: int, threshold: float, tuner: Tuner, route: str
-    ) -> bool:
-        if looked is None or route != "auto":
+    def _by_lists(self, looked: QueryLists, needed: int, threshold: float, tuner: Tuner, route: str) -> bool:
+        if route != "auto":
             return route == "lists"
+        size = looked.size
         expected = lists_seconds(size, looked.n_entries(needed))
         by_bands = bands_seconds(size, self.options.permutations, len(self), looked.n_entries(1), self._usual_size)
         if expected <= by_bands:
             return True
         asked, _ = self._plan(size, needed, threshold, tuner)
-        return tuner.name == "recall_floor" and bool((asked.recalls < tuner.recall).any())
+        return bool((asked.recalls < tuner.recall).any())
 
     def _found_by_lists(self, looked: QueryLists, needed: int, left_out: np.ndarray) -> Found:
         sets, counts = looked.at_least(needed)
@@ -245,13 +205,13 @@ class Ensemble:
 
     @cached_property
     def _usual_size(self) -> float:
-        """Give the harmonic mean of the sizes of evenly spread rows, since to read all sizes of a stored index would take longer than a search."""
+        """Return the harmonic mean of the sizes of evenly spread rows, since to read all sizes of a stored index would take longer than a search."""
         some = self.sizes[:: max(1, len(self) // _SIZES_READ)]
         return float(1 / np.mean(1 / np.maximum(some, 1))) if len(self) else 1.0
 
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the least and the largest size of each partition."""
+        """Return the least and the largest size of each partition."""
         bounds = np.array(self.sizes[self.starts[:-1]]), np.array(self.sizes[self.starts[1:] - 1])
         if len(self) and min(part.min() for part in bounds) < 1:
             raise IndexCorruptError("An index for containment search has a set of less than one token: build it again.")
@@ -269,27 +229,21 @@ class Ensemble:
     def _found_by_bands(
         self,
         hashed: np.ndarray,
-        looked: QueryLists | None,
+        looked: QueryLists,
         needed: int,
         threshold: float,
         tuner: Tuner,
         left_out: np.ndarray,
-        verify: bool | Verifier,
-        device: str | None,
+        verify: bool,
     ) -> Found:
         asked, ranges = self._plan(len(hashed), needed, threshold, tuner)
         settings = np.stack([asked.bands, asked.rows], axis=1)
         signed = signatures(hashed, np.array([0, len(hashed)]), self._seeds)[0]
-        if device is None and self.tables is not None:
-            rows, hits = band_hits(self.tables, self.signatures, signed, ranges, settings)
-        else:
-            from pexeso.containment.dense import dense_hits
-
-            rows, hits = dense_hits(self._on(device or "cpu"), signed, ranges, settings)
+        rows, hits = band_hits(self.tables, self.signatures, signed, ranges, settings)
         sets, rows, hits = _without(left_out, self.sets[rows], rows, hits)
         n_candidates, counts = len(sets), np.full(len(sets), -1, np.int64)
-        if callable(verify) or (verify and looked is not None):
-            counts = _verified(verify, looked, sets, needed)
+        if verify:
+            counts = looked.overlaps(sets, needed)
             kept = counts >= needed
             sets, rows, hits, counts = sets[kept], rows[kept], hits[kept], counts[kept]
             shares = counts / max(len(hashed), 1)
@@ -302,23 +256,6 @@ class Ensemble:
     def _estimates(self, signed: np.ndarray, rows: np.ndarray, query_size: int) -> np.ndarray:
         ratios = self.sizes[rows] / max(query_size, 1)
         return np.minimum(containment_of(similarities(self.signatures, signed, rows), ratios), np.minimum(1.0, ratios))
-
-    def _on(self, device: str) -> object:
-        """Give the signatures as a tensor, which stays on its device for the next search."""
-        from pexeso.containment.dense import on_device
-
-        if device not in self._tensors:
-            self._tensors[device] = on_device(self.signatures, device)
-        return self._tensors[device]
-
-
-def _verified(verify: bool | Verifier, looked: QueryLists | None, sets: np.ndarray, needed: int) -> np.ndarray:
-    if not callable(verify):
-        return looked.overlaps(sets, needed)
-    counts = np.asarray(verify(sets, needed), np.int64)
-    if counts.shape != sets.shape:
-        raise InputError(f"'verify' must give one count for each of {len(sets)} sets. Got shape {counts.shape}.")
-    return counts
 
 
 def _ids(exclude: Collection[int] | np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pexeso.compiling import loop
 from pexeso.errors import InputError
+from pexeso.runtime.jit import loop
 
 SEED = 42
 
@@ -92,7 +92,7 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
 
 
 def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give some of the sets, in the order of `rows`; or runs of another ragged list.
+    """Return some of the sets, in the order of `rows`; or runs of another ragged list.
 
     Parameters
     ----------
@@ -117,13 +117,8 @@ def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple
     return taken, ends
 
 
-def sort_each(numbers: np.ndarray, offsets: np.ndarray) -> None:
-    """Sort each run of a ragged list in place: integers (n,), with offsets int64 (s + 1,)."""
-    _sort_each(numbers, offsets)
-
-
 def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
-    """Give the hashes of tokens: of texts, or hashes as they are.
+    """Return the hashes of tokens: of texts, or hashes as they are.
 
     Parameters
     ----------
@@ -188,16 +183,6 @@ def _sort_distinct(hashes, offsets, ends):
                 hashes[n] = part[i]
                 n += 1
         ends[row + 1] = n
-
-
-@loop
-def _sort_each(numbers, offsets):
-    for row in range(len(offsets) - 1):
-        part = numbers[offsets[row] : offsets[row + 1]]
-        for i in range(1, len(part)):
-            if part[i] < part[i - 1]:
-                part.sort()
-                break
 
 
 @loop

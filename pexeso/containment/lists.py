@@ -4,8 +4,8 @@ A set with at least `needed` of a query's n tokens holds one of any n - needed +
 can be found: the prefix filter (S. Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE 2006). Then lists
 are read on while that is sooner done than to look the other tokens up in every set that is still open; a set is left as soon as it misses too many.
 
-What answers here are CSR arrays with tokens as numbers. Whose numbers they are is a matter of the bodies of `TokenLists`: hashes here (`hashed_lists`), the
-texts of an index for overlap search elsewhere.
+What answers here are CSR arrays with tokens as numbers. Whose numbers they are is a matter of the bodies of `TokenLists`: the texts of an index
+for overlap search, or hashes in the benchmarks.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from pexeso.compiling import loop
-from pexeso.counters import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.jit import loop
+from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
 ENTRIES_A_PROBE = 50
 """Entries of a list that are read in the time that one look-up in a set takes, most of which is waiting for memory."""
@@ -58,7 +58,7 @@ class TokenLists(Protocol):
         """
 
     def sizes_of(self, sets: np.ndarray) -> np.ndarray:
-        """Give the sizes of sets, int64 (c,)."""
+        """Return the sizes of sets, int64 (c,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class CsrLists:
         return len(self.set_offsets) - 1
 
     def sizes_of(self, sets: np.ndarray) -> np.ndarray:
-        """Give the sizes of sets, int64 (c,)."""
+        """Return the sizes of sets, int64 (c,)."""
         return self.set_offsets[sets + 1] - self.set_offsets[sets]
 
     def query(self, tokens: np.ndarray, size: int) -> CsrQuery:
@@ -140,7 +140,7 @@ class CsrQuery:
     size: int
 
     def n_entries(self, needed: int) -> int:
-        """Give the entries of the n - needed + 1 shortest lists; 0 where too few of the tokens are known."""
+        """Return the entries of the n - needed + 1 shortest lists; 0 where too few of the tokens are known."""
         prefix = len(self.tokens) - needed + 1
         return int(self.entries[prefix - 1]) if prefix > 0 else 0
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.compiling import loop
 from pexeso.containment.hashing import require_ragged
+from pexeso.containment.options import MAX_PERMUTATIONS
 from pexeso.errors import InputError
+from pexeso.runtime.jit import loop
+from pexeso.runtime.mixing import mixed
 
 EMPTY = np.uint32(0xFFFFFFFF)
 """What every place of the signature of a set without tokens holds: the neutral element of `merge`."""
-
-MAX_PERMUTATIONS = 4096
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _C1, _C2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -26,7 +26,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def seeds_of(permutations: int, seed: int) -> np.ndarray:
-    """Give the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more.
+    """Return the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more.
 
     Parameters
     ----------
@@ -49,9 +49,7 @@ def seeds_of(permutations: int, seed: int) -> np.ndarray:
     if not 0 <= seed < 1 << 64:
         raise InputError(f"The seed of the hash functions must be from 0 to 2**64 - 1. Got {seed!r}.")
     numbers = np.uint64(seed) + np.arange(1, permutations + 1, dtype=np.uint64) * _GOLDEN
-    numbers = (numbers ^ (numbers >> _30)) * _C1
-    numbers = (numbers ^ (numbers >> _27)) * _C2
-    return numbers ^ (numbers >> _31)
+    return mixed(numbers)
 
 
 def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
@@ -111,7 +109,7 @@ def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds:
 
 
 def merge(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Give the signatures of unions of sets; in any order and any grouping the same.
+    """Return the signatures of unions of sets; in any order and any grouping the same.
 
     Parameters
     ----------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pexeso.containment.minhash import MAX_PERMUTATIONS
 from pexeso.errors import InputError
 
+MAX_PERMUTATIONS = 4096
 PARTITIONINGS = ("optimal", "equal")
 MAX_ROWS = 64
 
@@ -27,10 +27,6 @@ class EnsembleOptions:
         "optimal": the least false positives; "equal": about as many sets in each.
     seed : int
         Of the hash functions, 0 to 2**63 - 1.
-    tables : bool
-        Whether to make tables for look-ups. Without them an index takes a third of the room, and a search reads every signature.
-    keep_tokens : bool
-        Whether to make posting lists of hashed tokens, the exact way to search, where no other lists are given.
 
     Raises
     ------
@@ -43,8 +39,6 @@ class EnsembleOptions:
     partitions: int = 32
     partitioning: str = "optimal"
     seed: int = 1
-    tables: bool = True
-    keep_tokens: bool = True
 
     def __post_init__(self) -> None:
         for name, least, most in (
@@ -62,6 +56,3 @@ class EnsembleOptions:
             raise InputError(
                 f"The option 'partitioning' must be one of {', '.join(PARTITIONINGS)}. Got {self.partitioning!r}."
             )
-        for name in ("tables", "keep_tokens"):
-            if type(getattr(self, name)) is not bool:
-                raise InputError(f"The option '{name}' must be True or False. Got {getattr(self, name)!r}.")

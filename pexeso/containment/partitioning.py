@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.compiling import loop
 from pexeso.errors import InputError
+from pexeso.runtime.jit import loop
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _distinct(sizes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _partitioning(distinct: np.ndarray, counts: np.ndarray, ends: np.ndarray) -> Partitioning:
-    """Give the partitions of sizes ``distinct[ends[i]:ends[i + 1]]``."""
+    """Return the partitions of sizes ``distinct[ends[i]:ends[i + 1]]``."""
     if not len(distinct):
         return Partitioning(np.empty(0, np.int64), np.empty(0, np.int64), 0.0)
     upper = distinct[ends[1:] - 1]

@@ -1,8 +1,8 @@
 """How many bands of how many rows are asked for, given a threshold and how much larger than the query the sets of a partition are.
 
 The source takes the setting with the least area of false positives and false negatives (E15). The latter is taken over containments from the threshold to 1,
-so it vanishes as the threshold nears 1: at 1.0 the choice returns nothing, and at 0.9 it gives up all answers in sets five times the query. So the default is
-another: the setting with the least area of false positives among those that find a set right at the threshold with at least a given probability, the
+so it vanishes as the threshold nears 1: at 1.0 the choice returns nothing, and at 0.9 it gives up all answers in sets five times the query. So the choice here
+is another: the setting with the least area of false positives among those that find a set right at the threshold with at least a given probability, the
 floor of the recall. More than the threshold contained only makes a set easier to find, and so does a smaller one.
 
 Symbols of the source: t* the threshold, rho = u / q with the largest size u of the partition and the size q of the query, m the hash functions.
@@ -19,7 +19,6 @@ import numpy as np
 from pexeso.containment.conversion import candidate_probability, jaccard_of
 from pexeso.errors import InputError
 
-TUNERS = ("recall_floor", "source")
 RECALL = 0.95
 """The floor of the specification."""
 USUAL_RECALL = 0.98
@@ -47,64 +46,6 @@ class Setting:
     recall: float
 
 
-def false_areas(ratio: float, threshold: float, bands: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Integrate the probabilities of false positives and false negatives over containment (E13, E14), by 64 points of Gauss and Legendre each.
-
-    Parameters
-    ----------
-    ratio : float
-        rho, above 0.
-    threshold : float
-        t*, in (0, 1].
-    bands, rows : int (g,)
-
-    Returns
-    -------
-    (float64 (g,), float64 (g,))
-        Areas, within 1e-5 or better. Containments over min(1, ratio) do not occur and count for nothing.
-
-    Examples
-    --------
-    >>> positives, negatives = false_areas(2.0, 0.5, np.array([256]), np.array([4]))
-    >>> positives.round(5), negatives.round(5)
-    (array([0.03252]), array([0.07984]))
-    """
-    most = min(1.0, ratio)
-    positives = _integral(0.0, min(threshold, most), ratio, bands, rows)
-    if most <= threshold:
-        return positives, np.zeros(len(positives))
-    return positives, (most - threshold) - _integral(threshold, most, ratio, bands, rows)
-
-
-def tune_source(ratio: float, threshold: float, permutations: int, max_rows: int) -> Setting:
-    """Choose as the source does: the least sum of both areas (E15).
-
-    Parameters
-    ----------
-    ratio : float
-        rho, above 0.
-    threshold : float
-        t*, in (0, 1].
-    permutations, max_rows : int
-        m, and the most rows of a band.
-
-    Returns
-    -------
-    Setting
-        Of equal ones the one with fewest bands, then fewest rows.
-
-    Examples
-    --------
-    >>> setting = tune_source(2.0, 0.5, permutations=256, max_rows=8)
-    >>> setting.bands, setting.rows
-    (85, 3)
-    """
-    bands, rows = _grid(permutations, max_rows)
-    positives, negatives = false_areas(ratio, threshold, bands, rows)
-    best = int(np.argmin(positives + negatives))
-    return _setting(ratio, threshold, int(bands[best]), int(rows[best]))
-
-
 def tune_recall_floor(
     ratio: float, threshold: float, permutations: int, max_rows: int, recall: float = RECALL
 ) -> Setting:
@@ -113,7 +54,7 @@ def tune_recall_floor(
     Parameters
     ----------
     ratio, threshold, permutations, max_rows
-        As for `tune_source`.
+        rho above 0, t* in (0, 1], m, and the most rows of a band.
     recall : float
         Theta, in (0, 1): the probability with which a set of the largest size right at the threshold must be found.
 
@@ -134,45 +75,44 @@ def tune_recall_floor(
     bands = np.maximum(wanted, 1)
     able = bands <= permutations // rows
     if not able.any():
-        return _setting(ratio, threshold, permutations, 1)
+        return setting_of(ratio, threshold, permutations, 1)
     bands, rows = bands[able].astype(np.int64), rows[able]
-    positives = _integral(0.0, min(threshold, ratio), ratio, bands, rows)
+    positives = integral(0.0, min(threshold, ratio), ratio, bands, rows)
     best = int(np.argmin(positives))
-    return _setting(ratio, threshold, int(bands[best]), int(rows[best]))
+    return setting_of(ratio, threshold, int(bands[best]), int(rows[best]))
 
 
 @dataclass(frozen=True)
 class Tuner:
-    """One way to choose, over a grid of ratios and thresholds, each point of which is computed when it is first asked for.
+    """The choice over a grid of ratios and thresholds, each point of which is computed when it is first asked for.
 
     Attributes
     ----------
-    name : str
-        One of `TUNERS`.
     permutations, max_rows : int
         m, and the most rows of a band.
     recall : float
-        In (0, 1); nothing to "source".
+        In (0, 1). Where no setting keeps it, a search takes posting lists.
 
     Raises
     ------
     InputError
-        The name or the recall is not one of those allowed.
+        The recall is not one of those allowed.
     """
 
-    name: str = "recall_floor"
     permutations: int = 256
     max_rows: int = 8
     recall: float = USUAL_RECALL
 
     def __post_init__(self) -> None:
-        if self.name not in TUNERS:
-            raise InputError(f"The tuner must be one of {', '.join(TUNERS)}. Got {self.name!r}.")
         if not 0 < self.recall < 1:
             raise InputError(f"The recall to keep must be above 0 and below 1. Got {self.recall!r}.")
 
+    def tune(self, ratio: float, threshold: float) -> Setting:
+        """Return the setting of one point of the grid."""
+        return tune_recall_floor(ratio, threshold, self.permutations, self.max_rows, self.recall)
+
     def choose(self, ratio: float, threshold: float) -> Setting:
-        """Give the setting of the nearest point of the grid that asks for no less.
+        """Return the setting of the nearest point of the grid that asks for no less.
 
         Parameters
         ----------
@@ -221,24 +161,11 @@ def _hundredth(threshold: float) -> float:
 @lru_cache(maxsize=1 << 16)
 def _chosen(tuner: Tuner, step: int, threshold: float) -> Setting:
     ratio = 2.0 ** (step / _STEPS_AN_OCTAVE)
-    if tuner.name == "source":
-        return tune_source(ratio, threshold, tuner.permutations, tuner.max_rows)
-    return tune_recall_floor(ratio, threshold, tuner.permutations, tuner.max_rows, tuner.recall)
+    return tuner.tune(ratio, threshold)
 
 
-@lru_cache(maxsize=8)
-def _grid(permutations: int, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give all (b, r) that signatures serve, by b, then r."""
-    pairs = [
-        (bands, rows)
-        for bands in range(1, permutations + 1)
-        for rows in range(1, min(max_rows, permutations // bands) + 1)
-    ]
-    bands, rows = np.array(pairs).T
-    return bands, rows
-
-
-def _integral(low: float, high: float, ratio: float, bands: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def integral(low: float, high: float, ratio: float, bands: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Integrate the probability of a candidate over containment, by 64 points of Gauss and Legendre: float64 (g,)."""
     half = (high - low) / 2
     containment = low + half * (_POINTS + 1)
     chances = candidate_probability(
@@ -247,7 +174,8 @@ def _integral(low: float, high: float, ratio: float, bands: np.ndarray, rows: np
     return half * (chances @ _WEIGHTS)
 
 
-def _setting(ratio: float, threshold: float, bands: int, rows: int) -> Setting:
+def setting_of(ratio: float, threshold: float, bands: int, rows: int) -> Setting:
+    """Return a setting with the recall that it has right at the threshold."""
     # A partition whose sets are all smaller than asked for is never looked into; here the most that can be stands for it.
     similarity = jaccard_of(min(threshold, ratio), ratio)
     return Setting(bands, rows, float(candidate_probability(similarity, bands, rows)))

@@ -10,7 +10,7 @@ import torch
 
 
 def as_tensor(array: np.ndarray, device: torch.device | str = "cpu") -> torch.Tensor:
-    """Give a tensor over `array`, without a copy on the CPU.
+    """Return a tensor over `array`, without a copy on the CPU.
 
     Index arrays are memory-mapped read-only; torch warns about such memory because it could be written through the tensor.
     The engine never writes to its inputs.
@@ -21,7 +21,7 @@ def as_tensor(array: np.ndarray, device: torch.device | str = "cpu") -> torch.Te
 
 
 def offsets_of(sizes: torch.Tensor) -> torch.Tensor:
-    """Give the CSR offsets of rows of the given sizes.
+    """Return the CSR offsets of rows of the given sizes.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
 
 
 def any_in_rows(flags: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """Tell for every CSR row whether any of its flags is set.
+    """Return for every CSR row whether any of its flags is set.
 
     Parameters
     ----------

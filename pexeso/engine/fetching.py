@@ -14,8 +14,8 @@ import torch
 from pexeso.engine.arrays import expand_ranges
 
 if TYPE_CHECKING:
-    from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold
-    from pexeso.engine.partition import Partition
+    from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
+    from pexeso.engine.layout.partition import Partition
 
 ROWS_AT_ONCE = 1 << 20
 """Rows of pairs that are looked at together while their pages are asked for."""
@@ -25,7 +25,7 @@ class Pages(Protocol):
     """What brings parts of a partition's arrays into memory."""
 
     def missing(self) -> bool:
-        """Tell whether parts that were read lately were not in memory."""
+        """Return whether parts that were read lately were not in memory."""
 
     def want(self, name: str, rows: torch.Tensor) -> None:
         """Ask for rows of an array, int64, ascending; return at once, and never fail for want of them."""
@@ -37,19 +37,17 @@ def fetch_summary(partition: Partition, n_groups: int) -> None:
         partition.pages.want("boxes", torch.arange(n_groups))
 
 
-def fetch_blocks(partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
-    """Ask for the boxes that query values will walk, and for the codes of the blocks that these do not rule out."""
+def fetch_cells(partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
+    """Ask for the parts of a partition's cells that query values will walk."""
     if partition.pages is None or not partition.pages.missing() or not len(query) or not partition.n_values:
         return
-    blocks = partition.blocks
-    if blocks.n_levels > 1:
-        groups = kernel.boxes_marked(partition, query, threshold, blocks.n_levels - 2)
-        if groups is None:
-            return
-        partition.pages.want("boxes", groups + int(blocks.starts[-2]))
-    surviving = kernel.boxes_marked(partition, query, threshold, blocks.n_levels - 1)
-    if surviving is not None:
-        partition.pages.want("block_codes", surviving)
+    partition.cells.fetch(partition, query, threshold, kernel)
+
+
+def fetch_coordinates(partition: Partition, rows: torch.Tensor) -> None:
+    """Ask for the mapped coordinates of rows, int64, ascending."""
+    if partition.pages is not None and partition.pages.missing():
+        partition.pages.want("mapped", rows)
 
 
 def fetch_postings(partition: Partition, pairs: Pairs) -> None:
@@ -100,6 +98,6 @@ def fetch_columns(partition: Partition, rows: torch.Tensor) -> None:
 
 
 def _rows_of(candidates: torch.Tensor) -> torch.Tensor:
-    """Give the distinct stored rows of candidates, int64, ascending; those that surely match stand as complements."""
+    """Return the distinct stored rows of candidates, int64, ascending; those that surely match stand as complements."""
     rows = candidates.long()
     return torch.unique(torch.where(rows < 0, ~rows, rows))

@@ -47,7 +47,7 @@ class Metric:
             )
 
     def largest_distance(self, dimensions: int) -> float:
-        """Give the largest distance that two unit vectors can have, in the metric's own unit (radians for the angle)."""
+        """Return the largest distance that two unit vectors can have, in the metric's own unit (radians for the angle)."""
         if self.name == "angular":
             return math.pi
         if self.name == "manhattan":
@@ -74,7 +74,7 @@ class Metric:
         return distances / self.largest_distance(dimensions)
 
     def distances(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """Give the defining float64 distances of row pairs.
+        """Return the defining float64 distances of row pairs.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Metric:
         return square_roots(tree_sum(difference * difference))
 
     def quick_distances(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """Give all distances between two sets of rows by matrix products where the metric allows; right to about 1e-7.
+        """Return all distances between two sets of rows by matrix products where the metric allows; right to about 1e-7.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Metric:
 
 
 def square_roots(squares: torch.Tensor) -> torch.Tensor:
-    """Give square roots, float64, each rounded once as IEEE 754 says.
+    """Return square roots, float64, each rounded once as IEEE 754 says.
 
     On the CPU torch may leave them to a library (MKL) that is one step off for some numbers; numpy and CUDA round as they should.
     """

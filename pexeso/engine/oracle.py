@@ -14,7 +14,7 @@ from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
 
 MARGIN = 2.0**-16
-"""Float64 products give distances of unit vectors to within ``2**-18.2`` (see `pexeso.engine.maps.slack`): what they put
+"""Float64 products give distances of unit vectors to within ``2**-18.2`` (see `pexeso.engine.layout.maps.slack`): what they put
 beyond tau by this much is no match. The defining distance decides everything else."""
 
 _PAIRS_AT_ONCE = 1 << 22
@@ -26,7 +26,7 @@ _ELEMENTS_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 24}
 def oracle_pairs(
     query_vectors: torch.Tensor, vectors: torch.Tensor, tau: float, metric: Metric
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give every pair within tau and its distance.
+    """Return every pair within tau and its distance.
 
     Parameters
     ----------

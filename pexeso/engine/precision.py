@@ -22,7 +22,7 @@ FLOAT16_SMALLEST = 2.0**-24
 """Smallest step of float16 numbers: what underflow can cost an entry, at most half of it."""
 
 LARGEST_NORM = 1.001
-"""Vectors have length 1 to within 1e-3 (`pexeso.engine.building.check_vectors`)."""
+"""Vectors have length 1 to within 1e-3 (`pexeso.engine.building.building.check_vectors`)."""
 
 _DEFINING = 2.0**-40
 _UNDERFLOW = 2.0**-100
@@ -45,7 +45,7 @@ class Band:
 
 
 def difference_band(metric: Metric, tau: float, dimensions: int) -> Band:
-    """Give the band of a float32 distance that is summed from differences; squared for the Euclidean and angular metrics.
+    """Return the band of a float32 distance that is summed from differences; squared for the Euclidean and angular metrics.
 
     Each difference of two float32 entries is rounded once, its square once more, and a sum of d terms in any order, fused or not, meets at most d - 1
     roundings: the squared sum is off by at most ``g(d + 2, u)`` of itself, the sum of absolute differences by ``g(d, u)``, the largest by
@@ -71,7 +71,7 @@ def difference_band(metric: Metric, tau: float, dimensions: int) -> Band:
 
 
 def product_band(tau: float, dimensions: int, roundoff: float = FLOAT32_ROUNDOFF) -> Band:
-    """Give the band of a squared Euclidean distance from a product: ``|x|**2 + |y|**2 - 2 x . y`` over rounded vectors.
+    """Return the band of a squared Euclidean distance from a product: ``|x|**2 + |y|**2 - 2 x . y`` over rounded vectors.
 
     Let ``X = x + e`` and ``Y = y + f`` be the vectors rounded to a format of roundoff v, so ``|e| <= v |x| + s`` (s: underflow of
     entries, ``sqrt(d) 2**-25`` in float16), and take the squared norms of X and Y themselves, in float64 rounded to float32 once.

@@ -84,6 +84,6 @@ class SearchStats:
             self.add_seconds(phase, seconds)
 
     def to_dict(self) -> dict[str, object]:
-        """Give plain numbers, seconds rounded to microseconds."""
+        """Return plain numbers, seconds rounded to microseconds."""
         counters = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "seconds"}
         return {**counters, "seconds": {phase: round(value, 6) for phase, value in self.seconds.items()}}

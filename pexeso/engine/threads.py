@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,21 @@ SMALL = 1 << 18
 _given = threading.local()
 
 
+def _take_one_thread() -> None:
+    """Let a forked process search in one thread.
+
+    The threads of torch, which are those of OpenMP, are of the process that was forked; a parallel step would wait for
+    them for ever. Many such processes share the cores anyway.
+    """
+    _given.threads = None
+    torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_take_one_thread)
+
+
 def available_threads() -> int:
-    """Give how many threads the caller may use: those that torch has, or had before `few_threads`."""
+    """Return how many threads the caller may use: those that torch has, or had before `few_threads`."""
     return getattr(_given, "threads", None) or torch.get_num_threads()
 
 

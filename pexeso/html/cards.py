@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pexeso.kinds import KINDS, KindCounts
+from pexeso.search.match_kinds import KINDS, KindCounts
 
 if TYPE_CHECKING:
-    from pexeso.carrying import CarriedBy
-    from pexeso.explanation import Explanation, Unmatched
+    from pexeso.explain.row_preview import SideBySide, TwoTables
+    from pexeso.explain.word_contributions import CarriedBy
     from pexeso.options import SearchOptions
-    from pexeso.results import Match, Pair, SearchResult
-    from pexeso.side_by_side import SideBySide, TwoTables
+    from pexeso.results import Explanation, Match, Pair, SearchResult, Unmatched
 
 NONE = "none"
 """Stands beside the kinds of pairs for rows without a match."""
@@ -139,7 +138,7 @@ def section_of_result(result: SearchResult, number: int, n_cards: int, limits: L
     """Lay out the columns found for one query column, the first `n_cards` of them in full."""
     shown = result.matches[:n_cards]
     if shown:
-        result.matches[0]._evidence.find(range(len(shown)))
+        result.matches[0]._details.find(range(len(shown)))
     is_least = result.options.counts == "decide" and result.options.k is None
     listed = [
         Listed(_anchor(number, place), match, _bar(match, match.kinds()))
@@ -169,13 +168,13 @@ def section_of_explanation(found: Explanation, limits: Limits = OF_EXPLANATION) 
 def _cards(matches: tuple[Match, ...], number: int, is_least: bool, limits: Limits) -> Iterator[Card]:
     if not matches:
         return
-    tables = matches[0]._evidence.two_tables()
+    tables = matches[0]._details.two_tables()
     for place, match in enumerate(matches):
         yield _card(match, tables, _anchor(number, place), is_least, limits)
 
 
 def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: Limits) -> Card:
-    evidence, place = match._evidence, match._place
+    evidence, place = match._details, match._position
     pairs = evidence.table(place)
     return Card(
         anchor=anchor,

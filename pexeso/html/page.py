@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, TextIO
 
 import pexeso
 from pexeso.html.cards import OF_RESULTS, Section, section_of_explanation, section_of_result
-from pexeso.wording import MAX_CELL, percent, plain
+from pexeso.runtime.formatting import MAX_CELL, percent, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from pexeso.explanation import Explanation
-    from pexeso.results import SearchResult
+    from pexeso.results import Explanation, SearchResult
 
 MAX_VALUE = 160
 """Longest value shown on a page, in characters; longer ones are cut, with their length."""
@@ -29,7 +28,7 @@ PIECES_AT_ONCE = 64
 
 
 def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
-    """Give the page of one or several search results, in pieces.
+    """Return the page of one or several search results, in pieces.
 
     At most 24 columns found are shown in full, shared evenly by the results, and 200 of each result are listed.
 
@@ -50,7 +49,7 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
 
 
 def explanation_page(found: Explanation) -> Iterator[str]:
-    """Give the page of one explanation, in pieces."""
+    """Return the page of one explanation, in pieces."""
     asked, match = _asked(found.query["column"]), found.match
     verb = "joins" if match.matched else "does not join"
     title = f"Why {asked} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
@@ -67,7 +66,7 @@ def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:
 
 
 def results_table(result: SearchResult) -> str:
-    """Give a small table of the columns found, for notebooks."""
+    """Return a small table of the columns found, for notebooks."""
     return _environment().get_template("notebook.html").render(result=result, most=20)
 
 

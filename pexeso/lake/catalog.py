@@ -91,7 +91,7 @@ class Catalog:
         return self._read(COLUMNS, COLUMNS_SCHEMA, columns, among)
 
     def removed_after(self, number: int) -> pa.Array:
-        """Give the tables of a folder, by its number, that no longer hold: those that a later folder removed."""
+        """Return the tables of a folder, by its number, that no longer hold: those that a later folder removed."""
         later = self._removed[number + 1 :]
         return pa.chunked_array(later, pa.string()).unique() if later else pa.array([], pa.string())
 
@@ -129,7 +129,7 @@ def write_rows(folder: Path, kind: str, rows: pa.Table) -> None:
 
 
 def is_part(kind: str, name: str) -> bool:
-    """Say whether a file is one of a kind; ``tables.parquet`` is one too, as the first format had it."""
+    """Return whether a file is one of a kind; ``tables.parquet`` is one too, as the first format had it."""
     return re.fullmatch(rf"{kind}(-[0-9]{{5,9}})?\.parquet", name, re.ASCII) is not None
 
 

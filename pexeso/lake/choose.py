@@ -16,7 +16,7 @@ class ColumnRules:
     Attributes
     ----------
     kinds
-        Kinds of columns that are kept, out of ``text``, ``date``, ``number``. Joins by meaning have nothing to say
+        Kinds of columns that are kept, out of ``text``, ``date``, ``number``. Semantic joins have nothing to say
         about numbers.
     min_rows
         Tables with fewer rows are left out, 1 or more.

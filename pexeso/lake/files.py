@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError
-from pexeso.places import Place, PlaceEntry, is_refusal, locate
+from pexeso.io.location import Place, PlaceEntry, is_refusal, locate
 
 TableFormat = Literal["delimited", "parquet", "jsonlines"]
 
@@ -198,7 +198,7 @@ def path_from_text(root: Path | Place, text: str) -> Path | Place:
 
     Examples
     --------
-    >>> from pexeso.places import locate
+    >>> from pexeso.io.location import locate
     >>> lake = locate("memory://lake")
     >>> path_from_text(lake, "memory://lake/a.csv") == lake.joined("a.csv")
     True
@@ -378,7 +378,7 @@ def _is_index(folder: Path) -> bool:
 
 
 def _is_index_at(folder: Place) -> bool:
-    """Tell whether the file named like a manifest in a folder elsewhere is one."""
+    """Return whether the file named like a manifest in a folder elsewhere is one."""
     manifest = folder.joined(_MANIFEST_NAME)
     found = manifest.look()
     return found is not None and 0 < found.n_bytes <= _MAX_MANIFEST_BYTES and _is_manifest(manifest.read())

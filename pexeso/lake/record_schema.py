@@ -7,7 +7,9 @@ MAX_RECORDS = 1 << 16
 
 SCHEMA = pa.schema(
     [
-        pa.field("record", pa.string(), nullable=False),  # table, column, value, set or token
+        pa.field(
+            "record", pa.string(), nullable=False
+        ),  # table, column, value, or what a part of an index calls its own
         pa.field("table", pa.string(), nullable=False),
         # of a table
         pa.field("format", pa.string()),

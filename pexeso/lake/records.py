@@ -1,6 +1,6 @@
 """One table as a stream of records: the table, its columns, and the distinct values of the columns that are kept."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
 from pexeso.lake.columns import label_columns
-from pexeso.lake.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.files import TableFile
-from pexeso.lake.normalise import Normaliser
-from pexeso.lake.reader import parse_table
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
+from pexeso.lake.readers.reader import parse_table
+from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.record_schema import MAX_RECORDS, batch_of, batch_of_columns
 from pexeso.lake.sniff import ColumnProfile, profile_columns, profile_counted
-from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES, Table
-from pexeso.lake.token_records import set_records
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,47 @@ class ColumnValues:
     counts: pa.Int64Array
 
 
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column of a table that was read.
+
+    Attributes
+    ----------
+    position : int
+    label : str
+    cells : texts
+        With repeats or without, as they stand in the file.
+    profile : ColumnProfile or None
+        None: nothing is known of it.
+    values : ColumnValues or None
+        None where it is left out of the catalog's columns.
+    """
+
+    position: int
+    label: str
+    cells: pa.Array | pa.ChunkedArray
+    profile: ColumnProfile | None
+    values: ColumnValues | None
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table that was read, or one column of it, and the rules by which columns are kept."""
+
+    name: str
+    columns: Sequence[ReadColumn]
+    rules: ColumnRules
+
+
+Records = Callable[[ReadTable], Iterator[pa.RecordBatch]]
+"""What a part of an index wants of a table, as batches of `record_schema.SCHEMA`."""
+
+
+def value_records(table: ReadTable) -> Iterator[pa.RecordBatch]:
+    """Yield one record of each distinct value of the columns that are kept."""
+    yield from _value_batches(table.name, {each.position: each.values for each in table.columns if each.values})
+
+
 def table_records(
     file: TableFile,
     rules: ColumnRules,
@@ -36,9 +76,9 @@ def table_records(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
-    tokens: bool = False,
+    wanted: Sequence[Records] = (value_records,),
 ) -> Iterator[pa.RecordBatch]:
-    """Read a table file into records: one of the table, one of each column, one of each distinct value of kept columns.
+    """Read a table file into records: one of the table, one of each column, and those that are wanted besides.
 
     Never raises for a bad table or column, whatever is wrong with it: its record carries the reason. Memory holds one
     table and its distinct values; batches are bounded.
@@ -53,8 +93,8 @@ def table_records(
         Gives values their form.
     max_bytes, max_cell_bytes
         Limits of `read_table`.
-    tokens
-        Give the records of `pexeso.lake.token_records` too.
+    wanted
+        What gives further records of the table.
 
     Raises
     ------
@@ -64,8 +104,8 @@ def table_records(
     Yields
     ------
     pa.RecordBatch
-        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns by position, then values by
-        column, in order of first appearance; sets and tokens last.
+        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns by position, then
+        what is wanted, in that order; values by column, in order of first appearance.
     """
     content: Content | None = None
     table: Table | None = None
@@ -83,7 +123,7 @@ def table_records(
     content = None  # the bytes are no longer needed, and may be many
     yield batch_of([_table_record(file, table, fingerprint, reason)])
     if table is not None:
-        yield from _column_records(file.table, table, rules, normaliser, tokens)
+        yield from _column_records(file.table, table, rules, normaliser, wanted)
 
 
 def _sentence(error: Exception) -> str:
@@ -104,30 +144,28 @@ def _table_record(
 
 
 def _column_records(
-    name: str, table: Table, rules: ColumnRules, normaliser: Normaliser, tokens: bool
+    name: str, table: Table, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
 ) -> Iterator[pa.RecordBatch]:
     profiles, reasons = _profiles(table, rules)
     kept, values = _values(table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons)
-    records, labels = [], label_columns(table.names)
+    records, columns, labels = [], [], label_columns(table.names)
     for position, label in enumerate(labels):
-        place = kept.get(position)
-        record, reasons[position] = _column_record(
-            profiles[position], None if place is None else values[place], reasons[position], rules
-        )
+        found = values[kept[position]] if position in kept else None
+        record, reason = _column_record(profiles[position], found, reasons[position], rules)
+        cells = table.columns[position]
+        columns.append(ReadColumn(position, label, cells, profiles[position], found if reason is None else None))
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
     for start in range(0, len(records), MAX_RECORDS):
         yield batch_of(records[start : start + MAX_RECORDS])
-    yield from _value_batches(name, {p: values[i] for p, i in kept.items() if reasons[p] is None})
-    if tokens:
-        for position, profile in enumerate(profiles):
-            yield from set_records((name, position, labels[position]), table.columns[position], profile, rules)
+    for records_of in wanted:
+        yield from records_of(ReadTable(name, columns, rules))
 
 
 def _column_record(
     profile: ColumnProfile | None, values: ColumnValues | None, reason: str | None, rules: ColumnRules
 ) -> tuple[dict[str, object], str | None]:
-    """Tell what a column is, and why it is left out, for which its normalised values may be a further reason."""
+    """Return what a column is, and why it is left out, for which its normalised values may be a further reason."""
     record: dict[str, object] = {"record": "column", "n_distinct": profile.n_distinct if profile else None}
     if values is not None:
         record["n_distinct"] = len(values.values)
@@ -145,9 +183,9 @@ def counted_column_records(
     rules: ColumnRules,
     normaliser: Normaliser,
     *,
-    tokens: bool = False,
+    wanted: Sequence[Records] = (value_records,),
 ) -> Iterator[pa.RecordBatch]:
-    """Turn one column of which the distinct cells are counted into records: one of the column, one of each value if it is kept.
+    """Turn one column of which the distinct cells are counted into records: one of the column, and those that are wanted besides.
 
     Parameters
     ----------
@@ -157,7 +195,7 @@ def counted_column_records(
         ``values`` and ``counts``: distinct cells as they stand, white space and all, without null, and how often each occurs.
     n_rows
         Cells, empty ones included.
-    rules, normaliser, tokens
+    rules, normaliser, wanted
         As for `table_records`.
 
     Yields
@@ -174,11 +212,10 @@ def counted_column_records(
     values = _normalised_values([raw], normaliser)[0] if reason is None else None
     record, reason = _column_record(profile, values, reason, rules)
     yield batch_of([about | record | {"n_rows": n_rows}])
-    if reason is None:
-        yield from _value_batches(str(about["table"]), {int(str(about["position"])): values})
-    if tokens:
-        place = (str(about["table"]), int(str(about["position"])), str(about["label"]))
-        yield from set_records(place, raw.field("values"), profile, rules)
+    place, label = int(str(about["position"])), str(about["label"])
+    column = ReadColumn(place, label, raw.field("values"), profile, values if reason is None else None)
+    for records_of in wanted:
+        yield from records_of(ReadTable(str(about["table"]), [column], rules))
 
 
 def _profiles(table: Table, rules: ColumnRules) -> tuple[list[ColumnProfile | None], list[str | None]]:

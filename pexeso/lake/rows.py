@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from pexeso.errors import InputError
+from pexeso.io.location import Place, locate
 from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.content import DEFAULT_MAX_BYTES
-from pexeso.lake.reader import read_table
-from pexeso.lake.table import DEFAULT_MAX_CELL_BYTES
-from pexeso.places import Place, locate
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.reader import read_table
+from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 
 
 def table_path(lake: str | os.PathLike[str] | Place, table: str) -> Path | Place:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.dates import canonical_dates
+from pexeso.lake.normalise.dates import canonical_dates
 
 ColumnKind = Literal["text", "date", "number", "empty"]
 

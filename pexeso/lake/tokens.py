@@ -1,6 +1,6 @@
-"""Tokens: the one form of a cell in which two cells are equal or not, for joins by equal text.
+"""Tokens: the one form of a cell in which two cells are equal or not, for joins by equal values.
 
-The semantic search normalises values, so that "Main St." meets "main street". A join by equal text must not: "A1" and "a1" may be two keys. So
+The semantic search normalises values, so that "Main St." meets "main street". A join by equal values must not: "A1" and "a1" may be two keys. So
 little is done here, and the same to texts and numbers, since one table's 1 is another's "1" and a third's 1.0:
 
 ================================================  =====================================================
@@ -40,7 +40,7 @@ _EXACT = float(2**53)
 
 
 def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Give the token of each cell.
+    """Return the token of each cell.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
 
 
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Give the distinct tokens of a column, in the order in which they first stand there.
+    """Return the distinct tokens of a column, in the order in which they first stand there.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
 
 
 def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tuple[np.ndarray, pa.LargeStringArray]:
-    """Give the (set id, token) pairs of columns, each pair once.
+    """Return the (set id, token) pairs of columns, each pair once.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Exact top-k search for the columns of a lake that share most values with a query column, by equal text (JOSIE).
+"""Exact top-k search for the columns of a lake that share most values with a query column, by equal values (JOSIE).
 
 E. Zhu, "Search and Join Algorithms for Tables in Data Lakes", PhD thesis, University of Toronto, 2019, chapter 3 (first at SIGMOD 2019, by E. Zhu,
-D. Deng, F. Nargesian and R. J. Miller). Where its text contradicts itself the modules say what is done instead.
+D. Deng, F. Nargesian and R. J. Miller). Where its text contradicts itself the modules say what is done instead. Its policy of what to read next (J4 to J11) and
+ProbeSet are in the benchmarks, to compare with.
 
 =============================================  =========================================================
 thesis                                         module
@@ -9,15 +10,13 @@ thesis                                         module
 raw tokens                                     `pexeso.lake.tokens`
 global order, duplicate groups                 `order`
 dictionary                                     `dictionary`
-integer sets, posting lists, their build       `index`; in files: `saving`; as searches see them: `reading`;
+integer sets, posting lists, their build       `index`; in files: `saving`; what is read: `reading`;
                                                pages of files: `paging`
-updates                                        `updates`
 query tokens, distinct lists                   `query`
 prefix filter, position filter (J1, J2)        `filters`
 read costs (J3)                                `costs`
-estimates, benefits, net costs (J4 to J11)     `estimates`
-the algorithm                                  `josie`, with `candidates` and `topk`
-MergeList, ProbeSet                            `merge`, `probe`; MergeList for many queries at once: `batched`
+the algorithm                                  `josie`, with `candidates`, `estimates` and `topk`
+MergeList                                      `merge`; for many queries at once: `batched`
 which of them                                  `planner`
 =============================================  =========================================================
 
@@ -27,9 +26,5 @@ the k-th best overlap so far, p the length of the prefix, lambda the number of l
 =====================  ====================================================================================
 J1, J2                 length of the prefix; upper bound on an overlap
 J3                     costs of reading the last tokens of a set, S(z), and a posting list, L(f)
-J4, J5                 estimate of an overlap; the k-th best overlap once a set has been read
-J6                     what reading a set spares: lists behind the prefix, candidates below the new threshold
-J7, J8, J9             matches, latest position and bound expected after the next lists
-J10, J11               what these lists spare; costs less what is spared
 =====================  ====================================================================================
 """

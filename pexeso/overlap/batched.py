@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from pexeso.errors import DeviceError, IndexCorruptError, InputError
-from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.index.reading import Reads, excluded_numbers
+from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.merge import MEMBER_BYTES
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, require_at_least, require_k
 
 MAX_COUNTS = 1 << 24
@@ -48,7 +48,7 @@ class BatchedMergeList:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pexeso.overlap.index import build_index
+    >>> from pexeso.overlap.index.sets import build_index
     >>> lists = BatchedMergeList(build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"])))
     >>> [found.pairs() for found in lists.search([["oslo", "rome"], ["rome"], ["lima"]], 5)]
     [[(4, 2), (9, 1)], [(4, 1), (9, 1)], []]
@@ -128,7 +128,7 @@ class BatchedMergeList:
         return answers
 
     def _end_of_part(self, queries: list[OverlapQuery], begin: int) -> int:
-        """Give the first query for which counts or entries would be too many."""
+        """Return the first query for which counts or entries would be too many."""
         n_entries = np.cumsum([int(query.frequencies.sum()) for query in queries[begin:]])
         within = int(np.searchsorted(n_entries, self._max_counts, side="right"))
         return begin + max(1, min(within, self._max_counts // max(self._index.n_sets, 1)))

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pexeso.overlap.reading import OverlapSource, PostingList
+from pexeso.overlap.index.reading import PostingList
+from pexeso.overlap.index.sets import OverlapIndex
 
 Takes = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 _UNSEEN, _DONE = 0, -1
-_NUMBER, _RANK, _COUNT, _FIRST, _BEGIN, _END, _SIZE = range(7)
+_NUMBER, _COUNT, _FIRST, _END, _SIZE = range(5)
 
 
 class Candidates:
@@ -19,20 +20,16 @@ class Candidates:
 
     Parameters
     ----------
-    source
-        The index.
+    index : OverlapIndex
 
     Attributes
     ----------
-    number, ranks : int64 (w,)
-        Numbers of sets, and what orders them as their ids do.
+    number : int64 (w,)
+        Numbers of sets, which ascend as their ids do.
     count : int64 (w,)
         Query tokens matched so far (cnt).
     first : int64 (w,)
         The place in the query, from 1, of the first match (i0).
-    begin : int64 (w,)
-        The number of the set's tokens up to that match (j0). Where several tokens of a duplicate group are matched at once others may lie between them,
-        so it may be too high; no bound uses it.
     end : int64 (w,)
         The number of the set's tokens up to the latest match (j).
     size : int64 (w,)
@@ -42,19 +39,16 @@ class Candidates:
     What was once read or dropped does not come back. Memory that is never touched is not taken: four bytes a set of the index are asked for.
     """
 
-    def __init__(self, source: OverlapSource) -> None:
-        self._source = source
-        self._columns = np.empty((7, 0), np.int64)
-        self._slots = np.zeros(source.n_sets, np.int32)
+    def __init__(self, index: OverlapIndex) -> None:
+        self._columns = np.empty((5, 0), np.int64)
+        self._slots = np.zeros(index.n_sets, np.int32)
 
     def __len__(self) -> int:
         return self._columns.shape[1]
 
     number = property(lambda self: self._columns[_NUMBER])
-    ranks = property(lambda self: self._columns[_RANK])
     count = property(lambda self: self._columns[_COUNT])
     first = property(lambda self: self._columns[_FIRST])
-    begin = property(lambda self: self._columns[_BEGIN])
     end = property(lambda self: self._columns[_END])
     size = property(lambda self: self._columns[_SIZE])
 
@@ -74,8 +68,8 @@ class Candidates:
         lengths, starts, weights : int64 (m,)
             Entries of each list, the place in the query of the first token that it stands for, and the number of tokens.
         takes
-            From the places in the query up to which sets were met, the tokens of these sets that are left, ranks and matches, int64 (w,) each, to whether they
-            can still enter the answer. Those that cannot are done before they are candidates. None: sets that were not seen before cannot.
+            From the places in the query up to which sets were met, the tokens of these sets that are left, numbers and matches, int64 (w,) each, to whether
+            they can still enter the answer. Those that cannot are done before they are candidates. None: sets that were not seen before cannot.
         """
         ends = np.cumsum(lengths)
         slots = self._slots[found.sets]
@@ -95,18 +89,17 @@ class Candidates:
         """Make candidates of sets in these rows, none of which was seen before."""
         sets, begin, size = found.sets[rows], found.positions[rows].astype(np.int64) + 1, found.sizes[rows]
         # Where a set is met again the bound is no higher: one that cannot enter where it is first met cannot enter there either.
-        kept = np.flatnonzero(takes(first + weight - 1, size - begin, self._source.ranks_of(sets), weight))
+        kept = np.flatnonzero(takes(first + weight - 1, size - begin, sets, weight))
         self._slots[sets] = _DONE
         sets = sets[kept]
         turn = np.arange(len(sets), dtype=np.int32)
         self._slots[sets[::-1]] = turn[::-1]  # the first of equal ones is written last
         new = self._slots[sets] == turn
         kept, sets = kept[new], sets[new]
-        begin, size, first, weight = begin[kept], size[kept], first[kept], weight[kept]
+        size, first = size[kept], first[kept]
         zero = np.zeros(len(sets), np.int64)
         self._slots[sets] = np.arange(len(self) + 1, len(self) + len(sets) + 1)
-        ranks = self._source.ranks_of(sets)
-        met = np.stack([sets, ranks, zero, first, np.maximum(1, begin - weight + 1), zero, size])
+        met = np.stack([sets, zero, first, zero, size])
         self._columns = np.concatenate([self._columns, met], axis=1)
 
     def keep(self, kept: np.ndarray) -> None:

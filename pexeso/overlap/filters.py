@@ -1,53 +1,29 @@
 """The filters: which posting lists can still matter, and which candidates (thesis, chapter 3; J1 and J2).
 
-Two ways to treat sets that tie for the last place: ``"id"`` gives the smaller ids, so that an answer is one list and no other; ``"any"``, as
-published, gives whichever were found, and reads somewhat less.
+Of sets that tie for the last place those with the smaller ids are found, so that an answer is one list and no other. The source gives whichever it meets.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from pexeso.errors import InputError
 
-TIES = ("id", "any")
-
-
-def require_ties(ties: str) -> None:
-    """Refuse what is none of `TIES`.
-
-    Raises
-    ------
-    InputError
-        As said.
-    """
-    if ties not in TIES:
-        raise InputError(f"ties must be 'id' (equal overlaps by id) or 'any'. Got {ties!r}.")
-
-
-def prefix_length(n: int, threshold: int | np.ndarray, ties: str = "id") -> int | np.ndarray:
-    """Say how many query tokens must be accounted for before a set that was not seen cannot enter the answer (J1).
+def prefix_length(n: int, threshold: int) -> int:
+    """Return how many query tokens must be accounted for before a set that was not seen cannot enter the answer (J1).
 
     Parameters
     ----------
     n : int
         Query tokens in the lake.
-    threshold : int or int64 array
-        The k-th best overlap (t_k), 0 while fewer than k are known.
-    ties : str
-        A set unseen after i tokens overlaps in n - i at most. It must exceed the threshold for ``"any"``: n - threshold; and may equal it for ``"id"``:
-        one more. The source has the second, and the first in an example.
+    threshold : int
+        The k-th best overlap (t_k), which a set of a smaller id may equal.
 
     Examples
     --------
-    >>> prefix_length(4, 2), prefix_length(4, 2, "any"), prefix_length(4, 0)
-    (3, 2, 4)
+    >>> prefix_length(4, 2), prefix_length(4, 0)
+    (3, 4)
     """
-    return (
-        np.clip(n - threshold + (ties == "id"), 0, n)
-        if isinstance(threshold, np.ndarray)
-        else max(0, min(n, n - threshold + (ties == "id")))
-    )
+    return max(0, min(n, n - threshold + 1))
 
 
 def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -70,8 +46,8 @@ def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end
     return count + np.minimum(n - accounted, size - end)
 
 
-def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int | None, ties: str = "id") -> np.ndarray:
-    """Tell which candidates can still enter the answer.
+def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int | None) -> np.ndarray:
+    """Return which candidates can still enter the answer.
 
     Parameters
     ----------
@@ -80,13 +56,12 @@ def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int |
         The k-th best overlap.
     last_id : int or None
         The id of the set that has it; None while fewer than k sets are known: what exceeds the threshold qualifies then, whichever its id.
-    ties : str
 
     Examples
     --------
     >>> qualifies(np.array([3, 2, 2, 1]), np.array([9, 4, 6, 1]), 2, 5).tolist()
     [True, True, False, False]
     """
-    if last_id is None or ties == "any":
+    if last_id is None:
         return bound > threshold
     return (bound > threshold) | ((bound == threshold) & (ids < last_id))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pexeso.compiling import loop
-from pexeso.counters import borrow_counters, give_back
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.jit import loop
+from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
 _DAMAGED = 2
 
@@ -65,7 +65,7 @@ def best_by_lists(
 
 @loop
 def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
-    """Give the sets whose counts are not below that of the k-th, in no order; one set -1 where a list is damaged."""
+    """Return the sets whose counts are not below that of the k-th, in no order; one set -1 where a list is damaged."""
     n, most = 0, 0
     for j in range(len(begins)):
         weight = weights[j]
@@ -132,7 +132,7 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
 
 
 def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Give where texts begin and end, and their bytes, as they lie in Arrow's buffers."""
+    """Return where texts begin and end, and their bytes, as they lie in Arrow's buffers."""
     dtype = np.int32 if texts.type == pa.string() else np.int64
     _, offsets, data = texts.buffers()
     ends = (
@@ -172,7 +172,7 @@ def _find(offsets, data, wanted_offsets, wanted, places):
 
 @loop
 def _compared(offsets, data, row, wanted_offsets, wanted, j):
-    """Give -1, 0 or 1 as a text is less than what is wanted, the same or greater, byte by byte; 2 where it leads out of its file."""
+    """Return -1, 0 or 1 as a text is less than what is wanted, the same or greater, byte by byte; 2 where it leads out of its file."""
     begin, end = offsets[row], offsets[row + 1]
     if begin < 0 or end < begin or end > len(data):
         return _DAMAGED
@@ -186,7 +186,7 @@ def _compared(offsets, data, row, wanted_offsets, wanted, j):
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """Give a view that cannot be written to, as mapped arrays are, so that loops are compiled once."""
+    """Return a view that cannot be written to, as mapped arrays are, so that loops are compiled once."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -9,12 +9,12 @@ from collections.abc import Collection
 
 import numpy as np
 
-from pexeso.compiling import loops_pay
 from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.index import OverlapIndex
+from pexeso.overlap.index.reading import Reads, excluded_numbers
+from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import OverlapSource, Reads, excluded_numbers
 from pexeso.overlap.topk import Overlaps, require_at_least, require_k
+from pexeso.runtime.jit import loops_pay
 
 MEMBER_BYTES = 4
 DENSE = 64
@@ -22,11 +22,10 @@ DENSE = 64
 
 
 def merge_list(
-    source: OverlapSource,
+    index: OverlapIndex,
     values: Values | OverlapQuery,
     k: int,
     *,
-    distinct_lists: bool = True,
     costs: ReadCosts = MAPPED,
     exclude: Collection[int] = (),
     at_least: int = 1,
@@ -40,7 +39,7 @@ def merge_list(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pexeso.overlap.index import build_index
+    >>> from pexeso.overlap.index.sets import build_index
     >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
     >>> found = merge_list(index, ["oslo", "rome", "lima"], 5)
     >>> found.pairs(), found.reads.lists
@@ -48,26 +47,26 @@ def merge_list(
     """
     require_k(k)
     require_at_least(at_least)
-    query = as_query(source, values, distinct_lists=distinct_lists)
+    query = as_query(index, values)
     reads = Reads()
-    source.begin_search()
+    index.begin_search()
     if not query.n_blocks:
         return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), query.n_asked, reads)
     lists, entries = query.tokens[query.ends - 1], int(query.frequencies.sum())
     reads.add_lists(len(lists), entries, MEMBER_BYTES * entries, float(costs.of_lists(query.frequencies).sum()))
-    excluded = excluded_numbers(source, exclude)
-    if isinstance(source, OverlapIndex) and loops_pay(entries):
+    excluded = excluded_numbers(index, exclude)
+    if isinstance(index, OverlapIndex) and loops_pay(entries):
         from pexeso.overlap.loops import best_by_lists
 
         weights = query.ends - query.starts + 1
-        ranks, overlaps = best_by_lists(
-            source.list_sets, source.list_runs(lists), weights, source.n_sets, k, at_least, excluded
+        numbers, overlaps = best_by_lists(
+            index.list_sets, index.list_runs(lists), weights, index.n_sets, k, at_least, excluded
         )
     else:
-        sets, lengths = source.posting_sets(lists)
-        found, counts = _counted(sets, lengths, query.ends - query.starts, source.n_sets, excluded)
-        ranks, overlaps = _best_by_rank(source, found, counts, k, at_least)
-    return Overlaps(source.ids_of_ranks(ranks).astype(np.int64), overlaps, query.n_asked, reads)
+        sets, lengths = index.posting_sets(lists)
+        found, counts = _counted(sets, lengths, query.ends - query.starts, index.n_sets, excluded)
+        numbers, overlaps = _best_by_number(found, counts, k, at_least)
+    return Overlaps(index.ids_of(numbers).astype(np.int64), overlaps, query.n_asked, reads)
 
 
 def _counted(
@@ -90,7 +89,7 @@ def _counted(
 
 
 def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give the entries of lists that stand for several tokens, and how often they count beside once."""
+    """Return the entries of lists that stand for several tokens, and how often they count beside once."""
     heavy = np.flatnonzero(more)
     if not len(heavy):
         return heavy, heavy
@@ -99,13 +98,11 @@ def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarr
     return rows, np.repeat(more[heavy], counts)
 
 
-def _best_by_rank(
-    source: OverlapSource, found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Give ranks and overlaps of the best k sets; the border is found by a count of counts, since those are small."""
+def _best_by_number(found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers and overlaps of the best k sets; the border is found by a count of counts, since those are small."""
     by_overlap = np.cumsum(np.bincount(overlaps)[::-1])[::-1] if len(overlaps) else np.zeros(1, np.int64)
     border = max(int(np.searchsorted(-by_overlap, -k, side="right")) - 1, at_least)
     kept = overlaps >= border
-    ranks, overlaps = source.ranks_of(found[kept]), overlaps[kept]
-    order = np.lexsort((ranks, -overlaps))[:k]
-    return ranks[order], overlaps[order]
+    numbers, overlaps = found[kept], overlaps[kept]
+    order = np.lexsort((numbers, -overlaps))[:k]
+    return numbers[order], overlaps[order]

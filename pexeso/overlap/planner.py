@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.compiling import loops_are_loaded
-from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.index import OverlapIndex
-from pexeso.overlap.josie import ENTRY_BYTES, JosieOptions, josie
+from pexeso.overlap.costs import MAPPED
+from pexeso.overlap.index.sets import OverlapIndex
+from pexeso.overlap.josie import ENTRY_BYTES, josie
 from pexeso.overlap.merge import DENSE, MEMBER_BYTES, merge_list
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.reading import OverlapSource
 from pexeso.overlap.topk import Overlaps, require_k
+from pexeso.runtime.jit import loops_are_loaded
 from pexeso.store.paging import FaultWatch
 
 _MERGE_FIXED, _MERGE_PER_ENTRY, _MERGE_PER_SET = 70.0, 0.0056, 0.0062
@@ -47,15 +46,11 @@ class Planner:
         Microseconds that a read waits, where many are asked for together; 0 in memory.
     per_byte : float
         Microseconds.
-    options : JosieOptions
-        How JOSIE goes about it.
-    costs : ReadCosts
-        What it weighs its reads by, in microseconds.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pexeso.overlap.index import build_index
+    >>> from pexeso.overlap.index.sets import build_index
     >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
     >>> Planner().search(index, ["rome", "oslo"], 1).pairs()
     [(4, 2)]
@@ -63,8 +58,6 @@ class Planner:
 
     wait: float = 0.0
     per_byte: float = 0.0
-    options: JosieOptions = field(default_factory=JosieOptions)
-    costs: ReadCosts = MAPPED
 
     @classmethod
     def measured(cls, index: OverlapIndex, *, seed: int = 0, clock: Callable[[], float] = time.perf_counter) -> Planner:
@@ -97,13 +90,13 @@ class Planner:
         per_byte = 1e6 * (clock() - begin) / (MEMBER_BYTES * _LONGEST)
         return cls(_TOGETHER * 1e6 * seconds / _SAMPLES, per_byte)
 
-    def expected(self, source: OverlapSource, query: OverlapQuery, k: int) -> dict[str, float]:
-        """Give the microseconds that each way is expected to take: ``"josie"`` and ``"merge_list"``."""
+    def expected(self, index: OverlapIndex, query: OverlapQuery, k: int) -> dict[str, float]:
+        """Return the microseconds that each way is expected to take: ``"josie"`` and ``"merge_list"``."""
         entries, n_lists = float(query.frequencies.sum()), query.n_blocks
         if loops_are_loaded():
-            merge = _LOOPS_FIXED + (_LOOPS_PER_ENTRY if source.n_sets <= _NEAR else _LOOPS_PER_FAR_ENTRY) * entries
+            merge = _LOOPS_FIXED + (_LOOPS_PER_ENTRY if index.n_sets <= _NEAR else _LOOPS_PER_FAR_ENTRY) * entries
         else:
-            dense = source.n_sets if source.n_sets <= DENSE * entries else 0
+            dense = index.n_sets if index.n_sets <= DENSE * entries else 0
             merge = _MERGE_FIXED + _MERGE_PER_ENTRY * entries + _MERGE_PER_SET * dense
         merge += self.wait * n_lists + self.per_byte * MEMBER_BYTES * entries
         all_lists = float(MAPPED.of_lists(query.frequencies).sum())
@@ -112,14 +105,14 @@ class Planner:
         by_josie += self.per_byte * ENTRY_BYTES * _JOSIE_ENTRIES * entries
         return {"josie": by_josie, "merge_list": merge}
 
-    def choose(self, source: OverlapSource, query: OverlapQuery, k: int) -> str:
-        """Say what answers a query: ``"josie"`` or ``"merge_list"``."""
-        expected = self.expected(source, query, k)
+    def choose(self, index: OverlapIndex, query: OverlapQuery, k: int) -> str:
+        """Return what answers a query: ``"josie"`` or ``"merge_list"``."""
+        expected = self.expected(index, query, k)
         return "josie" if expected["josie"] < expected["merge_list"] else "merge_list"
 
     def search(
         self,
-        source: OverlapSource,
+        index: OverlapIndex,
         values: Values | OverlapQuery,
         k: int,
         *,
@@ -128,10 +121,9 @@ class Planner:
     ) -> Overlaps:
         """Find the k sets that share most tokens with a query, by what is expected to be faster; as `pexeso.overlap.josie.josie`.
 
-        With ``ties="id"``, as it is unless `options` say otherwise, the answer does not hang on which way that is.
+        The answer does not hang on which way that is.
         """
         require_k(k)
-        query = as_query(source, values, distinct_lists=self.options.distinct_lists)
-        if self.choose(source, query, k) == "josie":
-            return josie(source, query, k, self.options, costs=self.costs, exclude=exclude, at_least=at_least)
-        return merge_list(source, query, k, costs=self.costs, exclude=exclude, at_least=at_least)
+        query = as_query(index, values)
+        search = josie if self.choose(index, query, k) == "josie" else merge_list
+        return search(index, query, k, exclude=exclude, at_least=at_least)

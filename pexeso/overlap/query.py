@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import QueryError
 from pexeso.lake.tokens import distinct_tokens
-from pexeso.overlap.reading import OverlapSource
+from pexeso.overlap.index.sets import OverlapIndex
 
 Values = pa.Array | pa.ChunkedArray | np.ndarray | Collection
 
@@ -50,27 +50,16 @@ class OverlapQuery:
         """Number of distinct posting lists."""
         return len(self.ends)
 
-    def list_of(self, block: int) -> int:
-        """Give the token whose posting list stands for a block."""
-        return int(self.tokens[self.ends[block] - 1])
 
-    def weight_of(self, block: int) -> int:
-        """Give the number of query tokens of a block."""
-        return int(self.ends[block] - self.starts[block] + 1)
-
-
-def prepare_query(source: OverlapSource, values: Values, *, distinct_lists: bool = True) -> OverlapQuery:
+def prepare_query(index: OverlapIndex, values: Values) -> OverlapQuery:
     """Look the tokens of a query up.
 
     Parameters
     ----------
-    source
-        The index.
+    index : OverlapIndex
     values
         Cells of the query column: an Arrow or NumPy array, or a collection of Python values of any types; `pexeso.lake.tokens` says which of
         them are one token.
-    distinct_lists : bool
-        False makes each token a block of its own.
 
     Raises
     ------
@@ -79,48 +68,43 @@ def prepare_query(source: OverlapSource, values: Values, *, distinct_lists: bool
 
     Examples
     --------
-    >>> from pexeso.overlap.index import build_index
+    >>> from pexeso.overlap.index.sets import build_index
     >>> index = build_index(np.array([7, 7, 9]), pa.array(["1", "2", "3"]))
     >>> query = prepare_query(index, [1, "1", 1.0, "2", "01"])
     >>> query.n_asked, len(query), query.n_blocks
     (3, 2, 1)
     """
     tokens = query_tokens(values)
-    numbers = source.find(tokens)
-    return query_of_tokens(source, numbers[numbers >= 0], len(tokens), distinct_lists=distinct_lists)
+    numbers = index.find(tokens)
+    return query_of_tokens(index, numbers[numbers >= 0], len(tokens))
 
 
-def query_of_tokens(
-    source: OverlapSource, numbers: np.ndarray, n_asked: int | None = None, *, distinct_lists: bool = True
-) -> OverlapQuery:
+def query_of_tokens(index: OverlapIndex, numbers: np.ndarray, n_asked: int | None = None) -> OverlapQuery:
     """Make a query of token numbers, such as those of a set of the index.
 
     Parameters
     ----------
-    source
-        The index.
+    index : OverlapIndex
     numbers : integers (q,)
         Each once.
     n_asked : int or None
         Distinct tokens asked for, known or not; None: those given.
-    distinct_lists : bool
-        As for `prepare_query`.
     """
     n_asked = len(numbers) if n_asked is None else n_asked
     numbers = np.sort(numbers).astype(np.int64)
-    frequencies = source.frequencies(numbers)
+    frequencies = index.frequencies(numbers)
     if len(frequencies) and not frequencies.all():
         numbers, frequencies = numbers[frequencies > 0], frequencies[frequencies > 0]
-    return OverlapQuery(n_asked, numbers, *_blocks(source.groups_of(numbers), frequencies, distinct_lists))
+    return OverlapQuery(n_asked, numbers, *_blocks(index.groups_of(numbers), frequencies))
 
 
-def as_query(source: OverlapSource, values: Values | OverlapQuery, *, distinct_lists: bool = True) -> OverlapQuery:
+def as_query(index: OverlapIndex, values: Values | OverlapQuery) -> OverlapQuery:
     """Prepare a query, unless it is; see `prepare_query`."""
-    return values if isinstance(values, OverlapQuery) else prepare_query(source, values, distinct_lists=distinct_lists)
+    return values if isinstance(values, OverlapQuery) else prepare_query(index, values)
 
 
 def query_tokens(values: Values) -> pa.LargeStringArray:
-    """Give the distinct tokens of a query's cells; see `prepare_query`."""
+    """Return the distinct tokens of a query's cells; see `prepare_query`."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return distinct_tokens(values)
     if isinstance(values, str | bytes) or not isinstance(values, np.ndarray | Collection):
@@ -140,10 +124,9 @@ def query_tokens(values: Values) -> pa.LargeStringArray:
     return pc.unique(pa.concat_arrays(parts)) if parts else pa.array([], pa.large_string())
 
 
-def _blocks(groups: np.ndarray, frequencies: np.ndarray, distinct: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _blocks(groups: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     last = np.ones(len(groups), bool)
-    if distinct:
-        np.not_equal(groups[1:], groups[:-1], out=last[:-1])
+    np.not_equal(groups[1:], groups[:-1], out=last[:-1])
     ends = np.flatnonzero(last) + 1
     starts = np.ones(len(ends), np.int64)
     starts[1:] += ends[:-1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pexeso.errors import InputError
 from pexeso.overlap.filters import prefix_length, qualifies
-from pexeso.overlap.reading import Reads
+from pexeso.overlap.index.reading import Reads
 
 
 def require_k(k: int) -> None:
@@ -62,7 +62,7 @@ class Overlaps:
         return self.overlaps / max(self.n_asked, 1)
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Give (id, overlap) of each set."""
+        """Return (id, overlap) of each set."""
         return list(zip(self.ids.tolist(), self.overlaps.tolist(), strict=True))
 
 
@@ -108,18 +108,14 @@ class TopK:
         """The id of the set in the k-th place; None while there is none."""
         return -self._heap[0][1] if self.full else None
 
-    @property
-    def overlaps(self) -> list[int]:
-        """The two least overlaps known, ascending; fewer where fewer are known."""
-        return sorted(overlap for overlap, _ in self._heap[:3])[:2]
+    def prefix(self, n: int) -> int:
+        """Return how many of n query tokens must be accounted for before a set that was not seen cannot enter (J1)."""
+        # While fewer than k sets are known, whichever exceeds the threshold is taken: no id decides.
+        return prefix_length(n, self.threshold + (not self.full))
 
-    def prefix(self, n: int, ties: str) -> int:
-        """Say how many of n query tokens must be accounted for before a set that was not seen cannot enter (J1)."""
-        return prefix_length(n, self.threshold, ties if self.full else "any")
-
-    def takes(self, bounds: np.ndarray, ids: np.ndarray, ties: str) -> np.ndarray:
-        """Tell which sets with these bounds on their overlaps, int64 (w,), can still enter: bool (w,)."""
-        return qualifies(bounds, ids, self.threshold, self.last_id, ties)
+    def takes(self, bounds: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Return which sets with these bounds on their overlaps, int64 (w,), can still enter: bool (w,)."""
+        return qualifies(bounds, ids, self.threshold, self.last_id)
 
     def push(self, overlap: int, set_id: int) -> None:
         """Take a set in, if it is among the best."""
@@ -138,10 +134,10 @@ class TopK:
             self.push(overlap, set_id)
 
     def sorted(self) -> list[tuple[int, int]]:
-        """Give (id, overlap), the best first."""
+        """Return (id, overlap), the best first."""
         return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
 
-    def answer(self, n_asked: int, reads: Reads, ids_of_ranks: Callable[[np.ndarray], np.ndarray]) -> Overlaps:
-        """Make the answer, where sets were taken in by their ranks; see `pexeso.overlap.reading.OverlapSource`."""
+    def answer(self, n_asked: int, reads: Reads, ids_of: Callable[[np.ndarray], np.ndarray]) -> Overlaps:
+        """Make the answer, where sets were taken in by their numbers, which ascend as their ids do."""
         found = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
-        return Overlaps(ids_of_ranks(found[:, 0]).astype(np.int64), found[:, 1], n_asked, reads)
+        return Overlaps(ids_of(found[:, 0]).astype(np.int64), found[:, 1], n_asked, reads)

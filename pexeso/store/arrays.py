@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.store.files import CHUNK_BYTES, ChecksumWriter, new_file, sync_folder, writing
+from pexeso.store.files import CHUNK_BYTES, ChecksumWriter, new_file, open_plain, sync_folder, writing
 from pexeso.store.manifest import FileEntry
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
@@ -82,11 +82,16 @@ def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
         The file is missing, its header is not one that `write_arrays` writes, or shape, dtype and size disagree.
     """
     try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            shape, dtype, offset = _read_header(file, path)
+        with open_plain(path) as file:
+            return map_array(file, path, n_bytes)
     except OSError as error:
         raise IndexCorruptError(f"'{path}' cannot be opened: {error.strerror}.") from error
+
+
+def map_array(file: BinaryIO, path: Path, n_bytes: int | None = None) -> np.ndarray:
+    """Do as `open_array` with a file that is open, which may be closed then; messages call it by its path."""
+    size = os.fstat(file.fileno()).st_size
+    shape, dtype, offset = _read_header(file, path)
     expected = offset + _n_items(shape) * dtype.itemsize
     if size != expected or (n_bytes is not None and size != n_bytes):
         raise IndexCorruptError(
@@ -97,7 +102,7 @@ def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
         empty = np.empty(shape, dtype)
         empty.flags.writeable = False
         return empty
-    return np.memmap(path, dtype, "r", offset, shape, "C")
+    return np.memmap(file, dtype, "r", offset, shape, "C")
 
 
 def _require_storable(name: str, array: np.ndarray) -> None:

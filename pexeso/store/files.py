@@ -5,6 +5,8 @@ import errno
 import hashlib
 import json
 import os
+import stat
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +16,8 @@ from pexeso.store.manifest import FileEntry
 
 CHUNK_BYTES = 1 << 20
 _MAX_DOCUMENT_BYTES = 1 << 24
+_NO_SURPRISE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_PERMISSION = (errno.EACCES, errno.EPERM)
 
@@ -38,14 +42,79 @@ def checksum_file(path: Path, on_chunk: Callable[[int], None] | None = None) -> 
     tuple[int, str]
         Size in bytes; 32 hexadecimal digits.
     """
-    running, n_bytes = new_checksum(), 0
     with open(path, "rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            running.update(chunk)
-            n_bytes += len(chunk)
-            if on_chunk is not None:
-                on_chunk(len(chunk))
+        return checksum_open(file, on_chunk)
+
+
+def checksum_open(file: BinaryIO, on_chunk: Callable[[int], None] | None = None) -> tuple[int, str]:
+    """Do as `checksum_file` with an open file, from where it stands to its end."""
+    running, n_bytes = new_checksum(), 0
+    while chunk := file.read(CHUNK_BYTES):
+        running.update(chunk)
+        n_bytes += len(chunk)
+        if on_chunk is not None:
+            on_chunk(len(chunk))
     return n_bytes, running.hexdigest()
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file for reading; a link at the end of its path is not followed, and a pipe does not wait.
+
+    All that is asked of the file afterwards, its size included, is asked of its descriptor: what takes
+    its name meanwhile does no harm.
+
+    Raises
+    ------
+    OSError
+        There is no such file, or it cannot be opened; with `errno.ELOOP` it is a link, or no plain file.
+    """
+    return _plain(open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_SURPRISE)), path)
+
+
+class RootFolder:
+    """A folder that stays the one that was opened, whatever takes its name later.
+
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Raises
+    ------
+    OSError
+        There is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+
+    def open_plain(self, relative: str) -> BinaryIO:
+        """Open a file below the folder as `pexeso.store.files.open_plain` does; no folder on the way may be a link either."""
+        *folders, name = relative.split("/")
+        descriptor = self._descriptor
+        try:
+            for each in folders:
+                inner = os.open(each, _FOLDER, dir_fd=descriptor)
+                if descriptor != self._descriptor:
+                    os.close(descriptor)
+                descriptor = inner
+            opened = os.open(name, os.O_RDONLY | _NO_SURPRISE, dir_fd=descriptor)
+        finally:
+            if descriptor != self._descriptor:
+                os.close(descriptor)
+        return _plain(open(opened, "rb"), relative)
+
+    def release(self) -> None:
+        """Close the folder; once is enough, and the end of the object does it too."""
+        self._close()
+
+
+def _plain(file: BinaryIO, path: Path | str) -> BinaryIO:
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.ELOOP, "not a plain file", os.fspath(path))
+    return file
 
 
 class ChecksumWriter:
@@ -136,8 +205,16 @@ def read_document(path: Path) -> Any:
         It is no JSON, cannot be read, or has more than 16 MiB: those of an index have a few thousand bytes.
     """
     try:
-        with open(path, "rb") as file:
-            data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_DOCUMENT_BYTES) + 1)
+        with open_plain(path) as file:
+            return read_open_document(file, path)
+    except OSError as error:
+        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+
+
+def read_open_document(file: BinaryIO, path: Path) -> Any:
+    """Do as `read_document` with an open file, which messages call by its path."""
+    try:
+        data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_DOCUMENT_BYTES) + 1)
         if len(data) > _MAX_DOCUMENT_BYTES:
             raise IndexCorruptError(f"'{path}' has more than {_MAX_DOCUMENT_BYTES:,} bytes, the most that is read.")
         return json.loads(data)
@@ -181,7 +258,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def output_error(error: OSError, path: Path) -> OutputError:
-    """Say what a failed write means and what can be done about it.
+    """Return what a failed write means and what can be done about it.
 
     Examples
     --------

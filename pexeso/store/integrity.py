@@ -8,10 +8,10 @@ from pathlib import Path
 from pexeso.errors import IndexCorruptError, IndexVersionError
 from pexeso.store.arrays import open_array
 from pexeso.store.files import checksum_file, read_document
+from pexeso.store.local.reader import require_index
+from pexeso.store.local.snapshot import retired_files
 from pexeso.store.manifest import FileEntry, Manifest, read_manifest
 from pexeso.store.paths import BUILDING, MANIFEST, PARTITIONS, plain_file_size
-from pexeso.store.reader import require_index
-from pexeso.store.snapshot import retired_files
 from pexeso.store.texts import open_texts, require_sound
 
 NOTES = ("foreign", "unfinished")
@@ -28,7 +28,7 @@ class Problem:
     kind
         ``manifest``, ``version``, ``missing``, ``size``, ``checksum``, ``structure`` (the bytes are those written,
         but are no array, list of texts or JSON), ``content`` (they are, but cannot be searched; told by
-        `pexeso.checking`), ``not-plain`` (a link, folder or device), ``unreadable``; or a mere note: ``foreign``
+        `pexeso.diagnostics.check`), ``not-plain`` (a link, folder or device), ``unreadable``; or a mere note: ``foreign``
         (nothing of the index), ``unfinished`` (of a build under way or broken off).
     sentence
         What it is and what to do.

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,14 @@ from pexeso.store.paths import MANIFEST, is_unicode, require_folder, require_rel
 from pexeso.store.plain_json import require_json_object
 from pexeso.store.sizes import format_bytes
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MAX_MANIFEST_BYTES = 1 << 30
 _CHECKSUM = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_PART_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+
+SEMANTIC = "semantic"
+_FORMER_FIELDS = {"partitions": SEMANTIC, "token_sets": "token_sets"}
+"""The fields of a manifest that listed folders before version 4, and the part that each is now."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +105,14 @@ class Manifest:
         The folders of the catalog, at least one: that of the first build, then one for each update since, in order.
     embedder
         The folder of the model, which every index has once.
-    partitions
-        The partitions, in search order. Their positions here, not their folder names, number them.
-    token_sets
-        More folders below ``partitions/``, of another kind: the columns as sets of equal texts. None in most indexes.
+    parts
+        By the name of each part of the index its folders, all below ``partitions/``, in search
+        order. Their positions here, not their folder names, number them.
     deleted_columns
         Ids of columns that are still in the files but must not be returned, as ranges (first, end), `end` exclusive, ascending and apart.
     format_version
-        Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column; version 2 had no token sets.
+        Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column;
+        version 2 had partitions only, version 3 two lists of folders in place of `parts`.
 
     Raises
     ------
@@ -124,28 +129,34 @@ class Manifest:
     facts: dict[str, Any]
     catalogs: tuple[FolderEntry, ...]
     embedder: FolderEntry
-    partitions: tuple[FolderEntry, ...]
-    token_sets: tuple[FolderEntry, ...] = ()
+    parts: Mapping[str, tuple[FolderEntry, ...]]
     deleted_columns: tuple[tuple[int, int], ...] = ()
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        for name in ("catalogs", "partitions", "token_sets"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "catalogs", tuple(self.catalogs))
+        object.__setattr__(self, "parts", {name: tuple(each) for name, each in self.parts.items()})
         object.__setattr__(self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns))
         _require_text(self.written_by, "written_by")
         _require_text(self.created, "created")
         _require_count(self.format_version, "format_version", minimum=1)
         _require_count(self.generation, "generation", minimum=1)
+        if self.generation >= 2**63:
+            raise InputError(f"generation must be a number of 63 bits. Got one of {self.generation.bit_length()} bits.")
         for name in ("options", "fingerprints", "facts"):
             require_json_object(getattr(self, name), name)
         _require_own_places(self)
         _require_apart(self.deleted_columns)
 
     @property
+    def partitions(self) -> tuple[FolderEntry, ...]:
+        """The folders that a semantic search goes through."""
+        return self.parts.get(SEMANTIC, ())
+
+    @property
     def folders(self) -> tuple[FolderEntry, ...]:
-        """Those of the catalog, the embedder, all partitions and all token sets."""
-        return (*self.catalogs, self.embedder, *self.partitions, *self.token_sets)
+        """Those of the catalog, the embedder and all parts."""
+        return (*self.catalogs, self.embedder, *itertools.chain(*self.parts.values()))
 
     @property
     def n_bytes(self) -> int:
@@ -164,8 +175,8 @@ class Manifest:
         Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
         document = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
-        if self.format_version < 3:
-            del document["token_sets"]
+        if self.format_version < 4:
+            document = _as_version_3(document)
         if self.format_version == 1:
             document = _as_version_1(document)
         return _canonical({**document, "checksum": _checksum(document)})
@@ -266,18 +277,35 @@ def _require_version(found: Any) -> None:
 def _from_document(document: dict[str, Any]) -> Manifest:
     if document["format_version"] == 1:
         document = _from_version_1(document)
-    if document["format_version"] < 3:
-        if "token_sets" in document:
-            raise InputError("an index of this format version has no token sets.")
-        document = {**document, "token_sets": []}
-    catalogs, partitions, token_sets = (
-        tuple(_folder(entry) for entry in _list(document.pop(name, None)))
-        for name in ("catalogs", "partitions", "token_sets")
+    if document["format_version"] < 4:
+        document = _from_version_3(document)
+    found = document.pop("parts", None)
+    if not isinstance(found, dict):
+        raise InputError("the parts of an index must be an object of lists of folders.")
+    return Manifest(
+        catalogs=_folders(document.pop("catalogs", None)),
+        embedder=_folder(document.pop("embedder", None)),
+        parts={name: _folders(entries) for name, entries in found.items()},
+        deleted_columns=tuple(tuple(_list(each)) for each in _list(document.pop("deleted_columns", None))),
+        **document,
     )
-    embedder = _folder(document.pop("embedder", None))
-    deleted = tuple(tuple(_list(each)) for each in _list(document.pop("deleted_columns", None)))
-    folders = {"catalogs": catalogs, "embedder": embedder, "partitions": partitions, "token_sets": token_sets}
-    return Manifest(**document, **folders, deleted_columns=deleted)
+
+
+def _from_version_3(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a document of format version 2 or 3 into the present form; it keeps its version number."""
+    former = list(_FORMER_FIELDS)[: document["format_version"] - 1 or 1]
+    if "parts" in document or set(_FORMER_FIELDS) & set(document) != set(former):
+        raise InputError(f"an index of this format version lists its folders as {' and '.join(former)}.")
+    others = {name: value for name, value in document.items() if name not in former}
+    return {**others, "parts": {_FORMER_FIELDS[name]: document[name] for name in former}}
+
+
+def _as_version_3(document: dict[str, Any]) -> dict[str, Any]:
+    """Undo `_from_version_3`."""
+    parts = document["parts"]
+    former = list(_FORMER_FIELDS)[: document["format_version"] - 1 or 1]
+    others = {name: value for name, value in document.items() if name != "parts"}
+    return {**others, **{name: parts.get(_FORMER_FIELDS[name], []) for name in former}}
 
 
 def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
@@ -294,6 +322,10 @@ def _as_version_1(document: dict[str, Any]) -> dict[str, Any]:
     [catalog] = document["catalogs"]
     others = {name: value for name, value in document.items() if name != "catalogs"}
     return {**others, "catalog": catalog, "deleted_columns": [first for first, _ in document["deleted_columns"]]}
+
+
+def _folders(documents: Any) -> tuple[FolderEntry, ...]:
+    return tuple(_folder(entry) for entry in _list(documents))
 
 
 def _folder(document: Any) -> FolderEntry:
@@ -320,6 +352,8 @@ def _list(value: Any) -> list[Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, FileEntry | FolderEntry):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -373,9 +407,11 @@ def _require_own_places(manifest: Manifest) -> None:
     for entry, place in (*((catalog, "catalog") for catalog in manifest.catalogs), (manifest.embedder, "embedder")):
         if not isinstance(entry, FolderEntry) or not entry.folder.startswith(place):
             raise InputError(f"The entry {place} must be a folder named {place} or {place}. with a number.")
-    for entry in (*manifest.partitions, *manifest.token_sets):
-        if not isinstance(entry, FolderEntry) or not entry.folder.startswith("partitions/"):
-            raise InputError("Every partition must be a folder below partitions/.")
+    for name, entries in manifest.parts.items():
+        if not isinstance(name, str) or not _PART_NAME.fullmatch(name):
+            raise InputError(f"The name of a part must be of lower-case letters, digits and _. Got {name!r}.")
+        if not all(isinstance(entry, FolderEntry) and entry.folder.startswith("partitions/") for entry in entries):
+            raise InputError("Every folder of a part must be a folder below partitions/.")
     names = [folder.folder for folder in manifest.folders]
     if len(set(names)) < len(names):
         raise InputError("Two entries of the manifest name the same folder.")

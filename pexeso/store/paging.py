@@ -32,7 +32,7 @@ class FaultWatch:
         self._before = _major_faults()
 
     def missing(self) -> bool:
-        """Tell whether more than a few pages were missing since the start."""
+        """Return whether more than a few pages were missing since the start."""
         return _major_faults() - self._before > FEW_FAULTS
 
 
@@ -60,7 +60,7 @@ class MappedPages:
             array.base.madvise(mmap.MADV_RANDOM)
 
     def missing(self) -> bool:
-        """Tell whether pages were missing lately: else nothing need be asked for."""
+        """Return whether pages were missing lately: else nothing need be asked for."""
         return self._watch.missing()
 
     def want(self, name: str, rows: np.ndarray) -> None:
@@ -81,7 +81,7 @@ class MappedPages:
 
 
 def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> list[tuple[int, int]]:
-    """Give the pages that rows of a file lie on, as runs (first, last).
+    """Return the pages that rows of a file lie on, as runs (first, last).
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
 
 
 def _major_faults() -> int:
-    """Give how often this process waited for a page from a disk; 0 on a system that does not tell."""
+    """Return how often this process waited for a page from a disk; 0 on a system that does not tell."""
     try:
         import resource
     except ModuleNotFoundError:  # not a Unix

@@ -24,7 +24,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def is_unicode(text: str) -> bool:
-    """Say whether a text can be written as UTF-8; half of a surrogate pair cannot, nor does it come back from JSON."""
+    """Return whether a text can be written as UTF-8; half of a surrogate pair cannot, nor does it come back from JSON."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Tell whether an Arrow file holds its record batch as it is, before Arrow unpacks what it does not.
+"""Return whether an Arrow file holds its record batch as it is, before Arrow unpacks what it does not.
 
 A few bytes of a compressed file may ask for any amount of memory, and Arrow grants it as soon as the batch is looked at.
 So the batch's description is read by hand first: a flatbuffer, whose tables tell where each of their fields is (`Message`,
@@ -21,7 +21,7 @@ _BLOCK = struct.Struct("<qi4xq")
 
 
 def is_plain(file: BinaryIO) -> bool:
-    """Tell whether an Arrow file holds exactly one record batch, which is not compressed.
+    """Return whether an Arrow file holds exactly one record batch, which is not compressed.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _root(buffer: bytes) -> int:
 
 
 def _field(buffer: bytes, table: int, number: int) -> int | None:
-    """Give the place of a field of a table; None where the table does not have it."""
+    """Return the place of a field of a table; None where the table does not have it."""
     fields = table - struct.unpack_from("<i", buffer, table)[0]
     if fields < 0:
         raise ValueError("a table that begins before its buffer")
@@ -97,6 +97,6 @@ def _field(buffer: bytes, table: int, number: int) -> int | None:
 
 
 def _inner(buffer: bytes, table: int, number: int) -> int | None:
-    """Give the place of the table or vector that a field refers to."""
+    """Return the place of the table or vector that a field refers to."""
     place = _field(buffer, table, number)
     return None if place is None else place + struct.unpack_from("<I", buffer, place)[0]

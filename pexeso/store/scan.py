@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from pexeso.store.reader import Store
+from pexeso.store.local.reader import Store
 
 
 def copied_bytes(store: Store, number: int, names: Collection[str] | None = None) -> int:

@@ -1,13 +1,14 @@
 """Lists of texts on disk: one column in an Arrow IPC file, opened memory-mapped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.store.files import new_file
+from pexeso.store.files import new_file, open_plain
 from pexeso.store.manifest import FileEntry
 from pexeso.store.plain_arrow import is_plain
 
@@ -64,7 +65,7 @@ def open_texts(path: Path) -> Texts:
     IndexCorruptError
         The file is missing, or not one that `write_texts` wrote.
     """
-    return _read(path, lambda: pa.memory_map(str(path), "r"))
+    return open_mapped_texts(path)[0]
 
 
 def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
@@ -82,29 +83,30 @@ def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
     IndexCorruptError
         As for `open_texts`.
     """
-    made: list[np.ndarray] = []
-
-    def source() -> pa.Buffer:
-        made.append(np.memmap(path, np.uint8, "r"))
-        return pa.py_buffer(made[0])
-
-    return _read(path, source), made[0]
-
-
-def _read(path: Path, source: Callable[[], pa.MemoryMappedFile | pa.Buffer]) -> Texts:
     try:
-        with open(path, "rb") as file:
-            if not is_plain(file):
-                raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
-        reader = pa.ipc.open_file(source())
+        with open_plain(path) as file:
+            return map_texts(file, path)
+    except OSError as error:
+        raise IndexCorruptError(
+            f"'{path}' is not a list of texts that pexeso wrote: {error.strerror or error}."
+        ) from error
+
+
+def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
+    """Do as `open_mapped_texts` with a file that is open, which may be closed then; messages call it by its path."""
+    try:
+        if not is_plain(file):
+            raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
+        mapped = np.memmap(file, np.uint8, "r")
+        reader = pa.ipc.open_file(pa.py_buffer(mapped))
         if reader.schema not in _SCHEMAS or reader.num_record_batches != 1:
             raise pa.ArrowInvalid("it must hold one batch of one column of texts")
         texts = reader.get_batch(0).column(0)
         texts.validate()
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise IndexCorruptError(f"'{path}' is not a list of texts that pexeso wrote: {reason}.") from error
-    return texts
+    return texts, mapped
 
 
 def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:

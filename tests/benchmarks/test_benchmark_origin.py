@@ -5,7 +5,7 @@ import pytest
 from benchmarks.origin import LOADED_CODE, ROOT, code_digest, why_not_again
 
 FILES = (
-    "pexeso/engine/search.py",
+    "pexeso/engine/search/search.py",
     "pexeso/engine/kernels/product.py",
     "benchmarks/timing.py",
     "benchmarks/algorithms/a/module.py",
@@ -50,7 +50,7 @@ def test_the_digest_does_not_change_with_anything_else(checkout, name):
 
 def test_the_code_that_runs_has_a_digest():
     assert len(LOADED_CODE) == 16
-    assert (ROOT / "pexeso" / "engine" / "search.py").is_file()
+    assert (ROOT / "pexeso" / "engine" / "search" / "search.py").is_file()
 
 
 @pytest.mark.parametrize("name", ["processor", "cores", "memory_gib", "device"])

@@ -15,7 +15,7 @@ from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import Algorithm, load_candidates
 from benchmarks.harness import Settings
 from benchmarks.source import Source
-from benchmarks.sweeps import Sweep, growth, known_sweeps, run_sweep
+from benchmarks.sweeps import Sweep, choice, growth, known_sweeps, run_sweep
 from pexeso.errors import InputError, MissingPackageError
 
 CPU = torch.device("cpu")
@@ -175,6 +175,7 @@ def test_a_difference_says_at_which_point(small_random, monkeypatch):
     monkeypatch.setattr(BruteGemm, "query", wrong_at_times)
     result = run_sweep(sweep("max_distance", (0.05, 0.2)), Source("random"), TINY)
     assert result["agree"] is False
+    assert result["differences"]
     assert all(each.startswith("max_distance 0.2: brute_gemm and float64 differ") for each in result["differences"])
 
 
@@ -362,3 +363,30 @@ def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
 
     with pytest.raises(MissingPackageError, match="Plots need matplotlib"):
         plot_sweep({}, tmp_path / "plot.png")
+
+
+def test_what_a_build_chooses_is_held_against_the_best_of_what_was_given(small_random):
+    """The pivots' grid over a tiny lake: the chosen number of levels is one of those that were measured."""
+    declared = sweep("arguments", algorithms=["pexeso:levels"], choice="n_levels")
+    result = run_sweep(declared, Source("random"), TINY)
+    assert result["agree"]
+    open_row = [row for row in result["rows"] if row["arguments"]["n_levels"] is None]
+    [row] = open_row
+    told = result["choice"]
+    assert told["argument"] == "n_levels"
+    assert told["chosen"] == row["chosen"]["n_levels"]
+    assert told["chosen"] in range(1, 13)
+    assert told["best"] in range(1, 9)
+    assert f"chosen {told['chosen']}, best {told['best']}" in report.sweep_table(result)
+
+
+def test_a_choice_that_was_not_among_the_points_has_no_ratio():
+    rows = [
+        {"arguments": {"n": 1}, "chosen": {}, "median_seconds": 2.0},
+        {"arguments": {"n": 2}, "chosen": {}, "median_seconds": 1.0},
+        {"arguments": {"n": None}, "chosen": {"n": 1}, "median_seconds": 2.1},
+    ]
+    expected = {"argument": "n", "chosen": 1, "best": 2, "chosen_seconds": 2.0, "best_seconds": 1.0}
+    assert choice(rows, "n") == {**expected, "times_the_best": 2.0}
+    rows[2]["chosen"]["n"] = 9
+    assert choice(rows, "n") == {**expected, "chosen": 9, "chosen_seconds": None, "times_the_best": None}

@@ -20,7 +20,7 @@ from benchmarks.datasets.profile import EDGES, pair_shares, profile_lake
 from benchmarks.datasets.profile_command import profile_command
 from benchmarks.datasets.reference import WEB_NEARER, WEB_RATES
 from benchmarks.lake import METRIC
-from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
+from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
 from pexeso.errors import DeviceError, InputError, OutputError
 
 SMALL = {"swdc": 0.01, "open": 0.01, "lwdc": 0.001}

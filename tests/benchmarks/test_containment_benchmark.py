@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.containment import main, straightness
 from benchmarks.containment_equal import ThinDatasketch, lowered
+from benchmarks.containment_lists import hashed_ensemble
 from benchmarks.containment_sets import RATIOS, ContainmentLake, draw_lake, right_answer, scan, scores
 from benchmarks.containment_ways import Datasketch, asymmetric
-from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
 
@@ -168,7 +168,7 @@ def test_padding_makes_small_sets_hard_to_find():
         rng.integers(0, 2**63, 50_000, dtype=np.uint64),
     ]
     lake = lake_of(sets, [query])
-    index = Ensemble.build(lake.tokens, lake.offsets, EnsembleOptions(partitions=1))
+    index = hashed_ensemble(lake.tokens, lake.offsets, EnsembleOptions(partitions=1))
     padded = asymmetric(index, 1)
     assert padded.signatures[-1].tolist() == index.signatures[-1].tolist()  # the largest is as it was
     least = padded.signatures[:-1].astype(float) / 2**32

@@ -46,10 +46,11 @@ from benchmarks.effectiveness.scoring import (
 )
 from benchmarks.effectiveness.searched import _numbers, searched
 from benchmarks.effectiveness.sets import lake_with_truth
-from pexeso.column_features import count
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
-from pexeso.queries import QueryColumn
+from pexeso.rerank.features import count, lake_of
+from pexeso.search.executor import search_store
+from pexeso.search.query import QueryColumn
 
 TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
 TABLES = {
@@ -339,8 +340,13 @@ def test_trees_are_learned_from_what_a_search_counts(shop, judged):
         column = QueryColumn(judged.texts[query], column=[*TABLES.values()][query][0])
         prepared = index.prepared(column)
         options = index.search_options({"max_distance": 1.4 * index.usual_max_distance, "min_joinability": 0.3})
-        hits = [hit for hit in index._search([prepared], [options])[0][0] if number_of[hit.column_id] in every[1][own]]
-        counted = count(index._scan, prepared, hits, index.usual_max_distance, SearchStats())
+        hits = [
+            hit
+            for hit in search_store(index._opened.loader, [prepared], [options])[0][0]
+            if number_of[hit.column_id] in every[1][own]
+        ]
+        loader = index._opened.loader
+        counted = count(loader, prepared, hits, lake_of(loader, hits), index.usual_max_distance, SearchStats())
         places = np.argsort([number_of[hit.column_id] for hit in hits])
         np.testing.assert_allclose(
             counted.features()[places], every[2].features()[own][np.argsort(every[1][own])], atol=1e-12

@@ -11,22 +11,23 @@ import torch
 
 from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
-from benchmarks.gpu import checks, command, fitting
-from benchmarks.gpu.brute import run_brute_force
+from benchmarks.gpu import brute, checks, command, fitting
+from benchmarks.gpu.brute import ProductFinder, run_brute_force
 from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.dataset import run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import search
-from pexeso.engine.grid_options import GridOptions
+from benchmarks.gpu.products import measure_products
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CPU = torch.device("cpu")
 CEILINGS = {"copy_bytes_per_second": 1e9, "read_bytes_per_second": 1e9, "product_flop_per_second": 1e9}
-OPTIONS = GridOptions(map="projection", n_axes=7)
+OPTIONS = PartitionLayoutOptions(map="projection", n_axes=7)
 
 
 class WrongKernel(TorchKernel):
@@ -98,6 +99,12 @@ sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--
     assert swdc["single"]["queries"] == 5
     assert [each["queries"] for each in swdc["single"]["by_size"]] == [1] * 5
     assert swdc["single"]["work"]["bytes_read"] > 0
+    typical = swdc["typical"]
+    assert [each["queries"] for each in typical["batches"]] == [1, 6]
+    assert {round(size / 16.7) for size in typical["values_of_each"]} == {1}
+    assert typical["checked"] == typical["single"]["queries"] == 5
+    ways = {"fused", "fused_kernel", "fused_kernel_in_a_batch", "float32", "bfloat16", "float16"}
+    assert typical["brute"].keys() == typical["ratios"].keys() == ways
     assert swdc["batch"]["queries"] == 6
     assert swdc["ratios"].keys() == {"brute", "brute_kernel", "floor", "batch_brute_kernel"}
     assert swdc["brute"]["batch"]["share_of_values"] > 0
@@ -163,11 +170,51 @@ def test_searches_of_a_resident_lake_give_what_brute_force_gives(partition_value
     assert (len(lake.parts) == 1) == (partition_values > 10**8)
     assert lake.n_values == 4300
     kernel = choose_kernel("torch", CPU)
-    brute = run_brute_force(lake, lake.queries, None)
-    for query, own, right in zip(lake.queries, lake.asked_columns, brute.answers, strict=False):
+    answers = run_brute_force(lake, lake.queries, None).answers
+    for query, own, right in zip(lake.queries, lake.asked_columns, answers, strict=False):
         answer = normal_form(search(lake, query, kernel, SearchStats()))
         assert answer == normal_form(right)
         assert answer[own] == query.total
+
+
+def small_lake() -> ResidentLake:
+    lake = ResidentLake(calibrated_model("swdc"), 0.0005, CPU)
+    make_lake(lake, Wanted(OPTIONS, queries=3, batch=3), Clock(300))
+    return lake
+
+
+def test_products_of_torch_must_give_the_right_answers():
+    lake = small_lake()
+    answers = run_brute_force(lake, lake.typical, None).answers
+    figures = measure_products(lake, lake.typical, answers)
+    assert list(figures) == ["float32", "bfloat16", "float16"]
+    assert all(each["queries"] == 3 and each["median_seconds"] > 0 for each in figures.values())
+    columns, counts = answers[1]
+    wrong = [answers[0], (columns, counts + 1), answers[2]]
+    with pytest.raises(checks.WrongAnswerError, match="swdc, products in float32, column of"):
+        measure_products(lake, lake.typical, wrong)
+
+
+def test_products_without_room_are_left_out(monkeypatch):
+    lake = small_lake()
+    answers = run_brute_force(lake, lake.typical, None).answers
+    monkeypatch.setattr("benchmarks.gpu.products.free_bytes", lambda device: 4 << 30)
+    assert list(measure_products(lake, lake.typical, answers)) == ["float32"]
+
+
+def test_zeros_behind_vectors_change_no_pair():
+    lake = small_lake()
+    vectors, query = lake.parts[0].partition.vectors, lake.typical[0]
+    found = []
+    for width in (50, 64):
+        piece = brute._Piece(0, vectors, brute.padded(vectors, width, torch.float32))
+        rounded = piece.round(query.vectors)
+        assert rounded.shape[1] == piece.rounded.shape[1] == width
+        low, high = piece.limits(query.vectors, rounded, query.tau)
+        match = brute._Match(ProductFinder(piece.rounded), piece, query.vectors, rounded, low, high, query.tau)
+        found.append({tuple(pair) for pair in torch.stack(match(), 1).tolist()})
+    assert found[0] == found[1]
+    assert len(found[0]) >= len(query)
 
 
 def test_what_does_not_fit_is_made_smaller_or_left_out():

@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from benchmarks import cli
 from benchmarks.datasets import calibrated, data_set
 from benchmarks.out_of_core import command, running
 from benchmarks.out_of_core.grouping import group_columns, values_of
+from benchmarks.out_of_core.methods import METHODS, fit_centres, random_clusters, squared_euclidean, symmetric_kl
 from benchmarks.out_of_core.running import ONE, Settings, run_out_of_core
-from partition.clustering import METHODS
 from pexeso.errors import InputError
 
 
@@ -94,3 +95,41 @@ def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
 def test_settings_out_of_range_are_refused(name, value):
     with pytest.raises(InputError, match=r"must be at least 1|Methods are"):
         Settings(**{name: value})
+
+
+def test_symmetric_kl_hand_computed():
+    # Smoothing 0.1 over two regions: (1, 0) -> (1.1, 0.1) / 1.2 and (0, 1) -> (0.1, 1.1) / 1.2.
+    value = symmetric_kl(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), smoothing=0.1)[0, 0]
+    forth = (1.1 / 1.2) * math.log(11) + (0.1 / 1.2) * math.log(1 / 11)
+    assert value == pytest.approx(forth, abs=1e-14)
+
+
+def test_symmetric_kl_is_the_mean_of_both_directions():
+    a, b, eps = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.1, 0.8]), 1e-9
+    forth, back = (a * np.log(a / b)).sum(), (b * np.log(b / a)).sum()
+    assert symmetric_kl(a[None], b[None], smoothing=eps)[0, 0] == pytest.approx((forth + back) / 2, abs=1e-6)
+
+
+def test_squared_distances_hand_computed():
+    assert squared_euclidean(np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[3.0, 4.0]])).tolist() == [[25.0], [16.0]]
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.between is not None])
+def test_planted_groups_are_recovered(name):
+    generator = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), 30)
+    weights = np.full((4, 24), 0.1 / 24)
+    for group in range(4):
+        weights[group, 6 * group : 6 * group + 6] += 0.9 / 6
+    counts = np.array([generator.multinomial(40, weights[group] / weights[group].sum()) for group in truth])
+    features = counts / counts.sum(axis=1, keepdims=True)
+    clusters, divergences = METHODS[name].nearest(features, fit_centres(METHODS[name], features, 4, 1))
+    assert len(set(zip(truth.tolist(), clusters.tolist(), strict=True))) == len(set(clusters.tolist())) == 4
+    assert (divergences >= 0).all()
+
+
+def test_by_chance_clusters_are_even_and_depend_on_the_seed():
+    first, again, other = (random_clusters(10_000, 8, seed) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert 1100 < np.bincount(first, minlength=8).min() <= np.bincount(first).max() < 1400

@@ -95,7 +95,7 @@ def test_a_threshold_so_wide_that_everything_matches(spec, lake, queries):
         assert normal_form(rival.query(wide)) == oracle_answer(lake, wide), name
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_the_size_of_blocks_and_tiles_changes_no_answer(monkeypatch, precision, lake, queries, right):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
@@ -135,7 +135,7 @@ def test_what_a_rival_is_not_told_about_is_refused(spec, lake):
 def test_a_precision_that_there_is_not_is_refused(lake):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
-    with pytest.raises(InputError, match=r"must be one of float32, bfloat16\. Got 'float8' instead"):
+    with pytest.raises(InputError, match=r"must be one of float32, bfloat16, float16\. Got 'float8' instead"):
         BruteGemm(CPU).build(lake, {"precision": "float8"})
 
 

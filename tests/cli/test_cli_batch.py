@@ -1,14 +1,14 @@
-"""`pexeso batch` and `pexeso.batch`: every line answered once, in order, whatever interrupts the run."""
+"""`pexeso batch` and `pexeso.search.batch_file`: every line answered once, in order, whatever interrupts the run."""
 
 import json
 
 import pytest
 
-import pexeso.batch
-from pexeso.batch import run_batch
+import pexeso.search.batch_file
 from pexeso.errors import OutputError
 from pexeso.index import Index, open_index
-from pexeso.queries import batch_lines
+from pexeso.search.batch_file import run_batch
+from pexeso.search.query import batch_lines
 
 GOOD = [
     {"id": "a", "values": ["Oslo", "Rome"]},
@@ -28,7 +28,7 @@ def queries(tmp_path):
 
 @pytest.fixture
 def two_at_a_time(monkeypatch):
-    monkeypatch.setattr(pexeso.batch, "MAX_CHUNK_QUERIES", 2)
+    monkeypatch.setattr(pexeso.search.batch_file, "MAX_CHUNK_QUERIES", 2)
 
 
 def without_times(text):
@@ -70,7 +70,7 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
 
 
 def test_a_batch_answers_as_single_searches_do(run, small_index, queries, tmp_path):
-    answers = without_times(run("batch", small_index, queries, "-n", 2).stdout)
+    answers = without_times(run("batch", small_index, queries, "-k", 2).stdout)
     index = open_index(small_index)
     for line, answer in zip(GOOD, answers, strict=True):
         alone = index.search(line["values"], k=2).to_dict()
@@ -88,7 +88,7 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
         json.dumps({"id": "e", "values": ["Oslo"]}),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
-    result = run("batch", small_index, path, "-n", 1)
+    result = run("batch", small_index, path, "-k", 1)
     assert result.exit_code == 1
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", 2, "c", "d", "e"]
@@ -103,8 +103,8 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
 
 
 def test_queries_from_stdin(run, small_index, queries):
-    typed = run("batch", small_index, "-", "-n", 1, input=queries.read_text(encoding="utf-8"))
-    assert without_times(typed.stdout) == without_times(run("batch", small_index, queries, "-n", 1).stdout)
+    typed = run("batch", small_index, "-", "-k", 1, input=queries.read_text(encoding="utf-8"))
+    assert without_times(typed.stdout) == without_times(run("batch", small_index, queries, "-k", 1).stdout)
 
 
 def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_path):
@@ -186,14 +186,14 @@ def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp
 
 def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_time):
     output = tmp_path / "answers.jsonl"
-    assert run("batch", small_index, queries, "-o", output, "-n", 2, "--rerank").exit_code == 0
+    assert run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank").exit_code == 0
     answers, index = without_times(output.read_text(encoding="utf-8")), open_index(small_index)
     for line, answer in zip(GOOD, answers, strict=True):
         assert answer["results"] == index.search(line["values"], k=2, rerank=True).to_dict()["results"]
     assert answers[0]["results"][0]["score"] > 0
     lines = output.read_bytes().splitlines(keepends=True)
     output.write_bytes(b"".join(lines[:3]))
-    assert run("batch", small_index, queries, "-o", output, "-n", 2, "--rerank", "--resume").exit_code == 0
+    assert run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank", "--resume").exit_code == 0
     assert without_times(output.read_text(encoding="utf-8")) == answers
 
 
@@ -240,7 +240,7 @@ def test_values_that_are_no_text(run, small_index, tmp_path):
     lines = [json.dumps({"id": 1, "values": ["Oslo", 7, None, 2.5, True]}), json.dumps({"id": 2, "values": ["\ud800"]})]
     lines += [json.dumps({"id": 3, "values": [{"a": 1}, ["b"]]}), json.dumps({"id": 4, "values": "Oslo"})]
     queries.write_text("\n".join(lines), encoding="utf-8")
-    result = run("batch", small_index, queries, "-n", 1)
+    result = run("batch", small_index, queries, "-k", 1)
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert answers[0]["results"][0]["matched"] == 1
     assert answers[3]["error"] == "line 4: 'values' must be a list."
@@ -273,22 +273,22 @@ def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
 
 
 def test_on_spark_the_answers_are_the_same(run, small_index, queries, tmp_path, spark):
-    local = run("batch", small_index, queries, "-n", 2, "--explain", "--rerank")
-    result = run("batch", small_index, queries, "-n", 2, "--explain", "--rerank", "--master", "local[2]")
+    local = run("batch", small_index, queries, "-k", 2, "--explain", "--rerank")
+    result = run("batch", small_index, queries, "-k", 2, "--explain", "--rerank", "--spark-master", "local[2]")
     assert without_times(result.stdout) == without_times(local.stdout)
     assert result.stderr == local.stderr
 
 
 def test_spark_settings_without_spark_are_refused(fail, small_index, queries):
-    said = fail(2, "batch", small_index, queries, "--conf", "spark.driver.memory=1g")
-    assert "--conf is for a search on Spark: give --master too" in said
-    assert "--conf must be KEY=VALUE" in fail(
-        2, "batch", small_index, queries, "--conf", "nonsense", "--master", "local"
+    said = fail(2, "batch", small_index, queries, "--spark-conf", "spark.driver.memory=1g")
+    assert "--spark-conf is for a search on Spark: give --spark-master too" in said
+    assert "--spark-conf must be KEY=VALUE" in fail(
+        2, "batch", small_index, queries, "--spark-conf", "nonsense", "--spark-master", "local"
     )
 
 
 def test_what_happens_can_be_told_as_json(run, small_index, queries, tmp_path, two_at_a_time):
-    result = run("batch", small_index, queries, "-n", 1, "-o", tmp_path / "answers.jsonl", "--log-json")
+    result = run("batch", small_index, queries, "-k", 1, "-o", tmp_path / "answers.jsonl", "--log-json")
     lines = [json.loads(line) for line in result.stderr.splitlines()]
     assert [line["lines"] for line in lines if line["event"] == "answered"] == [2, 4, 5]
     assert lines[-1]["event"] == "message"

@@ -4,11 +4,11 @@ import shlex
 
 import pytest
 
+import pexeso.build.build
 import pexeso.index
-import pexeso.pipeline
-from pexeso.cli.build import summary
+from pexeso.cli.commands.build import summary
 from pexeso.errors import OutputError
-from pexeso.lake.rules import DEFAULT_RULES
+from pexeso.lake.normalise.rules import DEFAULT_RULES
 
 
 @pytest.fixture
@@ -28,11 +28,9 @@ def test_every_option_reaches_the_build(run, builds):
     given = (
         "--model hashing --dimensions 8 --metric angular --map pivots --cells grid --n-axes 9 --n-pivots 3 --n-levels 4"
     )
-    given += " --n-partitions 2 --clustering random --kinds text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
-    given += (
-        " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 --overwrite --master local[1]"
-    )
-    given += " --conf spark.driver.memory=3g --conf a=b=c"
+    given += " --n-partitions 2 --column-types text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
+    given += " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 --overwrite --spark-master local[1]"
+    given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"
     result = run("index", "some lake", "out", *given.split())
     assert result.exit_code == 0, result.output
     ((lake, path, options),) = builds
@@ -58,7 +56,6 @@ def test_every_option_reaches_the_build(run, builds):
         "map": "pivots",
         "n_axes": 9,
         "cells": "grid",
-        "clustering": "random",
         "max_table_bytes": 5_000_000,
         "parts": ("overlap", "containment"),
         "seed": 7,
@@ -118,15 +115,15 @@ def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pexeso.index, "build_index", interrupted)
-    result = run("index", "my lake", "out", "--conf", "a=b c")
+    result = run("index", "my lake", "out", "--spark-conf", "a=b c")
     assert result.exit_code == 130
     assert result.stdout == ""
-    again = "pexeso index 'my lake' out --conf 'a=b c'"
+    again = "pexeso index 'my lake' out --spark-conf 'a=b c'"
     assert result.stderr == (
         "\nInterrupted: 'out' was not written, what it held before is as it was, and what is finished is kept for the next run. "
         f"Go on: {again}\n"
     )
-    assert shlex.split(again)[1:] == ["index", "my lake", "out", "--conf", "a=b c"]
+    assert shlex.split(again)[1:] == ["index", "my lake", "out", "--spark-conf", "a=b c"]
 
 
 def test_a_lake_that_is_not_there(fail, tmp_path):
@@ -140,7 +137,7 @@ def test_a_folder_with_files_of_others_is_left_alone(fail, small_lake, tmp_path,
     def no_spark(*arguments, **options):
         raise OutputError("Spark was started")
 
-    monkeypatch.setattr(pexeso.pipeline, "spark_session", no_spark)
+    monkeypatch.setattr(pexeso.build.build, "spark_session", no_spark)
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     for options in ([], ["--overwrite"]):
         said = fail(1, "index", small_lake, tmp_path, *options)
@@ -160,11 +157,11 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
     [
         (["--dimensions", "1"], "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead."),
         (["--map", "pivots", "--cells", "grid", "--n-pivots", "9", "--n-levels", "9"], "at most 62. Got 9 * 9"),
-        (["--kinds", "text,colour"], "kinds must be one or more of text, date, number."),
+        (["--column-types", "text,colour"], "kinds must be one or more of text, date, number."),
         (["--min-rows", "0"], "min_rows must be a whole number, 1 or more. Got 0."),
         (["--partition-bytes", "many"], "A size must be a number with a unit, such as 8GiB, 500MB or 1048576."),
         (["--n-partitions", "2", "--partition-bytes", "2GiB"], "Give --n-partitions or --partition-bytes, not both."),
-        (["--conf", "spark.driver.memory"], "--conf must be KEY=VALUE, such as spark.driver.memory=8g."),
+        (["--spark-conf", "spark.driver.memory"], "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g."),
         (["--metric", "cosine"], "'cosine' is not one of 'euclidean', 'angular', 'manhattan', 'chebyshev'."),
     ],
 )

@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-import pexeso.cli.demo
-from pexeso.cli.demo import equal_cells, examples_folder
+import pexeso.cli.commands.demo
+from pexeso.cli.commands.demo import equal_cells, examples_folder
 from pexeso.index import Index
 
 
@@ -13,14 +13,14 @@ from pexeso.index import Index
 def prepared(monkeypatch, small_index):
     """Let the demo use the small index; return the commands it runs."""
     ran = []
-    run = pexeso.cli.demo.run
+    run = pexeso.cli.commands.demo.run
 
     def replaced(*arguments):
         ran.append(arguments)
         if arguments[0] != "index":
             run(arguments[0], str(small_index), *arguments[2:])
 
-    monkeypatch.setattr(pexeso.cli.demo, "run", replaced)
+    monkeypatch.setattr(pexeso.cli.commands.demo, "run", replaced)
     return ran
 
 
@@ -35,7 +35,7 @@ def test_the_story(run, prepared):
     result = run("demo")
     assert result.exit_code == 0, result.output
     assert [arguments[0] for arguments in prepared] == ["index", "search", "search"]
-    assert "A join by equal text would find 0 of its 25 names." in result.stdout
+    assert "A join by equal values would find 0 of its 25 names." in result.stdout
     shown = [line for line in result.stdout.splitlines() if line.startswith("$ ")]
     assert [shlex.split(line)[1:3] for line in shown] == [["pexeso", "search"]] * 2
     assert "The index of this demo is gone again" in result.stdout

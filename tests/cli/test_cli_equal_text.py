@@ -1,4 +1,4 @@
-"""`pexeso overlap`, `pexeso contain`, their `build`, and `pexeso search --how`: what they print, to the letter."""
+"""`pexeso overlap`, `pexeso contain`, their `build`, and `pexeso search --method`: what they print, to the letter."""
 
 import csv
 import io
@@ -9,11 +9,11 @@ import pytest
 from bare_indexes import without_parts
 from click.testing import CliRunner
 
-from pexeso.cli.equal_text import write_equal_text
+from pexeso.cli.commands.equal_text import write_equal_text
 from pexeso.cli.main import cli
-from pexeso.equal_text.containment_search import FIELDS
-from pexeso.equal_text.results import EqualTextMatch, EqualTextResult
 from pexeso.index import open_index
+from pexeso.token_search.containment_search import FIELDS
+from pexeso.token_search.results import EqualTextMatch, EqualTextResult
 
 pytestmark = pytest.mark.spark
 
@@ -36,10 +36,10 @@ containment  overlap  values  table                 column
 """
 
 EVERY_WAY = """\
- share  by meaning  by equal text  table                 column
-75.0 %    3/4 rows     3/4 values  cities.csv            city
-50.0 %    2/4 rows     2/4 values  nested/companies.csv  place
-50.0 %    2/4 rows                 nested/capitals.tsv   Capital
+ share  semantic  equal values  table                 column
+75.0 %  3/4 rows    3/4 values  cities.csv            city
+50.0 %  2/4 rows    2/4 values  nested/companies.csv  place
+50.0 %  2/4 rows                nested/capitals.tsv   Capital
 """
 
 NUMBERS = """\
@@ -143,7 +143,7 @@ def test_json_lines_and_csv(run, index, towns):
         {"table": "cities.csv", "column": "city", "overlap": 3},
         {"table": "nested/companies.csv", "column": "place", "overlap": 2},
     ]
-    assert run("overlap", index, f"{towns}:town", "-n", 1, "--csv").stdout == (
+    assert run("overlap", index, f"{towns}:town", "-k", 1, "--csv").stdout == (
         "table,column,overlap\ncities.csv,city,3\n"
     )
     rows = list(csv.reader(io.StringIO(run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--csv").stdout)))
@@ -157,21 +157,21 @@ def test_numbers_join_by_equal_text_and_a_column_can_be_named_by_its_position(ru
 
 
 def test_every_column_means_those_of_numbers_too(run, index, towns):
-    lines = run("overlap", index, towns, "--every-column", "--json").stdout.splitlines()
+    lines = run("overlap", index, towns, "--all-columns", "--json").stdout.splitlines()
     found = {each["query"]["column"]: each["results"] for each in map(json.loads, lines)}
     assert [len(results) for results in found.values()] == [2, 1]
     assert list(found) == ["town", "number"]
-    table = run("overlap", index, towns, "--every-column", "-k", 1)
+    table = run("overlap", index, towns, "--all-columns", "-k", 1)
     assert [line for line in table.stdout.splitlines() if line and "  " not in line] == ["town", "number"]
     assert [line.partition(" in ")[0] for line in table.stderr.splitlines()] == ["town: 1 column", "number: 1 column"]
-    rows = run("overlap", index, towns, "--every-column", "--csv").stdout.splitlines()
+    rows = run("overlap", index, towns, "--all-columns", "--csv").stdout.splitlines()
     assert rows == [
         "query_column,table,column,overlap",
         "town,cities.csv,city,3",
         "town,nested/companies.csv,place,2",
         "number,numbers.csv,id,3",
     ]
-    rows = run("overlap", index, towns, "--every-column", "--jsonl").stdout.splitlines()
+    rows = run("overlap", index, towns, "--all-columns", "--jsonl").stdout.splitlines()
     assert [json.loads(row)["query_column"] for row in rows] == ["town", "town", "number"]
 
 
@@ -221,7 +221,7 @@ def test_one_value_is_a_query(run, index, tmp_path):
 def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
     path = tmp_path / "evil.csv"
     path.write_text('"to\x1b[31mwn"\nOslo\nMadrid\n', encoding="utf-8")
-    result = run("overlap", index, path, "--every-column")
+    result = run("overlap", index, path, "--all-columns")
     assert "\x1b" not in result.output
 
 
@@ -245,7 +245,7 @@ def test_no_index_is_one_sentence(fail, tmp_path, towns, words):
 
 def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
     assert "There is no column 'city'." in fail(2, "overlap", index, f"{towns}:city")
-    assert "--every-column takes a file alone." in fail(2, "overlap", index, f"{towns}:town", "--every-column")
+    assert "--all-columns takes a file alone." in fail(2, "overlap", index, f"{towns}:town", "--all-columns")
     assert "neither 'all' nor a whole number" in fail(2, "overlap", index, f"{towns}:town", "--values", 0)
     said = fail(2, "overlap", index)
     assert "Usage: pexeso overlap [OPTIONS] INDEX FILE:COLUMN" in said
@@ -255,17 +255,17 @@ def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
 
 def test_a_part_that_is_none_is_told_before_any_work(fail, small_lake, tmp_path):
     said = fail(2, "index", small_lake, tmp_path / "out", "--with", "meaning")
-    assert "The parts of an index for equal text are overlap and containment. Got 'meaning'." in said
+    assert "The parts that an index can have are overlap and containment. Got 'meaning'." in said
 
 
 def test_all_ways_in_one_list_that_says_which(run, index, towns):
-    result = run("search", index, f"{towns}:town", "--how", "all", "--max-distance", 0.1, "-k", 9)
+    result = run("search", index, f"{towns}:town", "--method", "all", "--max-distance", 0.1, "-k", 9)
     assert (result.exit_code, result.stdout) == (0, EVERY_WAY)
     assert result.stderr == "3 columns\n"
 
 
 def test_all_ways_as_documents(run, index, towns):
-    asked = ("search", index, f"{towns}:town", "--how", "all", "--max-distance", 0.1, "-k", 9)
+    asked = ("search", index, f"{towns}:town", "--method", "all", "--max-distance", 0.1, "-k", 9)
     document = json.loads(run(*asked, "--json").stdout)
     by_key = {(each["table"], each["column"]): each for each in document["results"]}
     assert by_key["cities.csv", "city"] == {
@@ -287,12 +287,12 @@ def test_all_ways_as_documents(run, index, towns):
     rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
     assert [row["found_by"] for row in rows] == ["meaning overlap", "meaning overlap", "meaning"]
     assert len(run(*asked, "--jsonl").stdout.splitlines()) == 3
-    every = run("search", index, towns, "--how", "all", "--every-column", "-k", 1, "--csv").stdout.splitlines()
+    every = run("search", index, towns, "--method", "all", "--all-columns", "-k", 1, "--csv").stdout.splitlines()
     assert [row.partition(",")[0] for row in every] == ["query_column", "town", "number"]
 
 
 def test_all_ways_explained(run, index, towns):
-    asked = ("search", index, "--how", "all", "--explain", "--pairs", 1)
+    asked = ("search", index, "--method", "all", "--explain", "--pairs", 1)
     shown = run(*asked, f"{towns}:town", "--max-distance", 0.1, "-k", 1).stdout.splitlines()
     assert shown[2:] == ["    Oslo  =  Oslo  0.000  exact", "    and 2 more pairs (--pairs all)"]
     shown = run(*asked, f"{towns}:number", "--max-distance", 0, "-k", 1).stdout.splitlines()
@@ -300,35 +300,35 @@ def test_all_ways_explained(run, index, towns):
 
 
 def test_search_by_overlap_is_overlap(run, index, towns):
-    assert run("search", index, f"{towns}:town", "--how", "overlap").stdout == TABLE
-    shown = run("search", index, f"{towns}:town", "--how", "overlap", "--explain", "--pairs", 2).stdout
+    assert run("search", index, f"{towns}:town", "--method", "overlap").stdout == TABLE
+    shown = run("search", index, f"{towns}:town", "--method", "overlap", "--explain", "--pairs", 2).stdout
     assert shown == EXPLAINED.replace("--values", "--pairs")
-    document = json.loads(run("search", index, f"{towns}:#1", "--how", "overlap", "-n", 1, "--json").stdout)
+    document = json.loads(run("search", index, f"{towns}:#1", "--method", "overlap", "-k", 1, "--json").stdout)
     assert document["results"] == [{"table": "numbers.csv", "column": "id", "overlap": 3}]
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["overlap", "--max-distance", 0.1], "--how overlap compares equal texts and has no use for --max-distance"),
+        (["overlap", "--max-distance", 0.1], "--method overlap compares equal texts and has no use for --max-distance"),
         (["overlap", "--min-joinability", 0.5], "has no use for --min-joinability: leave it out."),
         (["overlap", "--auto", "--exact"], "has no use for --auto, --exact: leave them out."),
-        (["containment", "--kernel", "torch"], "--how containment compares equal texts and has no use for --kernel"),
-        (["all", "--html", "page.html"], "--html shows what the search by meaning finds"),
-        (["overlap", "--no-rerank"], "--rerank and --no-rerank order what the search by meaning finds"),
-        (["all", "--rerank"], "--rerank and --no-rerank order what the search by meaning finds"),
-        (["all", "--explain", "--csv"], "--how all writes one row a column as CSV: leave --explain out"),
-        (["nearness"], "'nearness' is not one of 'meaning', 'overlap', 'containment', 'all'"),
+        (["containment", "--kernel", "torch"], "--method containment compares equal texts and has no use for --kernel"),
+        (["all", "--html", "page.html"], "--html shows what semantic search finds"),
+        (["overlap", "--no-rerank"], "--rerank and --no-rerank order what semantic search finds"),
+        (["all", "--rerank"], "--rerank and --no-rerank order what semantic search finds"),
+        (["all", "--explain", "--csv"], "--method all writes one row a column as CSV: leave --explain out"),
+        (["nearness"], "'nearness' is not one of 'semantic', 'overlap', 'containment', 'all'"),
     ],
 )
 def test_options_that_a_way_has_no_use_for(fail, index, towns, given, words):
-    assert words in fail(2, "search", index, f"{towns}:town", "--how", *given)
+    assert words in fail(2, "search", index, f"{towns}:town", "--method", *given)
 
 
 def test_no_column_in_any_way(run, index, tmp_path):
     path = tmp_path / "query.csv"
     path.write_text("code\n~~~~\n", encoding="utf-8")
-    result = run("search", index, f"{path}:code", "--how", "all", "--max-distance", 0)
+    result = run("search", index, f"{path}:code", "--method", "all", "--max-distance", 0)
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.startswith("No column was found in any way. ")
 
@@ -393,7 +393,7 @@ def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, 
     asked = ("contain", both, spec, "--min-containment", 0.5, "--csv")
     assert len(run(*asked).stdout.splitlines()) == 3
     assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == ["nested/companies.csv,place,0.625,False"]
-    rows = run("contain", both, towns, "--every-column", "--csv").stdout.splitlines()
+    rows = run("contain", both, towns, "--all-columns", "--csv").stdout.splitlines()
     assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
 
 
@@ -414,9 +414,9 @@ def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, town
 
 
 def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
-    asked = ("search", both, f"{towns}:town", "--how")
+    asked = ("search", both, f"{towns}:town", "--method")
     assert run(*asked, "containment", "--min-joinability", 0.5).stdout == TABLE
-    assert run(*asked, "containment", "-n", 1, "--csv").stdout.splitlines()[1:] == ["cities.csv,city,0.75,False"]
+    assert run(*asked, "containment", "-k", 1, "--csv").stdout.splitlines()[1:] == ["cities.csv,city,0.75,False"]
     document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
     assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap", "containment"}
     assert document["options"]["containment"]["min_containment"] == 1.0
@@ -433,7 +433,7 @@ def test_info_tells_of_the_parts(run, both, bare):
     assert names == ["shard", "columns", "tokens", "pairs", "deleted", "bytes"]
     assert facts[:5] == ["0", "11", "61", "66", "0"]
     document = json.loads(run("info", both, "--json").stdout)
-    entry = open_index(both).store.manifest.token_sets[0]
+    entry = open_index(both).store.manifest.parts["token_sets"][0]
     assert document["parts"] == ["overlap", "containment"]
     assert document["token_sets"] == [{"columns": 11, "tokens": 61, "pairs": 66, "deleted": 0, "bytes": entry.n_bytes}]
     without = json.loads(run("info", bare, "--json").stdout)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import pexeso.info
-import pexeso.queries
+import pexeso.diagnostics.info
+import pexeso.search.query
 from pexeso.errors import MissingPackageError, QueryError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -42,12 +42,11 @@ def test_a_folder_that_is_no_index(fail, tmp_path, places):
         (["--max-distance", "1.5"], "max_distance must be a number in [0, 1]. Got 1.5 instead."),
         (["--max-distance", "nan"], "max_distance must be a number in [0, 1]. Got nan instead."),
         (["--min-joinability", "0"], "min_joinability must be a number in (0, 1]. Got 0.0 instead."),
-        (["-n", "0"], "k must be a whole number of at least 1. Got 0 instead."),
+        (["-k", "0"], "k must be a whole number of at least 1. Got 0 instead."),
         (["--min-cosine", "2"], "min_cosine must be a number in [-1, 1]. Got 2.0 instead."),
         (["--min-cosine", "0.9", "--max-distance", "0.1"], "Give --max-distance or --min-cosine, not both."),
         (["--memory-budget", "lots"], "A size must be a number with a unit"),
         (["--device", "tpu"], "The device must be one of auto, cpu, cuda or cuda:NUMBER. Got 'tpu' instead."),
-        (["--counts", "some"], "'some' is not one of 'exact', 'decide'."),
         (["--pairs", "0"], "'0' is neither 'all' nor a whole number of at least 1."),
         (["--pairs", "few"], "'few' is neither 'all' nor a whole number of at least 1."),
     ],
@@ -76,13 +75,13 @@ def test_a_table_without_text_columns(fail, small_index, tmp_path):
     assert said == (
         f"Error: '{path}' has no column of text or dates to search with. Name a column: {path}:COLUMN, one of a, b.\n"
     )
-    assert "has no column of text or dates" in fail(2, "search", small_index, path, "--every-column")
+    assert "has no column of text or dates" in fail(2, "search", small_index, path, "--all-columns")
 
 
 def test_a_table_without_rows_finds_nothing(run, small_index, tmp_path):
     path = tmp_path / "none.csv"
     path.write_text("place\n", encoding="utf-8")
-    for options in ([], ["-n", 3], ["--ignore-missing"], ["--exact"]):
+    for options in ([], ["-k", 3], ["--ignore-missing"], ["--exact"]):
         result = run("search", small_index, f"{path}:place", *options)
         assert (result.exit_code, result.stdout) == (0, ""), options
 
@@ -91,7 +90,7 @@ def test_errors_of_the_library_end_with_one(fail, small_index, monkeypatch):
     def missing(store):
         raise MissingPackageError("It needs the package x.")
 
-    monkeypatch.setattr(pexeso.info, "index_info", missing)
+    monkeypatch.setattr(pexeso.diagnostics.info, "index_info", missing)
     assert fail(1, "info", small_index) == "Error: It needs the package x.\n"
 
 
@@ -99,7 +98,7 @@ def test_what_was_not_foreseen_is_still_one_sentence(fail, small_index, monkeypa
     def broken(store):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr(pexeso.info, "index_info", broken)
+    monkeypatch.setattr(pexeso.diagnostics.info, "index_info", broken)
     assert fail(1, "info", small_index) == (
         "Error: RuntimeError: two lines. This was not foreseen; set PEXESO_DEBUG=1 and run again to see where it happened.\n"
     )
@@ -109,7 +108,7 @@ def test_a_traceback_is_shown_when_asked_for(run, small_index, monkeypatch):
     def broken(store):
         raise RuntimeError("oh")
 
-    monkeypatch.setattr(pexeso.info, "index_info", broken)
+    monkeypatch.setattr(pexeso.diagnostics.info, "index_info", broken)
     monkeypatch.setenv("PEXESO_DEBUG", "1")
     said = run("info", small_index).stderr
     assert said.startswith("Traceback")
@@ -120,7 +119,7 @@ def test_too_little_memory(fail, small_index, monkeypatch):
     def full(store):
         raise MemoryError
 
-    monkeypatch.setattr(pexeso.info, "index_info", full)
+    monkeypatch.setattr(pexeso.diagnostics.info, "index_info", full)
     assert fail(1, "info", small_index).startswith("Error: There is not enough memory for this.")
 
 
@@ -128,7 +127,7 @@ def test_ctrl_c(run, small_index, places, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pexeso.queries, "read_query", interrupted)
+    monkeypatch.setattr(pexeso.search.query, "read_query", interrupted)
     result = run("search", small_index, f"{places}:place", "--max-distance", "0.1")
     assert result.exit_code == 130
     assert result.stderr == f"\nInterrupted. Run again: pexeso search {small_index} {places}:place --max-distance 0.1\n"
@@ -138,7 +137,7 @@ def test_a_query_error_is_a_misuse(fail, small_index, places, monkeypatch):
     def wrong(*arguments):
         raise QueryError("It is wrong.")
 
-    monkeypatch.setattr(pexeso.queries, "read_query", wrong)
+    monkeypatch.setattr(pexeso.search.query, "read_query", wrong)
     assert fail(2, "search", small_index, f"{places}:place") == "Error: It is wrong.\n"
 
 

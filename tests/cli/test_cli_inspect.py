@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-import pexeso.doctor
-from pexeso.cli.inspect import info_lines
-from pexeso.doctor import Finding
+import pexeso.diagnostics.doctor
+from pexeso.cli.commands.inspect import info_lines
+from pexeso.diagnostics.doctor import Finding
 from pexeso.index import open_index
 from pexeso.store.manifest import Manifest
 
@@ -51,7 +51,8 @@ def test_many_partitions_are_not_all_shown_and_it_says_so(small_index):
     from dataclasses import replace
 
     info = open_index(small_index).info()
-    lines = info_lines(replace(info, partitions=info.partitions * 25))
+    many = replace(info, of_parts={**info.of_parts, "partitions": info.partitions * 25})
+    lines = info_lines(many)
     assert "and 5 more partitions (--json lists all)" in lines
 
 
@@ -115,7 +116,7 @@ FINE = [Finding("Python", True, "3.11.7"), Finding("CUDA", None, "no CUDA device
 
 
 def test_a_machine_that_will_do(run, monkeypatch):
-    monkeypatch.setattr(pexeso.doctor, "diagnose", lambda folder: FINE)
+    monkeypatch.setattr(pexeso.diagnostics.doctor, "diagnose", lambda folder: FINE)
     result = run("doctor")
     assert result.exit_code == 0
     assert result.stdout == "ok    Python  3.11.7\nnote  CUDA    no CUDA device\n         Searches run on the CPU.\n"
@@ -124,7 +125,7 @@ def test_a_machine_that_will_do(run, monkeypatch):
 
 def test_a_machine_that_will_not_do(run, monkeypatch):
     monkeypatch.setattr(
-        pexeso.doctor, "diagnose", lambda folder: [*FINE, Finding("Java", False, "none", "Install one.")]
+        pexeso.diagnostics.doctor, "diagnose", lambda folder: [*FINE, Finding("Java", False, "none", "Install one.")]
     )
     result = run("doctor")
     assert result.exit_code == 1
@@ -133,7 +134,7 @@ def test_a_machine_that_will_not_do(run, monkeypatch):
 
 
 def test_findings_as_json(run, monkeypatch):
-    monkeypatch.setattr(pexeso.doctor, "diagnose", lambda folder: FINE)
+    monkeypatch.setattr(pexeso.diagnostics.doctor, "diagnose", lambda folder: FINE)
     document = json.loads(run("doctor", "--json").stdout)
     assert document["findings"][0] == {"name": "Python", "ok": True, "detail": "3.11.7", "way_out": ""}
 

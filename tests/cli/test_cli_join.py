@@ -8,7 +8,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.cli.files import written_whole
+from pexeso.cli.output.files import written_whole
 from pexeso.errors import OutputError
 
 JOINED = """\
@@ -128,7 +128,7 @@ def repeated(tmp_path):
 
 def test_every_option_is_passed_on(run, small_index, repeated):
     result = run(
-        *("join", small_index, repeated, "cities.csv:city", "--how", "inner", "--values", "all", "--max-distance", 1),
+        *("join", small_index, repeated, "cities.csv:city", "--type", "inner", "--values", "all", "--max-distance", 1),
         *("--aggregate", "people=sum", "--aggregate", "list", "--suffix", "_lake", "--provenance", "table, column"),
     )
     header, *rows = result.stdout.splitlines()

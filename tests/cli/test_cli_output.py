@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.cli.output import display_width, human_bytes, output_options, plain, table_lines, write_json
-from pexeso.cli.report import milliseconds, percent
+from pexeso.cli.output.output import display_width, human_bytes, output_options, plain, table_lines, write_json
+from pexeso.cli.output.report import milliseconds, percent
 
 
 @given(st.text(), st.integers(20, 100))
@@ -102,3 +102,9 @@ def test_the_last_output_option_counts(arguments, form):
         click.echo(repr(form))
 
     assert CliRunner().invoke(command, arguments).stdout == f"{form!r}\n"
+
+
+def test_a_long_cell_moves_its_own_row_only():
+    rows = [("1", "a" * 1000, "x"), ("2", "short.csv", "y")]
+    lines = table_lines(("n", "table", "column"), rows, "><<", most=1000)
+    assert lines == ["n  table      column", f"1  {'a' * 1000}  x", "2  short.csv  y"]

@@ -7,12 +7,12 @@ from time import sleep
 
 import pytest
 
-from pexeso.batch import BatchRun
-from pexeso.cli.batch import query_progress
-from pexeso.cli.build import stage_progress
-from pexeso.cli.estimate import file_progress
-from pexeso.cli.inspect import byte_progress
-from pexeso.pipeline import STAGES
+from pexeso.build.job import stage_names
+from pexeso.cli.commands.batch import query_progress
+from pexeso.cli.commands.build import stage_progress
+from pexeso.cli.commands.estimate import file_progress
+from pexeso.cli.commands.inspect import byte_progress
+from pexeso.search.batch_file import BatchRun
 
 DRAWN_EVERY = 0.12  # seconds, or a little less: a bar is not drawn more often
 
@@ -31,11 +31,11 @@ def rows(stream):
 
 def test_stages_of_a_build():
     with redirect_stderr(Terminal()) as terminal, stage_progress() as progress:
-        for stage in STAGES:
+        for stage in stage_names():
             progress(stage)
     shown = rows(terminal)
-    for number, stage in enumerate(STAGES):
-        assert any(state.startswith(stage) and f" {number}/{len(STAGES)} " in state for state in shown), stage
+    for number, stage in enumerate(stage_names()):
+        assert any(state.startswith(stage) and f" {number}/{len(stage_names())} " in state for state in shown), stage
 
 
 def test_bytes_of_a_check():

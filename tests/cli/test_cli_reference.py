@@ -40,7 +40,7 @@ EVERY_NAME = [each for name in NAMES for each in ([name, f"{name} build"] if nam
 
 
 def command_of(name: str) -> click.Command:
-    """Give a command by its name as typed, also those that go by the name of a group."""
+    """Return a command by its name as typed, also those that go by the name of a group."""
     first, _, verb = name.partition(" ")
     command = cli.commands[first]
     if isinstance(command, WithBuild):
@@ -105,3 +105,13 @@ def test_an_unknown_command_is_a_misuse(fail):
 def test_without_a_command_there_is_help(run):
     result = run()
     assert "Usage: pexeso [OPTIONS] COMMAND [ARGS]..." in result.output
+
+
+RETIRED = {"--how", "--best", "-n", "--every-column", "--kinds", "--master", "--conf", "--counts"}
+
+
+def test_renamed_options_have_no_aliases():
+    names = {name for command in EVERY_NAME for option in command_of(command).params for name in option.opts}
+    assert {"--method", "--type", "--top-k", "--all-columns", "--column-types", "--early-stop"} <= names
+    assert {"--spark-master", "--spark-conf"} <= names
+    assert names & RETIRED == set()

@@ -2,7 +2,7 @@
 
 import json
 
-from pexeso.lake.rules import ALL_RULES, DEFAULT_RULES
+from pexeso.lake.normalise.rules import ALL_RULES, DEFAULT_RULES
 
 
 def test_every_rule_is_listed_with_an_example(run):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pexeso import reranking
-from pexeso.column_features import FEATURES
+from pexeso.rerank import reranker
+from pexeso.rerank.features import FEATURES
 
 TABLE = """\
 score  joinability  matched  table                 column
@@ -64,32 +64,32 @@ def test_by_the_rows_that_match_alone(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--no-rerank")
     assert (result.exit_code, result.stdout) == (0, BY_COUNT)
     assert "rerank" not in result.stderr
-    document = json.loads(run("search", small_index, f"{places}:place", "--no-rerank", "-n", 1, "--json").stdout)
+    document = json.loads(run("search", small_index, f"{places}:place", "--no-rerank", "-k", 1, "--json").stdout)
     assert document["results"] == [
         {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5}
     ]
 
 
 def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", 2)
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 2)
     # What speaks for a column hangs on the trees that come with the package; here it stands apart.
     lines = result.stdout.splitlines(keepends=True)
     reasons = [line for line in lines if line.startswith("    speaks ")]
     assert "".join(line for line in lines if line not in reasons) == EXPLAINED
     assert lines[2 : 2 + len(reasons)] == reasons
     assert reasons[0].startswith("    speaks for it: ")
-    plain = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--no-rerank")
+    plain = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--no-rerank")
     assert "speaks" not in plain.stdout
 
 
 def test_all_pairs(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", "all")
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", "all")
     assert result.stdout.splitlines()[-1] == "     MADRID   ~  Madrid  0.000  exact"
     assert "more pair" not in result.stdout
 
 
 def test_json_is_the_promised_document(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 2, "--json")
+    result = run("search", small_index, f"{places}:place", "-k", 2, "--json")
     document = json.loads(result.stdout)
     assert list(document) == ["query", "options", "results", "stats"]
     assert document["query"] == {
@@ -118,7 +118,7 @@ def test_json_is_the_promised_document(run, small_index, places):
 
 
 def test_json_with_pairs_has_them_all(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--pairs", 1, "--json")
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 1, "--json")
     assert json.loads(result.stdout)["results"][0]["pairs"] == [
         ["Oslo", "Oslo", 0.0, "exact"],
         ["rome", "Rome", 0.0, "exact"],
@@ -136,12 +136,12 @@ def test_json_lines_are_one_result_a_line(run, small_index, places):
 
 
 def test_csv(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 1, "--csv", "--no-rerank")
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--csv", "--no-rerank")
     assert result.stdout == "table,column,joinability,matched,total\ncities.csv,city,0.6,3,5\n"
 
 
 def test_csv_has_the_score_of_json(run, small_index, places, monkeypatch):
-    monkeypatch.setattr(reranking, "MOST_HITS", 2)
+    monkeypatch.setattr(reranker, "MOST_HITS", 2)
     asked = ("search", small_index, f"{places}:place")
     rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
     results = json.loads(run(*asked, "--json").stdout)["results"]
@@ -157,7 +157,7 @@ def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
 
 
 def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 1, "--explain", "--csv")
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert list(rows[0])[5:] == ["score", "query_value", "lake_value", "distance", "kind"]
     assert [(row["query_value"], row["lake_value"], row["distance"]) for row in rows] == [
@@ -168,7 +168,7 @@ def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
 
 
 def test_without_a_column_the_widest_text_column_is_taken_and_named(run, small_index, places):
-    result = run("search", small_index, places, "-n", 1)
+    result = run("search", small_index, places, "-k", 1)
     assert "No column was named: searching with 'place'." in result.stderr
     assert "cities.csv" in result.stdout
 
@@ -184,7 +184,7 @@ def test_rows_that_cannot_match_can_be_left_out(run, small_index, places):
 
 
 def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-n", 5, "--min-joinability", 0.61)
+    result = run("search", small_index, f"{places}:place", "-k", 5, "--min-joinability", 0.61)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "No column matches at least 61.0 % of the 5 rows within distance 0.35." in result.stderr
 
@@ -199,7 +199,7 @@ def test_exact_search_gives_the_same(run, small_index, places):
 
 
 def test_counts_that_are_lower_bounds_say_so(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "--counts", "decide", "--min-joinability", 0.2)
+    result = run("search", small_index, f"{places}:place", "--early-stop", "--min-joinability", 0.2)
     rows = result.stdout.splitlines()[1:]
     assert rows
     assert all(row.split()[1] == ">=" for row in rows), "behind the score"
@@ -208,7 +208,7 @@ def test_counts_that_are_lower_bounds_say_so(run, small_index, places):
 def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
     spec = f"{small_lake / 'cities.csv'}:city"
     assert "cities.csv" in run("search", small_index, spec, "--csv").stdout
-    alone = run("search", small_index, spec, "--exclude-self", "-n", 9, "--csv")
+    alone = run("search", small_index, spec, "--exclude-self", "-k", 9, "--csv")
     assert {line.partition(",")[0] for line in alone.stdout.splitlines()[1:]} == {
         "nested/capitals.tsv",
         "nested/companies.csv",
@@ -217,25 +217,25 @@ def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
 
 def test_every_column_of_a_file(run, small_index, small_lake):
     spec = small_lake / "cities.csv"
-    table = run("search", small_index, spec, "--every-column", "-n", 1)
+    table = run("search", small_index, spec, "--all-columns", "-k", 1)
     assert [line for line in table.stdout.splitlines() if line and "  " not in line] == ["city", "country"]
-    lines = run("search", small_index, spec, "--every-column", "-n", 1, "--json").stdout.splitlines()
+    lines = run("search", small_index, spec, "--all-columns", "-k", 1, "--json").stdout.splitlines()
     assert [json.loads(line)["query"]["column"] for line in lines] == ["city", "country"]
-    rows = run("search", small_index, spec, "--every-column", "-n", 1, "--csv").stdout.splitlines()
+    rows = run("search", small_index, spec, "--all-columns", "-k", 1, "--csv").stdout.splitlines()
     assert rows[1].startswith("city,cities.csv,city,1.0,8,8")
-    lines = run("search", small_index, spec, "--every-column", "-n", 1, "--jsonl").stdout.splitlines()
+    lines = run("search", small_index, spec, "--all-columns", "-k", 1, "--jsonl").stdout.splitlines()
     assert [json.loads(line)["query_column"] for line in lines] == ["city", "country"]
 
 
 def test_every_column_wants_a_file_alone(fail, small_index, places):
-    said = fail(2, "search", small_index, f"{places}:place", "--every-column")
-    assert "--every-column takes a file alone. Got the column 'place' too." in said
+    said = fail(2, "search", small_index, f"{places}:place", "--all-columns")
+    assert "--all-columns takes a file alone. Got the column 'place' too." in said
 
 
 def test_nothing_on_a_terminal_can_be_forged_by_a_value(run, small_index, tmp_path):
     path = tmp_path / "evil.csv"
     path.write_text('place\n"\x1b[31mOslo"\n', encoding="utf-8")
-    result = run("search", small_index, f"{path}:place", "-n", 1, "--max-distance", 1, "--explain")
+    result = run("search", small_index, f"{path}:place", "-k", 1, "--max-distance", 1, "--explain")
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mOslo" in result.stdout
 
@@ -312,7 +312,7 @@ def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
 
 def test_a_page_of_every_column_of_a_file(run, small_index, small_lake, tmp_path):
     page = tmp_path / "found.html"
-    run("search", small_index, small_lake / "cities.csv", "--every-column", "-n", 1, "--html", page)
+    run("search", small_index, small_lake / "cities.csv", "--all-columns", "-k", 1, "--html", page)
     assert "Columns that join with 2 columns of yours" in page.read_text(encoding="utf-8")
 
 

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from pexeso.cli.update import append_summary
+from pexeso.build.job import Update
+from pexeso.cli.commands.update import append_summary
 from pexeso.index import open_index
-from pexeso.updating import Update
 
 
 @pytest.fixture

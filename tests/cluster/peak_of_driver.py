@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from peak_memory import peak_bytes
 
 from pexeso.index import build_index
-from pexeso.session import spark_session
+from pexeso.spark.session import spark_session
 
 
 def java_process() -> int:

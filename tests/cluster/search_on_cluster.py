@@ -4,11 +4,11 @@ import json
 import os
 import sys
 
-from pexeso.batch import run_batch
-from pexeso.distributed import on_spark
 from pexeso.index import open_index
-from pexeso.queries import batch_lines
-from pexeso.session import spark_session
+from pexeso.search.batch_file import run_batch
+from pexeso.search.query import batch_lines
+from pexeso.search.spark_executor import on_spark
+from pexeso.spark.session import spark_session
 
 if __name__ == "__main__":
     path, queries, answers, options = *sys.argv[1:4], json.loads(sys.argv[4])

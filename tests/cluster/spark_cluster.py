@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from pexeso.java import find_java
+from pexeso.spark.java import find_java
 
 START_SECONDS = 120
 """The longest wait for a process to say that it is ready: 3 s on a quiet machine."""
@@ -42,7 +42,7 @@ class Cluster:
     workers: list[subprocess.Popen[bytes]]
 
     def executors(self) -> list[psutil.Process]:
-        """Give the Java processes that run tasks."""
+        """Return the Java processes that run tasks."""
         found = []
         for worker in self.workers:
             if worker.poll() is None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from spark_cluster import running_cluster
 
-import pexeso.batch
+import pexeso.search.batch_file
 from pexeso.index import open_index
-from pexeso.queries import batch_lines
+from pexeso.search.query import batch_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -31,7 +31,7 @@ def answers_in(path):
 
 
 def test_a_search_outlives_a_worker_and_answers_as_one_machine(start_on, small_index, queries, tmp_path):
-    pexeso.batch.run_batch(open_index(small_index), batch_lines(queries), tmp_path / "here", **OPTIONS)
+    pexeso.search.batch_file.run_batch(open_index(small_index), batch_lines(queries), tmp_path / "here", **OPTIONS)
     with running_cluster() as cluster:
         process = start_on(cluster, PROGRAM, small_index, queries, tmp_path / "there", json.dumps(OPTIONS))
         for line in process.stdout:

@@ -1,6 +1,12 @@
 """Sets drawn from vocabularies of very different sizes, as the specification of the method draws them."""
 
 import numpy as np
+import pyarrow as pa
+
+from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.hashing import distinct_sorted
+from pexeso.containment.lists import CsrLists
+from pexeso.errors import InputError
 
 LEAST, MOST = 30, 20_000
 
@@ -23,5 +29,48 @@ def ragged(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def containments(sets: list[np.ndarray], query: np.ndarray) -> np.ndarray:
-    """Give the exact containment of a query in each set, by NumPy's own sets."""
+    """Return the exact containment of a query in each set, by NumPy's own sets."""
     return np.array([len(np.intersect1d(one, query)) / len(np.unique(query)) for one in sets])
+
+
+class NumberLists:
+    """Posting lists of sets of numbers, by NumPy's own sorts: a body of `pexeso.containment.lists.TokenLists`."""
+
+    def __init__(self, numbers: np.ndarray, offsets: np.ndarray) -> None:
+        tokens, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        order = np.argsort(counts, kind="stable")
+        number_of = np.argsort(order)
+        members, owners = number_of[places], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        by_set, by_token = np.lexsort((members, owners)), np.lexsort((owners, members))
+        token_offsets = np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64)
+        arrays = token_offsets, owners[by_token].astype(np.int32), np.array(offsets), members[by_set].astype(np.int32)
+        for array in arrays:
+            array.flags.writeable = False
+        self.tokens, self.number_of, self.lists = tokens, number_of, CsrLists(*arrays)
+
+    @property
+    def n_sets(self):
+        return self.lists.n_sets
+
+    def sizes_of(self, sets):
+        return self.lists.sizes_of(sets)
+
+    def look_up(self, query):
+        if not isinstance(query, np.ndarray) or query.dtype != np.uint64 or query.ndim != 1:
+            raise InputError("A query over numbers must be uint64 with one axis.")
+        wanted = np.unique(query)
+        known = np.flatnonzero(np.isin(self.tokens, wanted))
+        return self.lists.query(self.number_of[known].astype(np.int64), len(wanted))
+
+
+def ensemble_of(numbers, offsets, options=None, *, lists=None) -> Ensemble:
+    """Build an ensemble of sets of numbers, over lists of their own unless others are given."""
+    hashes, ends = distinct_sorted(numbers, offsets)
+    return Ensemble.build(hashes, ends, NumberLists(hashes, ends) if lists is None else lists, options)
+
+
+def text_numbers(texts) -> np.ndarray:
+    """Return a number for each text, the same for equal ones."""
+    from pexeso.containment.hashing import hash_tokens
+
+    return hash_tokens(pa.array(texts, pa.large_string()))

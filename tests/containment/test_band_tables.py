@@ -1,14 +1,12 @@
-"""Candidates: tables, comparison of every signature, and banding as it is defined."""
+"""Candidates: tables, and banding as it is defined."""
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.containment.bands import BandTables, band_hits, build_tables
-from pexeso.containment.dense import dense_hits, on_device
-from pexeso.errors import DeviceError, IndexCorruptError
+from pexeso.errors import IndexCorruptError
 
 
 def by_definition(signatures, query, ranges, settings):
@@ -40,13 +38,11 @@ def asked(draw):
 
 
 @given(asked())
-def test_acceptance_7_tables_comparison_and_definition_give_the_same_candidates(case):
+def test_acceptance_7_tables_and_definition_give_the_same_candidates(case):
     signatures, ranges, settings, query = case
     tables = build_tables(signatures)
     rows, hits = band_hits(tables, signatures, query, ranges, settings)
-    dense_rows, dense_counts = dense_hits(torch.from_numpy(signatures.view(np.int32)), query, ranges, settings)
     assert (rows.tolist(), hits.tolist()) == by_definition(signatures, query, ranges, settings)
-    assert (rows.tolist(), hits.tolist()) == (dense_rows.tolist(), dense_counts.tolist())
 
 
 @given(asked())
@@ -66,20 +62,3 @@ def test_a_table_that_leads_out_of_the_index_is_refused(rows, by):
     damaged = BandTables(tables.values, tables.sets + np.int32(by))
     with pytest.raises(IndexCorruptError, match="names a set that there is not"):
         band_hits(damaged, signatures, signatures[0], np.array([[2, 4, 2]]), np.array([[1, rows]]))
-
-
-def test_a_device_that_there_is_not_is_named():
-    with pytest.raises(DeviceError, match="'cuda:99'"):
-        on_device(np.ones((2, 2), np.uint32), "cuda:99")
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU")
-def test_a_gpu_gives_the_same_candidates():
-    rng = np.random.default_rng(2)
-    signatures = rng.integers(0, 3, (5000, 64)).astype(np.uint32)
-    ranges, settings = np.array([[0, 2000, 10], [2000, 5000, 2000]]), np.array([[64, 1], [12, 5]])
-    tables = build_tables(signatures)
-    rows, hits = band_hits(tables, signatures, signatures[7], ranges, settings)
-    found = dense_hits(on_device(signatures, "cuda"), signatures[7], ranges, settings)
-    assert (rows.tolist(), hits.tolist()) == (found[0].tolist(), found[1].tolist())

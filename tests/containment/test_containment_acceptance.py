@@ -8,11 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from synthetic_sets import ragged, some_of, vocabularies
+from synthetic_sets import ensemble_of, ragged, some_of, text_numbers, vocabularies
 
-from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
 OPTIONS = EnsembleOptions(permutations=64, partitions=8)
@@ -31,7 +29,7 @@ def candidates(index, query, route):
 
 def test_acceptance_12_searches_in_many_threads_give_what_one_gives():
     sets = drawn(600)
-    index, small = Ensemble.build(*ragged(sets), OPTIONS), Ensemble.build(*ragged(sets[:70]), OPTIONS)
+    index, small = ensemble_of(*ragged(sets), OPTIONS), ensemble_of(*ragged(sets[:70]), OPTIONS)
     asked = [(which, query, route) for query in sets[:25] for which in (index, small) for route in ("lists", "bands")]
     one_by_one = [candidates(*one) for one in asked]
     with ThreadPoolExecutor(8) as pool:
@@ -43,7 +41,7 @@ def test_acceptance_12_searches_in_many_threads_give_what_one_gives():
 def test_acceptance_12_builds_give_the_same_index_whatever_the_partitions_are(partitioning):
     sets = drawn(300)
     one, other = (
-        Ensemble.build(*ragged(sets), EnsembleOptions(permutations=64, partitions=n, partitioning=partitioning))
+        ensemble_of(*ragged(sets), EnsembleOptions(permutations=64, partitions=n, partitioning=partitioning))
         for n in (1, 20)
     )
     assert np.array_equal(one.signatures, other.signatures)
@@ -59,12 +57,12 @@ def test_acceptance_13_tokens_hashed_by_spark_build_the_same_index(spark):
     frame = spark.createDataFrame(rows, "number int, text string").repartition(5)
     hashed = frame.select("number", functions.xxhash64("text").alias("hash")).orderBy("number").toPandas()
     offsets = np.cumsum([0, *(len(one) for one in sets)])
-    there = Ensemble.build(hashed["hash"].to_numpy().view(np.uint64), offsets, OPTIONS)
-    here = Ensemble.build(pa.array([text for _, text in rows]), offsets, OPTIONS)
+    there = ensemble_of(hashed["hash"].to_numpy().view(np.uint64), offsets, OPTIONS)
+    here = ensemble_of(text_numbers([text for _, text in rows]), offsets, OPTIONS)
     assert np.array_equal(there.signatures, here.signatures)
     for one in sets[:10]:
         for route in ("lists", "bands"):
-            assert candidates(there, pa.array(one), route) == candidates(here, pa.array(one), route)
+            assert candidates(there, text_numbers(one), route) == candidates(here, text_numbers(one), route)
 
 
 def test_acceptance_13_a_build_takes_no_more_than_in_proportion():
@@ -73,7 +71,7 @@ def test_acceptance_13_a_build_takes_no_more_than_in_proportion():
         took = []
         for _ in range(3):
             begin = time.perf_counter()
-            Ensemble.build(tokens, offsets, OPTIONS)
+            ensemble_of(tokens, offsets, OPTIONS)
             took.append(time.perf_counter() - begin)
         return min(took) / len(tokens)
 

@@ -1,25 +1,22 @@
 """Posting lists against Python's own sets, and what damaged ones say."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_sets import ragged, some_of, vocabularies
+from synthetic_sets import NumberLists, ragged, some_of, vocabularies
 
 from pexeso.containment import lists as lists_module
-from pexeso.containment.hashed_lists import build_hashed_lists
-from pexeso.containment.hashing import hash_tokens
 from pexeso.containment.lists import CsrLists
-from pexeso.counters import borrow_counters, give_back
-from pexeso.errors import IndexCorruptError, InputError
+from pexeso.errors import IndexCorruptError
+from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
 HALF = 1 << 32
 TOKENS = st.sets(st.integers(0, 40).map(lambda number: number * HALF) | st.just(2**64 - 1), max_size=20)
 
 
 def lists_of(sets):
-    return build_hashed_lists(*ragged([np.array(sorted(one), np.uint64) for one in sets]))
+    return NumberLists(*ragged([np.array(sorted(one), np.uint64) for one in sets]))
 
 
 def found_by(query, needed):
@@ -50,45 +47,16 @@ def test_entries_are_those_of_the_shortest_lists():
     assert [query.n_entries(needed) for needed in (1, 2, 3, 4)] == [6, 3, 1, 0]
 
 
-def test_numbers_follow_frequency_and_lists_ascend():
-    lists = lists_of([{7, 8}, {7, 9}, {7}])
-    assert lists.hashes.tolist() == [7, 8, 9]
-    assert lists.numbers.tolist() == [2, 0, 1]
-    assert lists.lists.list_sets.tolist() == [0, 1, 0, 1, 2]
-    assert lists.lists.set_tokens.tolist() == [0, 2, 1, 2, 2]
-
-
-@pytest.mark.parametrize("most", [100, 2**12, 2**20, 2**63])
-def test_lists_are_the_same_whether_upper_bits_tell_tokens_apart_or_not(most):
-    # Below 2**12 the upper bits of 3,000 places' keys tell nothing, below 2**20 little: both ways to put hashes in order are taken.
-    rng = np.random.default_rng(5)
-    sets = [np.unique(rng.integers(0, most, 30, dtype=np.uint64)) for _ in range(100)]
-    lists = build_hashed_lists(*ragged(sets))
-    assert (lists.hashes == np.unique(np.concatenate(sets))).all()
-    for row in (0, 50, 99):
-        exact = {i: len(np.intersect1d(sets[row], one)) for i, one in enumerate(sets)}
-        assert found_by(lists.look_up(sets[row]), 1) == {i: count for i, count in exact.items() if count}
-
-
 def test_large_lists_against_numpy():
     rng = np.random.default_rng(2)
     words = vocabularies(4, rng, most=800)
     sets = [np.unique(some_of(words[i % 4], rng)) for i in range(300)]
-    lists = build_hashed_lists(*ragged(sets))
+    lists = NumberLists(*ragged(sets))
     for query in sets[:20]:
         exact = [len(np.intersect1d(query, one)) for one in sets]
         for needed in (1, len(query) // 2 + 1, len(query)):
             expected = {row: count for row, count in enumerate(exact) if count >= needed}
             assert found_by(lists.look_up(query), needed) == expected
-
-
-def test_texts_are_looked_up_by_their_hashes():
-    texts = pa.array(["b", "a", "a", "c"])
-    lists = build_hashed_lists(np.sort(hash_tokens(texts)[:2]), np.array([0, 2]))
-    query = lists.look_up(texts)
-    assert (query.size, found_by(query, 2)) == (3, {0: 2})
-    with pytest.raises(InputError, match="null"):
-        lists.look_up(pa.array(["a", None]))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Step:
 
 
 def blocks(text: str) -> list[Block]:
-    """Give the fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     found: list[Block] = []
     fence: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -111,7 +111,7 @@ def steps(block: Block) -> list[Step]:
 
 
 def prose(text: str) -> str:
-    """Give a page without its fenced blocks; lines keep their numbers."""
+    """Return a page without its fenced blocks; lines keep their numbers."""
     lines = text.splitlines()
     for block in blocks(text):
         lines[block.line - 1 : block.line + len(block.lines) + 1] = [""] * (len(block.lines) + 2)
@@ -119,25 +119,25 @@ def prose(text: str) -> str:
 
 
 def links(text: str) -> list[str]:
-    """Give the targets of the links and pictures of a page that lie in the project."""
+    """Return the targets of the links and pictures of a page that lie in the project."""
     targets = _LINK.findall(_CODE_SPAN.sub("", prose(text)))
     return [target for target in targets if not re.match(r"[a-z]+:", target)]
 
 
 def headings(text: str) -> list[str]:
-    """Give the texts of the headings of a page."""
+    """Return the texts of the headings of a page."""
     matches = (_HEADING.match(line) for line in prose(text).splitlines())
     return [match.group(2) for match in matches if match]
 
 
 def anchors(text: str) -> set[str]:
-    """Give the names by which links reach the headings of a page."""
+    """Return the names by which links reach the headings of a page."""
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(text))
     return set(plain)
 
 
 def make_targets(text: str) -> set[str]:
-    """Give the targets of make that a page names, in blocks and in code spans."""
+    """Return the targets of make that a page names, in blocks and in code spans."""
     in_blocks = (line.removeprefix("$ ") for block in blocks(text) for line in block.lines)
     in_spans = (span.strip("`") for span in _CODE_SPAN.findall(prose(text)))
     commands = (text for text in (*in_blocks, *in_spans) if re.match(r"make\s+[a-z]", text))
@@ -151,7 +151,7 @@ def _target_words(command: str) -> Iterator[str]:
 
 
 def same_output(shown: list[str], real: list[str]) -> bool:
-    """Tell whether what was printed is what a page shows.
+    """Return whether what was printed is what a page shows.
 
     Blank lines at the end do not count; `ANY_LINES` stands for any lines; see `same_line` for one line.
     """
@@ -170,7 +170,7 @@ def same_output(shown: list[str], real: list[str]) -> bool:
 
 
 def same_line(shown: str, real: str) -> bool:
-    """Tell whether two lines are the same, whatever the times in them, and with distances and sizes nearly so.
+    """Return whether two lines are the same, whatever the times in them, and with distances and sizes nearly so.
 
     A distance shown as 0 must be 0. Of two or more blanks the number does not count: how wide a column is depends on lines that may not be shown.
     """

@@ -14,7 +14,7 @@ def relative(page: Path) -> str:
 
 
 def targets(page: Path) -> list[tuple[str, Path, str]]:
-    """Give each link of a page as written, the file it leads to, and the name of the heading."""
+    """Return each link of a page as written, the file it leads to, and the name of the heading."""
     found = []
     for link in links(page.read_text(encoding="utf-8")):
         file, _, anchor = unquote(link).partition("#")

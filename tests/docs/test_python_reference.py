@@ -9,7 +9,7 @@ from doc_pages import ROOT, headings
 
 import pexeso
 from pexeso import errors, options
-from pexeso.enriching.rules import EnrichmentRules
+from pexeso.enrichment.rules import EnrichmentRules
 from pexeso.results import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ SHOWN_FIELDS = (
 
 
 def signature(name: str, function: object) -> str:
-    """Give a call without annotations, texts in double quotes, without `self`."""
+    """Return a call without annotations, texts in double quotes, without `self`."""
     parameters = [
         parameter.replace(annotation=inspect.Parameter.empty)
         for parameter in inspect.signature(function).parameters.values()
@@ -56,7 +56,7 @@ FUNCTIONS = [
     signature("pexeso.build_index", pexeso.build_index),
     *(
         signature(f"pexeso.{name}", getattr(pexeso, name))
-        for name in ("open_index", "enrich", "enrich_from", "select_features", "search_every_way")
+        for name in ("open_index", "enrich", "enrich_from", "select_features", "search_combined")
     ),
     *(signature(f"{one.__name__}.{name}", method) for one in CLASSES for name, method in methods(one).items()),
 ]
@@ -85,7 +85,8 @@ def test_every_field_is_there_with_its_default(one):
         assert f"| `{field.name}` |" in PAGE, field.name
         if isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
             row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{field.name}` |"))
-            assert f"{field.default:,}" if isinstance(field.default, int) else str(field.default) in row, field.name
+            shown = f"{field.default:,}" if isinstance(field.default, int) else str(field.default)
+            assert shown in row, field.name
 
 
 def test_the_page_draws_the_tree_of_errors():

@@ -9,11 +9,11 @@ import pytest
 from embed import checking
 from embed.checking import require_unit_or_zero
 from embed.spark import VALUE, embed_batch
+from pexeso.build.build import worker_errors_made_plain
 from pexeso.errors import EmbedderError
-from pexeso.lake.normalise import Normaliser
-from pexeso.pipeline import worker_errors_made_plain
-from pexeso.prepared import prepare
-from pexeso.queries import query_from_values
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.search.encoded_query import prepare
+from pexeso.search.query import query_from_values
 
 
 class Broken:

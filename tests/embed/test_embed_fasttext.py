@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from embed import fasttext, load_embedder
 from embed.corpus import CorpusCounts
 from embed.fasttext import TrainingOptions
-from embed.ngrams import hash_ngrams
+from embed.lexical.ngrams import hash_ngrams
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 PROBES = [

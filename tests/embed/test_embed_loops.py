@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 import torch
 
-from embed import fasttext, hashing, subword
-from embed.ngrams import hash_ngrams
-from embed.subword import SubwordEmbedder, normalise_rows, row_lengths
+from embed import fasttext
+from embed.lexical import hashing, subword
+from embed.lexical.ngrams import hash_ngrams
+from embed.lexical.subword import SubwordEmbedder, normalise_rows, row_lengths
 from embed.vocabulary import hash_strings
 from embed.words import split_words
 

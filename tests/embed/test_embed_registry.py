@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embed import Embedder, create_embedder, hashing, load_embedder, needs_corpus
+from embed import Embedder, create_embedder, load_embedder, needs_corpus
+from embed.lexical import hashing
 from embed.registry import check_model
 from pexeso.errors import EmbedderError, InputError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed import hashing
 from embed import spark as embed_spark
+from embed.lexical import hashing
 from embed.spark import embed_batch, embed_values
 from pexeso.errors import EmbedderError
 

@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed import create_embedder, fasttext, hashing, load_embedder
+from embed import create_embedder, fasttext, load_embedder
 from embed.corpus import frequent_words
 from embed.fasttext import TrainingOptions
-from embed.subword import SubwordEmbedder
-from embed.weights import rarity
+from embed.lexical import hashing
+from embed.lexical.subword import SubwordEmbedder
+from embed.lexical.weights import rarity
 from pexeso.errors import EmbedderError, InputError
 
 

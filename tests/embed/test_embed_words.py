@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embed import vocabulary
-from embed.loops import FNV_OFFSET, FNV_PRIME
-from embed.ngrams import count_ngrams, hash_ngrams
+from embed.lexical.loops import FNV_OFFSET, FNV_PRIME
+from embed.lexical.ngrams import count_ngrams, hash_ngrams
 from embed.vocabulary import Vocabulary, hash_strings
 from embed.words import split_words
 

@@ -14,15 +14,15 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid import MAX_CODE_BITS
-from pexeso.engine.grid_options import CELLS, PROJECTED_METRICS, GridOptions
+from pexeso.engine.building.building import build_partition
+from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
 from pexeso.engine.kernels import choose_kernel
-from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold
+from pexeso.engine.layout.grid import MAX_CODE_BITS
+from pexeso.engine.layout.maps import MAPS, slack
+from pexeso.engine.layout.options import CELLS, PROJECTED_METRICS, PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.maps import MAPS, slack
 from pexeso.engine.metrics import METRIC_NAMES, Metric
-from pexeso.engine.partition import Partition
 
 SHAPES = ("uniform", "clustered", "coarse")
 KERNELS = ("compiled", "torch", "faiss", *(("triton",) if os.environ.get("TRITON_INTERPRET") == "1" else ()))
@@ -127,7 +127,7 @@ def to_csr(columns: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def build(
-    vectors: np.ndarray, columns: Sequence[Sequence[int]], options: GridOptions, *, raw_tau: bool = True
+    vectors: np.ndarray, columns: Sequence[Sequence[int]], options: PartitionLayoutOptions, *, raw_tau: bool = True
 ) -> tuple[Partition, np.ndarray]:
     """Build a partition; with `raw_tau` its searches take tau in place of a fraction."""
     arrays, order = build_partition(vectors, *to_csr(columns), options)
@@ -163,7 +163,7 @@ def draw_query(rng: np.random.Generator, vectors: np.ndarray, n: int, dims: int)
 
 
 def choose_tau(rng: np.random.Generator, kind: str, metric: str, query: np.ndarray, vectors: np.ndarray) -> float:
-    """Give tau; `tie` is the exact distance of some pair, `above` and `below` are one ulp off it."""
+    """Return tau; `tie` is the exact distance of some pair, `above` and `below` are one ulp off it."""
     dims = query.shape[1]
     fixed = {"zero": 0.0, "largest": Metric(metric).threshold(1.0, dims), "paper": Metric(metric).threshold(0.06, dims)}
     if kind in fixed or len(vectors) == 0:
@@ -183,7 +183,7 @@ def options(
     maps: tuple[str, ...] = MAPS,
     cells: tuple[str, ...] = CELLS,
     metrics: tuple[str, ...] = METRIC_NAMES,
-) -> GridOptions:
+) -> PartitionLayoutOptions:
     chosen = {"map": draw(st.sampled_from(maps)), "cells": draw(st.sampled_from(cells))}
     if chosen["map"] == "projection":
         chosen["metric"] = draw(st.sampled_from([each for each in metrics if each in PROJECTED_METRICS]))
@@ -197,7 +197,7 @@ def options(
         chosen["n_levels"] = draw(st.integers(1, min(8, MAX_CODE_BITS // n_coordinates)))
     else:
         chosen["block_size"] = draw(st.sampled_from((1, 2, 3, 7, 64)))
-    return GridOptions(**chosen)
+    return PartitionLayoutOptions(**chosen)
 
 
 @st.composite
@@ -219,7 +219,7 @@ def cases(
 
 def draw_case(
     rng: np.random.Generator,
-    chosen: GridOptions,
+    chosen: PartitionLayoutOptions,
     dims: int,
     n_values: int,
     n_columns: int,
@@ -272,7 +272,7 @@ def threshold_of(case: Case, query: Query, lemmas: frozenset[Lemma] = ALL_LEMMAS
 
 
 def kernel_named(name: str) -> Kernel:
-    """Give a kernel for the CPU, or skip the test where a package that it needs is not installed."""
+    """Return a kernel for the CPU, or skip the test where a package that it needs is not installed."""
     package = {"compiled": "numba", "faiss": "faiss"}.get(name)
     if package and importlib.util.find_spec(package) is None:
         pytest.skip(f"the kernel {name} needs the package {package}, which is not installed")

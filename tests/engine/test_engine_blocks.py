@@ -7,10 +7,10 @@ from engine_lakes import threads_of_torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.blocks import AXES_MULTIPLE, FANOUT, NOWHERE, STEPS, Blocks, build_blocks, pad_axes
-from pexeso.engine.maps import PivotMap, ProjectionMap, slack
+from pexeso.engine.layout.blocks import AXES_MULTIPLE, FANOUT, NOWHERE, STEPS, Blocks, build_blocks, pad_axes
+from pexeso.engine.layout.maps import PivotMap, ProjectionMap, slack
+from pexeso.engine.layout.ordering import left_sizes, order_by_splits
 from pexeso.engine.metrics import Metric
-from pexeso.engine.ordering import left_sizes, order_by_splits
 
 SIZES = (1, 2, 3, 7, 16, 64)
 KINDS = ("normal", "repeated", "ties", "constant axis", "far", "tiny")
@@ -144,14 +144,14 @@ def test_padding_adds_zeros_or_what_is_asked_for():
 @settings(max_examples=150)
 @given(lakes(), st.sampled_from((*SIZES, 5, 100)))
 def test_the_compiled_order_is_the_same_to_the_last_row(mapped, size):
-    compiled = pytest.importorskip("pexeso.engine.kernels.compiled_order")
+    compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
     assert torch.equal(compiled.order_by_splits(mapped, size), order_by_splits(mapped, size))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1, 3, 64])
 def test_the_compiled_order_is_the_same_with_two_threads(monkeypatch, kind, size):
-    compiled = pytest.importorskip("pexeso.engine.kernels.compiled_order")
+    compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
     monkeypatch.setattr(compiled, "_ROWS_A_TASK", 10)
     mapped = coordinates(kind, 300, 4, 11)
     with threads_of_torch(2):
@@ -160,7 +160,7 @@ def test_the_compiled_order_is_the_same_with_two_threads(monkeypatch, kind, size
 
 
 def test_zeros_of_both_signs_tie():
-    compiled = pytest.importorskip("pexeso.engine.kernels.compiled_order")
+    compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
     signs = torch.tensor([1.0, -1.0]).repeat(50)[torch.randperm(100, generator=torch.Generator().manual_seed(1))]
     mapped = torch.stack([0.0 * signs, 0.0 * signs.flip(0)], 1)
     assert torch.equal(order_by_splits(mapped, 3), torch.arange(100))

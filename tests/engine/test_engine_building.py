@@ -5,11 +5,11 @@ import pytest
 import torch
 from engine_lakes import build, draw_columns, sphere, to_csr
 
-from pexeso.engine.building import build_from_pieces, build_partition, build_tensors
-from pexeso.engine.grid_options import CELLS, GridOptions
-from pexeso.engine.maps import MAPS
-from pexeso.engine.partition import Partition
-from pexeso.engine.search import Goal, search_partition
+from pexeso.engine.building.building import build_from_pieces, build_partition, build_tensors
+from pexeso.engine.layout.maps import MAPS
+from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
@@ -41,7 +41,7 @@ def tensors_of(columns: tuple[np.ndarray, np.ndarray]) -> list[torch.Tensor]:
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize(("chosen", "cells"), EVERY)
 def test_tensors_give_what_arrays_give(chosen, cells, zeros):
-    options = GridOptions(map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16)
+    options = PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16)
     vectors, columns = lake(1, zeros)
     arrays, order = build_partition(vectors, *columns, options)
     tensors, same_order = build_tensors(torch.from_numpy(vectors), *tensors_of(columns), options)
@@ -54,7 +54,7 @@ def test_tensors_give_what_arrays_give(chosen, cells, zeros):
 @pytest.mark.parametrize(("chosen", "cells"), EVERY)
 def test_pieces_give_what_arrays_give(chosen, cells):
     """A lake of fewer values than are sampled has the same axes and pivots either way."""
-    options = GridOptions(map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16)
+    options = PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16)
     vectors, columns = lake(2, zeros=False)
     arrays, order = build_partition(vectors, *columns, options)
     tensors, same_order = build_from_pieces(Pieces(torch.from_numpy(vectors)), *tensors_of(columns), options)
@@ -65,7 +65,7 @@ def test_pieces_give_what_arrays_give(chosen, cells):
 
 
 def test_a_partition_of_tensors_answers_as_one_of_arrays():
-    options = GridOptions(map="projection", n_axes=5)
+    options = PartitionLayoutOptions(map="projection", n_axes=5)
     vectors, columns = lake(3, zeros=True)
     tensors, _ = build_tensors(torch.from_numpy(vectors), *tensors_of(columns), options)
     query, ones = torch.from_numpy(vectors[1:9]), torch.ones(8, dtype=torch.int64)
@@ -83,7 +83,7 @@ def test_vectors_that_are_not_of_unit_length_are_refused(entry):
     vectors = torch.eye(20)
     vectors[15, 15] = entry
     columns = torch.tensor([0, 2]), torch.tensor([0, 1])
-    options = GridOptions(map="projection", n_axes=2)
+    options = PartitionLayoutOptions(map="projection", n_axes=2)
     for make in (
         lambda: build_tensors(vectors, *columns, options),
         lambda: build_from_pieces(Pieces(vectors), *columns, options),
@@ -97,11 +97,13 @@ def test_pieces_hold_no_zero_vectors():
     vectors[3] = 0
     with pytest.raises(InputError, match=r"must be of unit length\. Got length 0\.0 at row 3"):
         build_from_pieces(
-            Pieces(vectors), torch.tensor([0, 1]), torch.tensor([0]), GridOptions(map="projection", n_axes=2)
+            Pieces(vectors), torch.tensor([0, 1]), torch.tensor([0]), PartitionLayoutOptions(map="projection", n_axes=2)
         )
 
 
-@pytest.mark.parametrize("options", [GridOptions(map="auto"), GridOptions(map="projection", n_axes=None)])
+@pytest.mark.parametrize(
+    "options", [PartitionLayoutOptions(map="auto"), PartitionLayoutOptions(map="projection", n_axes=None)]
+)
 def test_nothing_is_left_to_choose(options):
     with pytest.raises(InputError, match="with a given map and number of axes"):
         build_tensors(torch.eye(3), torch.tensor([0, 1]), torch.tensor([0]), options)
@@ -110,18 +112,18 @@ def test_nothing_is_left_to_choose(options):
 @pytest.mark.parametrize("vectors", [torch.eye(3).double(), torch.ones(3)])
 def test_what_is_no_table_of_float32_is_refused(vectors):
     with pytest.raises(InputError, match="float32 tensor of two axes"):
-        build_tensors(vectors, torch.tensor([0, 1]), torch.tensor([0]), GridOptions())
+        build_tensors(vectors, torch.tensor([0, 1]), torch.tensor([0]), PartitionLayoutOptions())
 
 
 def test_the_order_does_not_depend_on_the_size_of_pieces(monkeypatch):
-    from pexeso.engine import blocks, ordering
+    from pexeso.engine.layout import blocks, ordering
 
     rng = np.random.default_rng(5)
     vectors = sphere(rng, 1000, 6, "coarse")
-    whole, _ = build(vectors, [[0]], GridOptions(map="projection", n_axes=4, block_size=8))
+    whole, _ = build(vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8))
     monkeypatch.setattr(ordering, "_ROWS_AT_ONCE", 100)
     monkeypatch.setattr(blocks, "_ROWS_AT_ONCE", 100)
-    pieces, _ = build(vectors, [[0]], GridOptions(map="projection", n_axes=4, block_size=8))
+    pieces, _ = build(vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8))
     assert torch.equal(whole.vectors, pieces.vectors)
     assert torch.equal(whole.blocks.codes, pieces.blocks.codes)
     assert torch.equal(whole.blocks.boxes, pieces.blocks.boxes)

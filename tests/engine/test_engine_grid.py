@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from engine_lakes import GridOptions, cases
+from engine_lakes import PartitionLayoutOptions, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.blocking import query_grid
-from pexeso.engine.grid import MAX_CODE_BITS, Grid, build_grid, check_code_bits, leaf_codes
-from pexeso.engine.partition import GridCells
+from pexeso.engine.layout.blocking import query_grid
+from pexeso.engine.layout.grid import MAX_CODE_BITS, Grid, build_grid, check_code_bits, leaf_codes
+from pexeso.engine.layout.partition import GridCells
 from pexeso.errors import InputError
 
 
@@ -106,10 +106,10 @@ def test_codes_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match=message):
         check_code_bits(9, 7)
     with pytest.raises(InputError, match=message):
-        GridOptions(n_pivots=9, n_levels=7, cells="grid")
+        PartitionLayoutOptions(n_pivots=9, n_levels=7, cells="grid")
     with pytest.raises(InputError, match=message):
-        GridOptions(map="projection", n_axes=8, n_levels=7, cells="grid")
-    GridOptions(n_pivots=9, n_levels=7)
+        PartitionLayoutOptions(map="projection", n_axes=8, n_levels=7, cells="grid")
+    PartitionLayoutOptions(n_pivots=9, n_levels=7)
     with pytest.raises(InputError, match=message):
         leaf_codes(torch.zeros(1, 9), torch.zeros(9), torch.ones(9), 7)
 

@@ -8,23 +8,23 @@ import pytest
 import torch
 from engine_lakes import KERNELS, as_dict, build, defining_distances, kernel_named, sphere, threads_of_torch, unit
 
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.partition import Partition
-from pexeso.engine.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
 N_VALUES, N_COLUMNS, DIMS = 3_000, 300, 24
 
 BUILDS = {
-    "projection, blocks of 64": GridOptions(map="projection"),
-    "projection, blocks of 7": GridOptions(map="projection", block_size=7, n_axes=9),
-    "projection, blocks of 1": GridOptions(map="projection", block_size=1, n_axes=24),
-    "projection, one block": GridOptions(map="projection", block_size=4096, n_axes=3),
-    "pivots, blocks of 64": GridOptions(map="pivots"),
-    "pivots, blocks of 5": GridOptions(map="pivots", block_size=5, n_pivots=9, pivot_choice="random"),
-    "chosen by cost": GridOptions(map="auto", n_axes=None),
-    "pivots, grid": GridOptions(map="pivots", cells="grid"),
-    "projection, grid": GridOptions(map="projection", cells="grid", n_axes=8, n_levels=4),
+    "projection, blocks of 64": PartitionLayoutOptions(map="projection"),
+    "projection, blocks of 7": PartitionLayoutOptions(map="projection", block_size=7, n_axes=9),
+    "projection, blocks of 1": PartitionLayoutOptions(map="projection", block_size=1, n_axes=24),
+    "projection, one block": PartitionLayoutOptions(map="projection", block_size=4096, n_axes=3),
+    "pivots, blocks of 64": PartitionLayoutOptions(map="pivots"),
+    "pivots, blocks of 5": PartitionLayoutOptions(map="pivots", block_size=5, n_pivots=9, pivot_choice="random"),
+    "chosen by cost": PartitionLayoutOptions(map="auto", n_axes=None),
+    "pivots, grid": PartitionLayoutOptions(map="pivots", cells="grid"),
+    "projection, grid": PartitionLayoutOptions(map="projection", cells="grid", n_axes=8, n_levels=4),
 }
 
 
@@ -64,7 +64,7 @@ def lake() -> Lake:
 def partition_of(name: str) -> Partition:
     with pytest.MonkeyPatch.context() as patch:
         # Even a lake as small as this one is worth a measured choice of map here.
-        patch.setattr("pexeso.engine.cost.MIN_VALUES", 1000)
+        patch.setattr("pexeso.engine.building.map_choice.MIN_VALUES", 1000)
         return build(lake().vectors, lake().columns, BUILDS[name])[0]
 
 
@@ -120,8 +120,8 @@ def test_the_answer_depends_on_the_lake_and_the_query_alone(monkeypatch, name, k
     monkeypatch.setattr("pexeso.engine.kernels.adaptive.WORTH_LOADING", 1 << 20)
     if kernel == "compiled":
         # So that tasks of such a small lake are shared out at all.
-        monkeypatch.setattr("pexeso.engine.kernels.compiled._TESTS_A_TASK", 1 << 8)
-        monkeypatch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", 1 << 6)
+        monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._TESTS_A_TASK", 1 << 8)
+        monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", 1 << 6)
     stats = SearchStats()
     assert answers(partition, chosen, 1 << 24, stats) == expected()
     # A room that the query column has to be cut for.

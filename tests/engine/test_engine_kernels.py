@@ -26,14 +26,14 @@ from engine_lakes import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.blocks import STEPS, pad_axes
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.interface import Kernel, Pairs, Query, Threshold, pairs_by_query
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.kernels.adaptive import AdaptiveKernel
-from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.layout.blocks import STEPS, pad_axes
+from pexeso.engine.layout.maps import MAPS, PivotMap
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.maps import MAPS, PivotMap
-from pexeso.engine.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError, MissingPackageError
 
@@ -123,7 +123,7 @@ def test_a_batch_finds_what_single_searches_and_plain_loops_find(kernel, chosen,
 
 @pytest.mark.parametrize("chosen", MAPS)
 def test_a_batch_over_a_partition_that_holds_nothing(kernel, chosen):
-    partition, _ = build(np.zeros((2, 4), np.float32), [[0, 1], []], GridOptions(map=chosen, n_axes=3))
+    partition, _ = build(np.zeros((2, 4), np.float32), [[0, 1], []], PartitionLayoutOptions(map=chosen, n_axes=3))
     one = torch.ones(2, dtype=torch.int64)
     batch = [BatchQuery(torch.tensor([0, 3]), one, 1), BatchQuery(one[:0], one[:0], 1)]
     found = search_batch_partition(partition, torch.eye(4), batch, 0.5, SearchStats(), kernel=kernel)
@@ -132,7 +132,7 @@ def test_a_batch_over_a_partition_that_holds_nothing(kernel, chosen):
 
 
 def test_a_batch_of_zero_vectors_or_of_nothing(kernel):
-    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2]], GridOptions())
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2]], PartitionLayoutOptions())
     one = torch.ones(2, dtype=torch.int64)
     batch = [BatchQuery(torch.tensor([0, 1]), one, 1), BatchQuery(torch.tensor([1, 2]), one, 1)]
     vectors = torch.stack([torch.zeros(4), torch.zeros(4), torch.eye(4)[2]])
@@ -147,7 +147,9 @@ def test_a_batch_of_zero_vectors_or_of_nothing(kernel):
 
 def test_a_batch_compares_each_distinct_value_once(kernel):
     """Twenty query columns of the same values cost as many distances as one."""
-    case = draw_case(np.random.default_rng(2), GridOptions(block_size=4), 8, 60, 12, 9, "clustered", "middle")
+    case = draw_case(
+        np.random.default_rng(2), PartitionLayoutOptions(block_size=4), 8, 60, 12, 9, "clustered", "middle"
+    )
     vectors, members = torch.from_numpy(case.query), torch.arange(len(case.query))
     work = []
     for n_queries in (1, 20):
@@ -309,8 +311,8 @@ def test_more_threads_find_the_same_pairs(kernel, case, threads):
     matches = kernel.matches(case.partition, query, one, threshold_of(case, query), SearchStats())
     with pytest.MonkeyPatch.context() as patch, threads_of_torch(threads):
         if kernel.name == "compiled":
-            patch.setattr("pexeso.engine.kernels.compiled._TESTS_A_TASK", 1)
-            patch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", 1)
+            patch.setattr("pexeso.engine.kernels.numba.kernel._TESTS_A_TASK", 1)
+            patch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", 1)
         more, shared_work = candidates(case, kernel)
         again = kernel.matches(case.partition, query, more, threshold_of(case, query), SearchStats())
     assert sorted(listed(more)) == sorted(listed(one))
@@ -326,8 +328,8 @@ WALKS = (frozenset(), ALL_LEMMAS, ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}, ALL_
 @pytest.mark.parametrize("chosen", MAPS)
 def test_the_compiled_walk_stays_within_its_arrays(monkeypatch, n, lemmas, chosen):
     """Compiled code checks no bounds; the same functions interpreted do."""
-    compiled = pytest.importorskip("pexeso.engine.kernels.compiled")
-    options = GridOptions(map=chosen, block_size=1, n_axes=3)
+    compiled = pytest.importorskip("pexeso.engine.kernels.numba.kernel")
+    options = PartitionLayoutOptions(map=chosen, block_size=1, n_axes=3)
     case = draw_case(np.random.default_rng(n), options, 4, n, 3, 3, "uniform", "paper")
     query, _ = real_query(case)
     threshold = threshold_of(case, query, lemmas)
@@ -348,18 +350,21 @@ def test_the_compiled_walk_stays_within_its_arrays(monkeypatch, n, lemmas, chose
 
 def interpreted_walk(monkeypatch) -> Callable[..., int]:
     """Put plain Python in the place of the compiled functions that the walk calls."""
-    from pexeso.engine.kernels import compiled_blocks, compiled_walks
+    from pexeso.engine.kernels.numba import blocks as compiled_blocks
+    from pexeso.engine.kernels.numba import walks
 
-    for module in (compiled_blocks, compiled_walks):
+    for module in (compiled_blocks, walks):
         for name, function in list(vars(module).items()):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)
-    return compiled_walks.walk
+    return walks.walk
 
 
 def test_counting_adds_up_over_calls(kernel):
     """Two calls with parts of the values leave the same counts as one with all of them."""
-    case = draw_case(np.random.default_rng(4), GridOptions(block_size=3), 5, 60, 12, 9, "clustered", "middle")
+    case = draw_case(
+        np.random.default_rng(4), PartitionLayoutOptions(block_size=3), 5, 60, 12, 9, "clustered", "middle"
+    )
     query, truth = real_query(case)
     pairs, _ = candidates(case, kernel)
     every = torch.arange(len(query))
@@ -423,7 +428,7 @@ def test_the_default_changes_over_once_the_work_pays_for_loading(monkeypatch):
 
 
 def test_a_search_on_its_own_kernel_choice_gives_the_same(monkeypatch):
-    case = draw_case(np.random.default_rng(6), GridOptions(), 8, 60, 12, 9, "clustered", "middle")
+    case = draw_case(np.random.default_rng(6), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle")
     for worth in (0, 1 << 60):
         monkeypatch.setattr("pexeso.engine.kernels.adaptive.WORTH_LOADING", worth)
         assert search(case, choose_kernel("auto", torch.device("cpu")), MANY) == case.joinable(1)
@@ -433,7 +438,9 @@ def test_a_search_on_its_own_kernel_choice_gives_the_same(monkeypatch):
 def test_columns_without_a_candidate_cost_no_distance(kernel):
     rng = np.random.default_rng(3)
     vectors = sphere(rng, 400, 16)
-    partition, _ = build(vectors, [[value] for value in range(400)], GridOptions(map="projection", block_size=8))
+    partition, _ = build(
+        vectors, [[value] for value in range(400)], PartitionLayoutOptions(map="projection", block_size=8)
+    )
     stats, query = SearchStats(), torch.from_numpy(vectors[:3])
     ones = torch.ones(3, dtype=torch.int64)
     found = search_partition(partition, query, ones, 3, Goal(0.05), stats, kernel=kernel)
@@ -444,7 +451,7 @@ def test_columns_without_a_candidate_cost_no_distance(kernel):
 
 def test_nothing_of_one_search_is_left_for_the_next(kernel):
     """Counts are used again: columns left out, pruned or found in one search must be as good as new in the next."""
-    case = draw_case(np.random.default_rng(12), GridOptions(), 8, 60, 12, 9, "clustered", "middle")
+    case = draw_case(np.random.default_rng(12), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle")
     expected = case.joinable(1)
     assert len(expected) > 3
     everything = torch.ones(len(case.columns), dtype=torch.bool)

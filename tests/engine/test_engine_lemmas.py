@@ -21,15 +21,15 @@ from engine_lakes import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine import verification
-from pexeso.engine.blocking import LeafPairs, block, grid_candidates, query_grid
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.kernels.interface import Kernel, Pairs
+from pexeso.engine.interface import Kernel, Pairs
+from pexeso.engine.layout.blocking import LeafPairs, block, grid_candidates, query_grid
+from pexeso.engine.layout.maps import PivotMap, ProjectionMap
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import GridCells
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma, lemma_set
-from pexeso.engine.maps import PivotMap, ProjectionMap
-from pexeso.engine.partition import GridCells
+from pexeso.engine.search import verification
+from pexeso.engine.search.verification import Verifier
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.verification import Verifier
 from pexeso.errors import InputError
 
 Pair = tuple[int, int]
@@ -213,7 +213,7 @@ def test_every_filter_acts_on_a_clustered_lake(kernel, metric, monkeypatch):
     """Without this, filters that never act would pass every test above."""
     # Alone, Lemma 7 learns something only from one round to the next.
     monkeypatch.setattr(verification, "FEW_PAIRS", 0)
-    options = GridOptions(metric, n_pivots=3, n_levels=4, cells="grid")
+    options = PartitionLayoutOptions(metric, n_pivots=3, n_levels=4, cells="grid")
     lake = draw_case(np.random.default_rng(0), options, 5, 60, 12, 9, "clustered", "middle")
     every, kernel = len(leaf_truth(lake)[0]), kernel_named(kernel)
     for lemma in Lemma:
@@ -255,7 +255,7 @@ BLOCK_FILTERS = tuple(
 @pytest.mark.parametrize(("chosen", "metric", "lemma"), BLOCK_FILTERS)
 def test_every_filter_acts_on_blocks_of_a_clustered_lake(kernel, chosen, metric, lemma, monkeypatch):
     monkeypatch.setattr(verification, "FEW_PAIRS", 0)
-    options = GridOptions(metric, map=chosen, n_pivots=3, n_axes=3, block_size=2)
+    options = PartitionLayoutOptions(metric, map=chosen, n_pivots=3, n_axes=3, block_size=2)
     lake = draw_case(np.random.default_rng(0), options, 5, 90, 12, 9, "clustered", "middle")
     case, kernel = scaled(lake, WIDE.get(lemma, 0.1)), kernel_named(kernel)
     query, truth = real_query(case)

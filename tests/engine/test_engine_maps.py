@@ -10,7 +10,7 @@ from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.maps import _ELEMENTS_AT_ONCE, PivotMap, ProjectionMap, choose_axes, choose_pivots, slack
+from pexeso.engine.layout.maps import _ELEMENTS_AT_ONCE, PivotMap, ProjectionMap, choose_axes, choose_pivots, slack
 from pexeso.engine.metrics import Metric
 from pexeso.errors import InputError
 
@@ -126,7 +126,7 @@ def test_random_pivots_follow_the_seed():
 
 
 def test_pivots_of_a_sample(monkeypatch):
-    monkeypatch.setattr("pexeso.engine.maps.SAMPLE_ROWS", 10)
+    monkeypatch.setattr("pexeso.engine.layout.maps.SAMPLE_ROWS", 10)
     vectors = torch.from_numpy(sphere(np.random.default_rng(7), 100, 5))
     pivots = choose_pivots(vectors, 30)
     assert len(pivots) == 10

@@ -8,11 +8,11 @@ import torch
 from engine_lakes import as_dict, build, kernel_named, sphere, unit
 
 from benchmarks.memory import peak_memory
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.engine.kernels import choose_kernel, torch_kernel
-from pexeso.engine.kernels.interface import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError
 
@@ -22,12 +22,12 @@ TAU = 0.3
 
 
 def crowded(n_values: int, n_queries: int):
-    """Give a lake in which every query value matches every value: as many pairs as there can be."""
+    """Return a lake in which every query value matches every value: as many pairs as there can be."""
     rng = np.random.default_rng(0)
     middle = sphere(rng, 1, 16)
     vectors = unit(middle + 0.05 * rng.normal(size=(n_values, 16)))
     columns = np.array_split(np.arange(n_values), N_COLUMNS)
-    partition, _ = build(vectors, columns, GridOptions(map="projection", n_axes=8), raw_tau=False)
+    partition, _ = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=8), raw_tau=False)
     return partition, torch.from_numpy(vectors[rng.integers(n_values, size=n_queries)])
 
 
@@ -82,7 +82,9 @@ def test_pieces_of_many_dimensions_take_no_more_than_is_said(name):
     """However long the vectors and however many the axes; nothing is near, so that only pieces are held."""
     rng = np.random.default_rng(3)
     vectors = sphere(rng, 6_000, 500)
-    partition, _ = build(vectors, [[value] for value in range(6_000)], GridOptions(map="projection", n_axes=120))
+    partition, _ = build(
+        vectors, [[value] for value in range(6_000)], PartitionLayoutOptions(map="projection", n_axes=120)
+    )
     query, kernel = torch.from_numpy(vectors[:40]), kernel_named(name)
     weights, goal = torch.ones(40, dtype=torch.int64), Goal(1e-9)
     search_partition(partition, query[:1], weights[:1], 1, goal, SearchStats(), kernel=kernel)
@@ -135,7 +137,7 @@ def test_a_device_that_runs_out_of_memory_goes_on_with_less(way, step):
     rng = np.random.default_rng(1)
     vectors = sphere(rng, 300, 8, "clustered")
     columns = np.array_split(np.arange(300), 30)
-    partition, _ = build(vectors, columns, GridOptions(map="projection", n_axes=4), raw_tau=False)
+    partition, _ = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=4), raw_tau=False)
     query, weights, stats = torch.from_numpy(vectors[::10]), torch.ones(30, dtype=torch.int64), SearchStats()
     expected = as_dict(exact_partition(partition, query, weights, Goal(TAU, 2)))
     assert len(expected) > 10
@@ -155,7 +157,7 @@ def test_a_device_that_runs_out_of_memory_goes_on_with_less(way, step):
 
 
 def test_a_device_without_room_for_a_single_query_value_is_said_so():
-    partition, _ = build(sphere(np.random.default_rng(2), 50, 4), [[0, 1]], GridOptions(), raw_tau=False)
+    partition, _ = build(sphere(np.random.default_rng(2), 50, 4), [[0, 1]], PartitionLayoutOptions(), raw_tau=False)
     query, weights, stats = partition.vectors[:2], torch.ones(2, dtype=torch.int64), SearchStats()
     expected = (
         r"^The device cpu has not enough memory for a single query value over 50 stored values \(CUDA out of memory\.\)\. "

@@ -6,11 +6,11 @@ import torch
 from engine_lakes import KERNELS, build, cases, kernel_named, sphere, to_csr
 from hypothesis import given, settings
 
-from pexeso.engine.building import build_partition, check_vectors
-from pexeso.engine.grid_options import CELLS, GridOptions
-from pexeso.engine.maps import MAPS, slack
-from pexeso.engine.partition import GridCells, Partition
-from pexeso.engine.search import Goal, search_partition
+from pexeso.engine.building.building import build_partition, check_tensors, check_vectors
+from pexeso.engine.layout.maps import MAPS, slack
+from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
+from pexeso.engine.layout.partition import GridCells, Partition
+from pexeso.engine.search.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
@@ -39,7 +39,7 @@ def test_stored_rows_are_the_vectors_in_cell_order(case):
 @pytest.mark.parametrize("chosen", MAPS)
 @pytest.mark.parametrize("cells", CELLS)
 def test_the_same_input_gives_the_same_arrays(chosen, cells):
-    options = GridOptions(map=chosen, cells=cells, n_axes=6)
+    options = PartitionLayoutOptions(map=chosen, cells=cells, n_axes=6)
     rng = np.random.default_rng(1)
     vectors, columns = sphere(rng, 50, 7, "clustered"), to_csr([[3, 4, 3], [], [49, 0]])
     first, order = build_partition(vectors, *columns, options)
@@ -54,7 +54,7 @@ def test_the_same_input_gives_the_same_arrays(chosen, cells):
 @pytest.mark.parametrize("chosen", MAPS)
 @pytest.mark.parametrize("cells", CELLS)
 def test_read_only_arrays_serve_and_stay_as_they_are(kernel, chosen, cells):
-    options, kernel = GridOptions(map=chosen, cells=cells, n_pivots=2, n_axes=3), kernel_named(kernel)
+    options, kernel = PartitionLayoutOptions(map=chosen, cells=cells, n_pivots=2, n_axes=3), kernel_named(kernel)
     rng = np.random.default_rng(2)
     vectors = sphere(rng, 30, 4)
     arrays, order = build_partition(vectors, *to_csr([list(range(15)), list(range(15, 30))]), options)
@@ -72,7 +72,7 @@ def test_read_only_arrays_serve_and_stay_as_they_are(kernel, chosen, cells):
 
 def test_equal_vectors_of_different_values_stay_apart():
     vectors = np.repeat(np.eye(2, dtype=np.float32), 3, axis=0)
-    partition, order = build(vectors, [[0], [1, 2], [5]], GridOptions())
+    partition, order = build(vectors, [[0], [1, 2], [5]], PartitionLayoutOptions())
     assert partition.n_values == 6
     assert sorted(order.tolist()) == list(range(6))
     assert len(partition.map.pivots) == 2
@@ -90,19 +90,24 @@ def test_vectors_of_another_length_are_refused(entry, length):
     with pytest.raises(InputError) as raised:
         check_vectors(vectors)
     message = str(raised.value)
+    with pytest.raises(InputError) as raised:
+        check_tensors(torch.from_numpy(vectors))
+    assert str(raised.value) == message
     assert message.startswith("Vectors must be of unit length or zero. Got length ")
     assert message.endswith(
         " at row 1 (1 of 3 rows are wrong); divide each vector by its length, and leave out those with NaN or infinite entries."
     )
     assert float(message.split()[10]) == pytest.approx(float(length), rel=1e-6, nan_ok=True)
     with pytest.raises(InputError, match="unit length"):
-        build_partition(vectors, *to_csr([[0]]), GridOptions())
+        build_partition(vectors, *to_csr([[0]]), PartitionLayoutOptions())
 
 
 def test_zero_vectors_and_lengths_within_rounding_are_taken():
     vectors = np.array([[0, 0], [1.0005, 0], [0, -0.9995], [-0.0, 0.0]], dtype=np.float32)
     assert check_vectors(vectors).tolist() == [1, 2]
+    assert check_tensors(torch.from_numpy(vectors)).tolist() == [1, 2]
     assert check_vectors(np.zeros((0, 3), np.float32)).tolist() == []
+    assert check_tensors(torch.zeros(0, 3)).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -120,30 +125,30 @@ def test_arrays_of_another_kind_are_refused(vectors, got):
 
 def test_options_are_checked_where_they_are_made():
     with pytest.raises(InputError, match=r"^The metric must be one of euclidean, .* Got 'hamming' instead\."):
-        GridOptions(metric="hamming")
+        PartitionLayoutOptions(metric="hamming")
     for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
         with pytest.raises(InputError, match=rf"^{name} must be at least 1\. Got 0 instead\.$"):
-            GridOptions(**{name: 0})
+            PartitionLayoutOptions(**{name: 0})
     for name, most in (("n_axes", "127"), ("block_size", "4,096")):
         with pytest.raises(InputError, match=rf"^{name} must be at most {most}\. Got 5,000 instead\.$"):
-            GridOptions(**{name: 5000})
+            PartitionLayoutOptions(**{name: 5000})
     with pytest.raises(
         InputError, match=r"^The option map must be one of auto, projection, pivots\. Got 'pca' instead\.$"
     ):
-        GridOptions(map="pca")
+        PartitionLayoutOptions(map="pca")
     with pytest.raises(InputError, match=r"^The option cells must be one of blocks, grid\. Got 'tree' instead\.$"):
-        GridOptions(cells="tree")
+        PartitionLayoutOptions(cells="tree")
     for metric in ("manhattan", "chebyshev"):
         message = (
             rf"^The map 'projection' is for the metrics euclidean and angular\. Got '{metric}'; use the map 'pivots'\.$"
         )
         with pytest.raises(InputError, match=message):
-            GridOptions(metric=metric, map="projection")
+            PartitionLayoutOptions(metric=metric, map="projection")
     with pytest.raises(InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"):
-        GridOptions(pivot_choice="best")
+        PartitionLayoutOptions(pivot_choice="best")
 
 
 def test_more_dimensions_than_the_tolerance_covers_are_refused():
     vectors = np.zeros((1, 16_385), dtype=np.float32)
     with pytest.raises(InputError, match="at most 16,384 dimensions"):
-        build_partition(vectors, np.array([0, 1]), np.array([0]), GridOptions())
+        build_partition(vectors, np.array([0, 1]), np.array([0]), PartitionLayoutOptions())

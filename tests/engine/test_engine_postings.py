@@ -88,9 +88,11 @@ NAMES = [module.name for module in pkgutil.walk_packages(pexeso.engine.__path__,
 
 
 def test_the_kernels_are_among_the_documented_modules():
-    assert {"pexeso.engine.kernels.interface", "pexeso.engine.kernels.torch_kernel", "pexeso.engine.blocks"} <= set(
-        NAMES
-    )
+    assert {
+        "pexeso.engine.interface",
+        "pexeso.engine.kernels.torch_kernel",
+        "pexeso.engine.layout.blocks",
+    } <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", ["pexeso.engine.kernels", *NAMES])

@@ -11,7 +11,7 @@ from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.kernels.interface import Query
+from pexeso.engine.interface import Query
 from pexeso.engine.kernels.torch_kernel import _quick_distances
 from pexeso.engine.metrics import Metric
 from pexeso.engine.precision import (
@@ -66,7 +66,7 @@ def torch_differences(metric: str, left: np.ndarray, right: np.ndarray) -> torch
 
 def compiled_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
     try:
-        from pexeso.engine.kernels.compiled_counts import quick_distance
+        from pexeso.engine.kernels.numba.counts import quick_distance
     except ModuleNotFoundError:
         return {}
     limit = np.float32(1e30)
@@ -339,7 +339,7 @@ def test_the_band_of_differences_is_a_few_units_of_rounding_wide(metric, dims):
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("scaled", [False, True])
 def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
-    loops = pytest.importorskip("pexeso.engine.kernels.compiled_counts")
+    loops = pytest.importorskip("pexeso.engine.kernels.numba.counts")
     rng = np.random.default_rng(7)
     for dims in range(1, 301):
         left, right = rng.normal(size=(2, 6, dims))
@@ -359,7 +359,7 @@ def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("dims", [2, 63, 64, 65, 300])
 def test_the_compiled_quick_distance_stops_only_beyond_the_limit(metric, dims):
-    loops = pytest.importorskip("pexeso.engine.kernels.compiled_counts")
+    loops = pytest.importorskip("pexeso.engine.kernels.numba.counts")
     left, right = pairs_near(np.random.default_rng(dims), 40, dims, low=1e-3, high=2.0)
     for a, b in zip(left, right, strict=True):
         whole = loops.quick_distance(a, b, NUMBERS[metric], np.float32(1e30))

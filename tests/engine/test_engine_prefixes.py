@@ -9,11 +9,11 @@ from engine_lakes import KERNELS, MAPS_AND_METRICS, as_dict, build, cases, kerne
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine import prefixes
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.prefixes import prefix_sizes
-from pexeso.engine.search import Goal, search_partition
+from pexeso.engine.search import prefixes
+from pexeso.engine.search.prefixes import prefix_sizes
+from pexeso.engine.search.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
 
 
@@ -46,7 +46,7 @@ def test_the_rest_looks_at_few_columns_only(name, map_name, metric):
     centres = sphere(rng, 200, 12)
     vectors = unit(np.repeat(centres, 5, 0) + 0.02 * rng.normal(size=(1000, 12)))
     columns = [list(range(begin, begin + 20)) for begin in range(0, 1000, 20)]
-    partition, _ = build(vectors, columns, GridOptions(map=map_name, metric=metric, block_size=8))
+    partition, _ = build(vectors, columns, PartitionLayoutOptions(map=map_name, metric=metric, block_size=8))
     query = torch.from_numpy(vectors[100:120])
     arguments = (partition, query, torch.ones(20, dtype=torch.int64), 20)
     found, walked = [], []

@@ -25,15 +25,15 @@ from engine_lakes import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine import prefixes, products
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.kernels.interface import MAX_PAIRS, Query, Threshold
+from pexeso.engine.interface import MAX_PAIRS, Query, Threshold
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.products import product_candidates, products_pay, walk_limit
-from pexeso.engine.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search import prefixes, products
+from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
+from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.summary import prepare_query
+from pexeso.engine.search.summary import threshold_of as threshold_in
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.summary import prepare_query
-from pexeso.engine.summary import threshold_of as threshold_in
 
 BLOCK_CASES = cases(min_values=1, cells=("blocks",), metrics=PROJECTED_METRICS)
 FREE = products.WalkCosts(1e9, 0.0, 1e9, 0.0, least_pairs=0)
@@ -113,7 +113,7 @@ def spread(dimensions, n_axes):
     rng = np.random.default_rng(0)
     vectors = sphere(rng, 6000, dimensions)
     columns = [rng.integers(6000, size=30).tolist() for _ in range(300)]
-    partition, _ = build(vectors, columns, GridOptions(map="projection", n_axes=n_axes), raw_tau=False)
+    partition, _ = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=n_axes), raw_tau=False)
     return partition, torch.from_numpy(vectors[:100].copy())
 
 
@@ -166,7 +166,9 @@ def test_many_matches_in_one_place_are_walked_on_by_many_threads():
     rng = np.random.default_rng(0)
     vectors = sphere(rng, 40_000, 12)
     vectors[:1000] = unit(vectors[:1] + 1e-3 * rng.normal(size=(1000, 12)))
-    partition, _ = build(vectors, [[0, 1], [2, 30_000]], GridOptions(map="projection", n_axes=11), raw_tau=False)
+    partition, _ = build(
+        vectors, [[0, 1], [2, 30_000]], PartitionLayoutOptions(map="projection", n_axes=11), raw_tau=False
+    )
     query, weights = torch.from_numpy(vectors[:20]), torch.ones(20, dtype=torch.int64)
     stats, goal = SearchStats(), Goal(0.01)
     with threads_of_torch(4):
@@ -181,7 +183,7 @@ def test_a_search_with_a_filter_switched_off_never_multiplies(wide):
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
 def test_other_metrics_never_multiply(metric):
-    partition, _ = build(sphere(np.random.default_rng(0), 100, 8), [[0, 1]], GridOptions(metric=metric))
+    partition, _ = build(sphere(np.random.default_rng(0), 100, 8), [[0, 1]], PartitionLayoutOptions(metric=metric))
     vectors = partition.vectors[:50].clone()
     query = Query(vectors, partition.map.map(vectors), torch.ones(50, dtype=torch.int64), 50)
     threshold = Threshold(1.0, partition.slack)

@@ -20,16 +20,17 @@ from engine_lakes import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine import blocking, verification
-from pexeso.engine.blocking import block
-from pexeso.engine.grid_options import CELLS, GridOptions
+from pexeso.engine.interface import MAX_PAIRS, Kernel
 from pexeso.engine.kernels import torch_kernel
-from pexeso.engine.kernels.interface import MAX_PAIRS, Kernel
+from pexeso.engine.layout import blocking
+from pexeso.engine.layout.blocking import block
+from pexeso.engine.layout.maps import MAPS
+from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
 from pexeso.engine.lemmas import Lemma
-from pexeso.engine.maps import MAPS
 from pexeso.engine.metrics import Metric
-from pexeso.engine.pairs import column_pairs
-from pexeso.engine.search import Goal, count_needed, exact_partition, search_partition
+from pexeso.engine.search import verification
+from pexeso.engine.search.pairs import column_pairs
+from pexeso.engine.search.search import Goal, count_needed, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
@@ -162,7 +163,9 @@ def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
     dims = 12
     vectors = sphere(rng, 24, dims, shape)
     columns = [[value] for value in range(len(vectors))]
-    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4))
+    partition, _ = build(
+        vectors, columns, PartitionLayoutOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4)
+    )
     query = partition.map.pivots[:1]
     distances = partition.metric.distances(query, torch.from_numpy(vectors)).numpy()
     for distance in np.unique(distances):
@@ -178,7 +181,7 @@ def test_ties_in_many_dimensions_of_the_manhattan_metric(dims):
     centre = sphere(rng, 4, dims)
     vectors = np.concatenate([centre, -centre, sphere(rng, 24, dims)])
     columns = [[value] for value in range(len(vectors))]
-    partition, _ = build(vectors, columns, GridOptions("manhattan", n_pivots=4, n_levels=6))
+    partition, _ = build(vectors, columns, PartitionLayoutOptions("manhattan", n_pivots=4, n_levels=6))
     query = torch.cat([partition.map.pivots, torch.from_numpy(sphere(rng, 4, dims))])
     distances = partition.metric.distances(query[:, None], torch.from_numpy(vectors)[None]).numpy()
     assert distances.max() > 1.2 * np.sqrt(dims)
@@ -199,7 +202,7 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
     dims = 6
     vectors = np.concatenate([sphere(rng, 30, dims, "clustered"), sphere(rng, 30, dims)])
     columns = [list(range(start, start + 4)) for start in range(0, 60, 4)]
-    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=3, n_levels=4), raw_tau=False)
+    partition, _ = build(vectors, columns, PartitionLayoutOptions(metric, n_pivots=3, n_levels=4), raw_tau=False)
     query = vectors[::7]
     difference = query[:, None].astype(float) - vectors[None]
     total = query[:, None].astype(float) + vectors[None]
@@ -221,7 +224,7 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
 @pytest.mark.parametrize("cells", CELLS)
 def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen, cells):
     columns = [[], list(range(len(vectors)))]
-    partition, order = build(vectors, columns, GridOptions(map=chosen, cells=cells, n_axes=5))
+    partition, order = build(vectors, columns, PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5))
     assert (partition.n_values, partition.n_columns, len(order)) == (0, 2, 0)
     query = torch.eye(4)[:2]
     for goal in (Goal(1.0), Goal(1.0, k=1), Goal(1.0, k=5), Goal(1.0, decide=True)):
@@ -232,7 +235,7 @@ def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen, cells
 
 
 def test_a_query_of_zero_vectors_matches_nothing():
-    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], GridOptions())
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], PartitionLayoutOptions())
     query = torch.zeros(2, 4)
     for goal in (Goal(2.0), Goal(2.0, k=1)):
         assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
@@ -242,7 +245,7 @@ def test_a_query_of_zero_vectors_matches_nothing():
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 3.0])
 def test_a_query_vector_that_is_not_of_unit_length_is_refused(entry):
     """It would share a cell, and so a box, with query values that have matches."""
-    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], GridOptions())
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], PartitionLayoutOptions())
     query = torch.eye(4)[:3]
     query[1, 0] = entry
     with pytest.raises(InputError, match=r"^Vectors must be of unit length or zero\. Got length \S+ at row 1 "):
@@ -254,7 +257,7 @@ def test_a_query_vector_that_is_not_of_unit_length_is_refused(entry):
 
 
 def test_top_k_where_fewer_than_k_columns_match_gives_those_that_do():
-    partition, _ = build(np.eye(4, dtype=np.float32), [[0], [1], [2], [0, 1]], GridOptions())
+    partition, _ = build(np.eye(4, dtype=np.float32), [[0], [1], [2], [0, 1]], PartitionLayoutOptions())
     query, weights = torch.eye(4)[:2], torch.tensor([1, 2])
     for k, expected in (
         (1, {3: 3}),
@@ -292,7 +295,9 @@ def test_filters_leave_a_small_part_of_the_distances(metric, cells):
     centres = sphere(rng, n_clusters, dims)
     vectors = unit_near(rng, np.repeat(centres, 30, axis=0))
     columns = [list(range(start, start + 15)) for start in range(0, len(vectors), 15)]
-    partition, _ = build(vectors, columns, GridOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8))
+    partition, _ = build(
+        vectors, columns, PartitionLayoutOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8)
+    )
     query = unit_near(rng, centres[:12])
     tau = Metric(metric).threshold(0.04, dims)
     stats = SearchStats()
@@ -317,7 +322,9 @@ def unit_near(rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
 def test_a_column_short_of_the_count_costs_no_distance(kernel, cells):
     kernel = kernel_named(kernel)
     rng = np.random.default_rng(8)
-    case = draw_case(rng, GridOptions(n_pivots=4, n_levels=5, cells=cells), 8, 60, 12, 9, "clustered", "paper")
+    case = draw_case(
+        rng, PartitionLayoutOptions(n_pivots=4, n_levels=5, cells=cells), 8, 60, 12, 9, "clustered", "paper"
+    )
     free, all_needed = SearchStats(), SearchStats()
     search(case, stats=free, kernel=kernel)
     search(case, stats=all_needed, kernel=kernel, min_count=case.total)

@@ -9,12 +9,12 @@ from engine_lakes import Case, build, cases, kernel_named, real_query, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.blocks import FANOUT
-from pexeso.engine.grid_options import GridOptions
 from pexeso.engine.kernels.torch_kernel import Descent
+from pexeso.engine.layout.blocks import FANOUT
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
+from pexeso.engine.search.summary import look, threshold_of
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.summary import look, summary_groups, threshold_of
 
 CPU_KERNELS = ("compiled", "torch")
 
@@ -45,7 +45,7 @@ def test_both_ways_of_counting_agree_but_for_rounding(case: Case):
 def test_a_summary_without_its_lemma_rules_nothing_out():
     rng = np.random.default_rng(0)
     vectors = unit(np.array([[1.0, 0, 0, 0]] * 600) + 0.01 * rng.normal(size=(600, 4)))
-    options = GridOptions(map="projection", n_axes=3, block_size=4)
+    options = PartitionLayoutOptions(map="projection", n_axes=3, block_size=4)
     partition, _ = build(vectors, [list(range(600))], options, raw_tau=False)
     far = torch.tensor([[0.0, 1.0, 0.0, 0.0]])
     asked = (partition, far, torch.tensor([3]), 3)
@@ -54,14 +54,14 @@ def test_a_summary_without_its_lemma_rules_nothing_out():
         fewer = ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}
         assert look(*asked, threshold_of(partition, 0.1, fewer), kernel, SearchStats()).most == 3
     blocks = partition.blocks
-    assert 0 < summary_groups(blocks) < len(blocks.boxes)
-    assert int(blocks.starts[-2]) == summary_groups(blocks)
-    assert summary_groups(blocks) * FANOUT >= -(-len(blocks) // FANOUT)
+    assert 0 < blocks.n_summary_groups < len(blocks.boxes)
+    assert int(blocks.starts[-2]) == blocks.n_summary_groups
+    assert blocks.n_summary_groups * FANOUT >= -(-len(blocks) // FANOUT)
 
 
 def test_a_partition_that_is_cut_into_a_grid_is_never_skipped():
     vectors = unit(np.random.default_rng(0).normal(size=(50, 4)))
-    options = GridOptions(map="pivots", n_pivots=2, n_levels=2, cells="grid")
+    options = PartitionLayoutOptions(map="pivots", n_pivots=2, n_levels=2, cells="grid")
     partition, _ = build(vectors, [list(range(50))], options, raw_tau=False)
     query = -torch.from_numpy(vectors[:3])
     threshold = threshold_of(partition, 0.0, ALL_LEMMAS)

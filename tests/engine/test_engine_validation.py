@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,14 @@ from engine_lakes import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.building.building import build_partition
 from pexeso.engine.kernels import choose_kernel
-from pexeso.engine.pairs import column_pairs
-from pexeso.engine.partition import Partition
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.validation import check_arrays, damage_made_plain, level_starts, require_shapes
 from pexeso.engine.postings import Csr
-from pexeso.engine.search import (
+from pexeso.engine.search.pairs import column_pairs
+from pexeso.engine.search.search import (
     BatchQuery,
     Goal,
     exact_partition,
@@ -28,15 +30,14 @@ from pexeso.engine.search import (
     search_partition,
 )
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.validation import check_arrays, damage_made_plain, level_starts, require_shapes
 from pexeso.errors import IndexCorruptError
 
 OPTIONS = {
-    "projection": GridOptions(map="projection", n_axes=7),
-    "pivots": GridOptions(map="pivots", block_size=17),
-    "manhattan": GridOptions(metric="manhattan", map="pivots", n_pivots=3),
-    "grid": GridOptions(map="pivots", n_pivots=3, cells="grid", n_levels=3),
-    "projected grid": GridOptions(map="projection", n_axes=3, cells="grid", n_levels=2),
+    "projection": PartitionLayoutOptions(map="projection", n_axes=7),
+    "pivots": PartitionLayoutOptions(map="pivots", block_size=17),
+    "manhattan": PartitionLayoutOptions(metric="manhattan", map="pivots", n_pivots=3),
+    "grid": PartitionLayoutOptions(map="pivots", n_pivots=3, cells="grid", n_levels=3),
+    "projected grid": PartitionLayoutOptions(map="projection", n_axes=3, cells="grid", n_levels=2),
 }
 DIMENSIONS, N_TEXTS = 12, 9
 
@@ -68,8 +69,8 @@ def test_what_is_built_keeps_every_promise(name, n):
 
 
 def test_pieces_do_not_change_what_is_found(built, monkeypatch):
-    monkeypatch.setattr("pexeso.engine.validation.ITEMS_AT_ONCE", 7)
-    monkeypatch.setattr("pexeso.engine.validation_cells._ITEMS_AT_ONCE", 7)
+    monkeypatch.setattr("pexeso.engine.layout.validation.ITEMS_AT_ONCE", 7)
+    monkeypatch.setattr("pexeso.engine.layout.validation_cells._ITEMS_AT_ONCE", 7)
     for name, options in OPTIONS.items():
         assert check_arrays(built[name], options, n_texts=N_TEXTS) == []
     arrays = copy_of(built["projection"])
@@ -79,7 +80,7 @@ def test_pieces_do_not_change_what_is_found(built, monkeypatch):
 
 @pytest.mark.parametrize("n_blocks", [0, 1, 16, 17, 256, 257, 5000])
 def test_levels_are_those_that_are_built(n_blocks):
-    from pexeso.engine.blocks import build_blocks
+    from pexeso.engine.layout.blocks import build_blocks
 
     assert build_blocks(torch.zeros(n_blocks, 3), 1).starts.tolist() == level_starts(n_blocks)
 
@@ -146,6 +147,33 @@ def test_every_broken_promise_is_told(built, name, said, damage):
     damage(arrays)
     found = check_arrays(arrays, OPTIONS[name], n_texts=N_TEXTS)
     assert said in "".join(found[:1]), found
+
+
+LIES = {
+    "another map": ("projection", {"map": "pivots"}, "map 'projection'"),
+    "another map over pivots": ("pivots", {"map": "projection"}, "map 'pivots'"),
+    "a grid": ("pivots", {"cells": "grid"}, "cells 'blocks'"),
+    "no grid": ("grid", {"cells": "blocks"}, "cells 'grid'"),
+    "fewer axes": ("projection", {"n_axes": 3}, "there are 7, and the options of the index say 3"),
+    "fewer pivots": ("pivots", {"n_pivots": 3}, "there are 5, and the options of the index say 3"),
+    "other levels": ("grid", {"n_levels": 4}, "there are 3 levels, and the options of the index say 4"),
+    "other blocks": ("pivots", {"block_size": 16}, "hold 17 vectors, and the options of the index say 16"),
+    "another metric": ("pivots", {"metric": "manhattan"}, "block_codes: vector 0"),
+    "another metric over a grid": ("grid", {"metric": "chebyshev"}, "mapped: the coordinates of vector 0"),
+}
+
+
+@pytest.mark.parametrize(("name", "lie", "said"), LIES.values(), ids=LIES)
+def test_options_that_are_not_those_of_the_arrays_are_told(built, name, lie, said):
+    found = check_arrays(built[name], replace(OPTIONS[name], **lie), n_texts=N_TEXTS)
+    assert said in " ".join(found)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_that_were_left_to_choose_are_no_lie(built, name):
+    options = OPTIONS[name]
+    left = {"map": "auto"} if options.cells == "blocks" else {"n_levels": None}
+    assert check_arrays(built[name], replace(options, **left), n_texts=N_TEXTS) == []
 
 
 def test_postings_that_are_not_each_other_turned_are_told(built):
@@ -252,7 +280,7 @@ def test_tensor_operations_are_not_led_out_of_an_array(built, data):
 
 
 def loops_refuse(arrays: dict[str, np.ndarray]) -> bool:
-    """Tell whether the compiled kernel refuses damaged arrays; that an index leads out of an array is no refusal."""
+    """Return whether the compiled kernel refuses damaged arrays; that an index leads out of an array is no refusal."""
     try:
         search(arrays, "compiled")
     except IndexCorruptError:

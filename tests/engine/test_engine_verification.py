@@ -5,18 +5,18 @@ import pytest
 import torch
 from engine_lakes import KERNELS, kernel_named, listed, pairs_by_hand, threads_of_torch
 
-from pexeso.engine import verification
-from pexeso.engine.grid import build_grid
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
 from pexeso.engine.kernels import torch_kernel
-from pexeso.engine.kernels.interface import Kernel, Pairs, Query, Threshold
+from pexeso.engine.layout.grid import build_grid
+from pexeso.engine.layout.maps import PivotMap
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import GridCells, Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.maps import PivotMap
 from pexeso.engine.metrics import Metric
-from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.postings import csr_from_pairs, transpose
+from pexeso.engine.search import verification
+from pexeso.engine.search.verification import Verifier
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.verification import Verifier
 
 L7 = frozenset({Lemma.COLUMN_PRUNING})
 # Cell, column and angle in degrees of each value, in cell order. The cells are named as in the paper; b2 is one that no query value reaches.
@@ -54,7 +54,7 @@ def partition_of(values: dict[str, tuple[int, str, float]]) -> Partition:
     value_columns = csr_from_pairs(torch.arange(len(columns)), columns, len(columns))
     cells = GridCells(build_grid(codes, mapped, n_levels), mapped, mapped.amin(0), mapped.amax(0) - mapped.amin(0))
     return Partition(
-        options=GridOptions(n_pivots=1, n_levels=n_levels, cells="grid"),
+        options=PartitionLayoutOptions(n_pivots=1, n_levels=n_levels, cells="grid"),
         vectors=vectors,
         map=PivotMap(on_circle(0.0), Metric()),
         cells=cells,
@@ -86,7 +86,7 @@ def pairs_of_cells(
 def verify(
     kernel: Kernel, partition: Partition, query: Query, pairs: Pairs, needed: int, lemmas=L7, decide: bool = False
 ) -> tuple[dict[str, int], SearchStats]:
-    """Give the counts of the columns found, and the work."""
+    """Return the counts of the columns found, and the work."""
     stats, threshold = SearchStats(), Threshold(0.12, 1e-5, lemmas)
     weight = int(query.weights.sum())
     verifier = Verifier(partition, kernel, threshold, stats, weight=weight, min_count=needed, decide=decide)
@@ -116,7 +116,7 @@ def measured(kernel, monkeypatch) -> list[tuple[int, str]]:
 
 
 def record_compiled(monkeypatch, pairs: list[tuple[int, str]]) -> None:
-    from pexeso.engine.kernels.compiled import loops
+    from pexeso.engine.kernels.numba.kernel import loops
 
     decide = loops.decide
 
@@ -245,7 +245,7 @@ def test_early_acceptance_saves_distances(kernel, monkeypatch):
 def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
     monkeypatch.setattr(torch_kernel, "ELEMENTS_AT_ONCE", elements)
     if kernel.name == "compiled":
-        monkeypatch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", elements)
+        monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", elements)
     partition, stats = partition_of(VALUES), SearchStats()
     query = query_of(partition, 0.0, 180.0)
     everything = pairs_by_hand([(row, value) for row in range(2) for value in range(8)], 2)

@@ -11,11 +11,12 @@ import triton.runtime.jit as jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.kernels import triton_kernel, triton_lists
-from pexeso.engine.partition import Partition
-from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.building.building import build_partition
+from pexeso.engine.kernels.triton import kernel as triton_kernel
+from pexeso.engine.kernels.triton import lists
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
 PROGRAMS = {"walk_level", "test_rows", "multiply_tiles", "decide_rows", "group_matches", "add_weights", "take_counts"}
@@ -47,7 +48,7 @@ def compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(jit.JITFunction, "run", compile_only)
     monkeypatch.setattr(triton_kernel, "INTERPRETED", True)
-    monkeypatch.setattr(triton_lists, "INTERPRETED", True)
+    monkeypatch.setattr(lists, "INTERPRETED", True)
     # The process ends with this file, and with it this driver.
     driver.set_active(Hopper())
     return made
@@ -55,7 +56,7 @@ def compiled(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("map_name", "dims"), [("projection", 50), ("pivots", 300)])
 def test_programs_compile_for_hopper(compiled, map_name, dims):
-    options = GridOptions(map=map_name, n_axes=15 if map_name == "projection" else None)
+    options = PartitionLayoutOptions(map=map_name, n_axes=15 if map_name == "projection" else None)
     vectors = np.random.default_rng(0).normal(size=(2000, dims))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     arrays, _ = build_partition(vectors, np.arange(0, 2001, 50), np.arange(2000), options)

@@ -16,14 +16,14 @@ from engine_lakes import (
     unit,
 )
 
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.kernels import triton_column, triton_counter, triton_search, triton_workspace
-from pexeso.engine.kernels.interface import Pairs, Threshold
+from pexeso.engine.interface import Pairs, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.kernels.triton_kernel import TritonKernel
-from pexeso.engine.kernels.triton_search import DecidedPairs
-from pexeso.engine.maps import slack
-from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.kernels.triton import column, counter, search, workspace
+from pexeso.engine.kernels.triton.kernel import TritonKernel
+from pexeso.engine.kernels.triton.search import DecidedPairs
+from pexeso.engine.layout.maps import slack
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
 ROOM = 1 << 20
@@ -87,7 +87,7 @@ def check_batch(case: Case, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("size", [16, 64])
 def test_matches_and_answers(dims, size):
     rng = np.random.default_rng(dims + size)
-    options = GridOptions(map="projection", n_axes=7, block_size=size)
+    options = PartitionLayoutOptions(map="projection", n_axes=7, block_size=size)
     case = draw_case(rng, options, dims, 90, 10, 8, "clustered", "middle")
     stats = check_matches(case)
     assert 0 < stats.distances <= stats.candidates
@@ -97,16 +97,18 @@ def test_matches_and_answers(dims, size):
 
 def test_products_of_tiles_and_single_rows_decide_alike(monkeypatch):
     rng = np.random.default_rng(2)
-    case = draw_case(rng, GridOptions(map="projection", n_axes=3, block_size=16), 20, 60, 8, 20, "clustered", "middle")
+    case = draw_case(
+        rng, PartitionLayoutOptions(map="projection", n_axes=3, block_size=16), 20, 60, 8, 20, "clustered", "middle"
+    )
     for few in (0, 2, 32):
-        monkeypatch.setattr(triton_search, "FEW", few)
+        monkeypatch.setattr(search, "FEW", few)
         stats = check_matches(case)
         assert stats.candidate_pairs > 0
 
 
 @pytest.mark.parametrize("few", [0, 4])
 def test_pairs_within_an_ulp_of_tau(monkeypatch, few):
-    monkeypatch.setattr(triton_search, "FEW", few)
+    monkeypatch.setattr(search, "FEW", few)
     rng = np.random.default_rng(few)
     dims, tau = 50, 0.12
     query = sphere(rng, 3, dims)
@@ -117,7 +119,7 @@ def test_pairs_within_an_ulp_of_tau(monkeypatch, few):
     angles = 2 * np.arcsin(tau / 2 * (1 + 1e-8 * rng.normal(size=(60, 1))))
     vectors = unit(np.cos(angles) * own + np.sin(angles) * away)
     columns = [[value] for value in range(60)]
-    partition, order = build(vectors, columns, GridOptions(map="projection", n_axes=5, block_size=16))
+    partition, order = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=5, block_size=16))
     case = Case(vectors, columns, partition, order, query, np.ones(3, np.int64), 3, tau)
     near = np.sort(case.distances[np.abs(case.distances - tau) < 1e-6])
     assert len(near) >= 60
@@ -128,9 +130,11 @@ def test_pairs_within_an_ulp_of_tau(monkeypatch, few):
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
 def test_pivots_and_blocks_that_match_whole(metric, monkeypatch):
-    monkeypatch.setattr(triton_search, "FEW", 32)
+    monkeypatch.setattr(search, "FEW", 32)
     rng = np.random.default_rng(5)
-    case = draw_case(rng, GridOptions(metric=metric, n_pivots=3, block_size=3), 5, 30, 8, 6, "clustered", "largest")
+    case = draw_case(
+        rng, PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=3), 5, 30, 8, 6, "clustered", "largest"
+    )
     assert check_search(case).matched_by_map > 0
     check_batch(case, rng)
 
@@ -139,14 +143,16 @@ def test_a_single_value_is_accepted_by_the_projection():
     rng = np.random.default_rng(1)
     vectors = unit(sphere(rng, 1, 4) + 1e-3 * rng.normal(size=(40, 4)))
     columns = draw_columns(rng, 40, 6)
-    partition, order = build(vectors, columns, GridOptions(map="projection", n_axes=4, block_size=8))
+    partition, order = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=4, block_size=8))
     case = Case(vectors, columns, partition, order, vectors[:3], np.ones(3, np.int64), 3, 1.0)
     assert check_search(case).matched_by_map > 0
 
 
 def test_more_pairs_than_allowed():
     rng = np.random.default_rng(3)
-    case = draw_case(rng, GridOptions(map="projection", n_axes=4, block_size=16), 8, 40, 8, 5, "clustered", "largest")
+    case = draw_case(
+        rng, PartitionLayoutOptions(map="projection", n_axes=4, block_size=16), 8, 40, 8, 5, "clustered", "largest"
+    )
     query, _ = real_query(case)
     threshold = threshold_of(case, query.mapped, case.tau)
     kernel = TritonKernel()
@@ -158,21 +164,26 @@ def test_more_pairs_than_allowed():
 
 
 def test_lists_that_are_too_short_grow(monkeypatch):
-    monkeypatch.setattr(triton_workspace, "FIRST_ROOM", dict.fromkeys(triton_workspace.FIRST_ROOM, 1))
+    monkeypatch.setattr(workspace, "FIRST_ROOM", dict.fromkeys(workspace.FIRST_ROOM, 1))
     rng = np.random.default_rng(4)
     for metric, shape in (("euclidean", "clustered"), ("chebyshev", "coarse")):
-        case = draw_case(rng, GridOptions(metric=metric, n_pivots=3, block_size=4), 6, 60, 8, 8, shape, "middle")
+        case = draw_case(
+            rng, PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=4), 6, 60, 8, 8, shape, "middle"
+        )
         check_matches(case)
 
 
 def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
-    monkeypatch.setattr(triton_search, "DENSE_UNITS", 0)
-    monkeypatch.setattr(triton_search, "SLAB", 48)
+    monkeypatch.setattr(search, "DENSE_UNITS", 0)
+    monkeypatch.setattr(search, "SLAB", 48)
     rng = np.random.default_rng(6)
     vectors = sphere(rng, 270, 12)
     columns = draw_columns(rng, 270, 8)
     query = draw_query(rng, vectors, 72, 12)
-    for options in (GridOptions(map="projection", n_axes=7, block_size=1), GridOptions(metric="manhattan")):
+    for options in (
+        PartitionLayoutOptions(map="projection", n_axes=7, block_size=1),
+        PartitionLayoutOptions(metric="manhattan"),
+    ):
         partition, order = build(vectors, columns, options)
         tau = choose_tau(rng, "paper", options.metric, query, vectors)
         case = Case(vectors, columns, partition, order, query, np.ones(72, np.int64), 72, tau)
@@ -184,19 +195,19 @@ def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
 
 def test_counts_in_many_slices(monkeypatch):
     rng = np.random.default_rng(7)
-    case = draw_case(rng, GridOptions(map="projection", block_size=16), 8, 60, 40, 8, "clustered", "middle")
+    case = draw_case(rng, PartitionLayoutOptions(map="projection", block_size=16), 8, 60, 40, 8, "clustered", "middle")
     for name in ("BITMAP_BYTES", "CELL_BYTES", "ENTRIES_AT_ONCE"):
-        monkeypatch.setattr(triton_counter, name, 1)
-    monkeypatch.setattr(triton_column, "BITMAP_BYTES", 1)
+        monkeypatch.setattr(counter, name, 1)
+    monkeypatch.setattr(column, "BITMAP_BYTES", 1)
     answer = search_partition(*case.arguments(), Goal(case.tau, min_count=2), SearchStats(), kernel=TritonKernel())
     assert as_dict(answer) == case.joinable(2)
     check_batch(case, rng)
 
 
 def test_many_dimensions_are_left_to_tensor_operations(monkeypatch):
-    monkeypatch.setattr(triton_search, "MOST_DIMENSIONS", 16)
+    monkeypatch.setattr(search, "MOST_DIMENSIONS", 16)
     rng = np.random.default_rng(8)
-    case = draw_case(rng, GridOptions(map="projection", block_size=16), 17, 60, 8, 8, "clustered", "middle")
+    case = draw_case(rng, PartitionLayoutOptions(map="projection", block_size=16), 17, 60, 8, 8, "clustered", "middle")
     check_search(case)
     query, _ = real_query(case)
     threshold = threshold_of(case, query.mapped, case.tau)
@@ -206,7 +217,7 @@ def test_many_dimensions_are_left_to_tensor_operations(monkeypatch):
 
 def test_nothing_to_find():
     rng = np.random.default_rng(9)
-    options = GridOptions(map="projection", block_size=16)
+    options = PartitionLayoutOptions(map="projection", block_size=16)
     case = draw_case(rng, options, 8, 40, 6, 5, "uniform", "middle")
     far = Case(case.vectors, case.columns, case.partition, case.order, sphere(rng, 4, 8), np.ones(4, int), 4, 1e-9)
     check_matches(far)

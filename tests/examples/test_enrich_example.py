@@ -13,7 +13,7 @@ from enrichment import report, tasks
 from enrichment.methods import EQUAL, WORDS, LakeTexts, TextQuery, at_least, equal, first_of_each_table, fuzzy
 from enrichment.running import METHODS, judge_pairs
 
-from pexeso.enrichment import enrich_from
+from pexeso.enrichment.enrich import enrich_from
 from pexeso.results import Pair
 
 ROOT = Path(__file__).resolve().parent.parent.parent

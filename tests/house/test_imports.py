@@ -1,8 +1,9 @@
-"""Arrows point one way: which room imports which, as docs/architecture.md says, and what may be loaded when."""
+"""Which package imports which, as docs/architecture.md says, and what may be loaded when."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,34 +11,24 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("embed", "partition", "pexeso")
 
-# Room -> the only modules of ours outside the room that it may import.
-ROOMS = {
-    "embed": ("pexeso.lake", "pexeso.errors"),
-    "partition": ("pexeso.lake", "pexeso.errors"),
-    "pexeso.containment": ("pexeso.compiling", "pexeso.counters", "pexeso.errors", "pexeso.lake", "pexeso.store"),
-    "pexeso.engine": ("pexeso.errors",),
-    "pexeso.lake": ("pexeso.errors", "pexeso.places"),
-    "pexeso.overlap": ("pexeso.compiling", "pexeso.counters", "pexeso.errors", "pexeso.lake", "pexeso.store"),
-    "pexeso.store": ("pexeso.errors", "pexeso.places"),
-}
 SPARK_MODULES = {
     "embed.spark",
     "partition.spark",
     *(
         f"pexeso.{name}"
         for name in (
-            *("changes", "distributed", "listing", "numbering", "pipeline"),
-            *("equal_text.compaction", "equal_text.layout"),
-            *("joining.spark", "report", "session", "source", "sources", "steps"),
+            *(f"build.{name}" for name in ("build", "job", "numbering", "report")),
+            *(f"build.lake_source.{name}" for name in ("changes", "listing", "source", "spark_tables")),
+            *(f"parts.{part}.{name}" for part in ("semantic", "token_sets") for name in ("rewrite", "write")),
+            *("join.spark", "search.spark_executor", "spark.failures", "spark.session"),
         )
     ),
 }
 """What runs on Spark: the session, the stages of builds and updates, batch search in tasks, and joins of Spark DataFrames."""
 ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
 KERNEL_PACKAGES = {
-    "pexeso.engine.kernels.compiling": "numba",
     **{
-        f"pexeso.engine.kernels.triton_{name}": "triton"
+        f"pexeso.engine.kernels.triton.{name}": "triton"
         for name in ("boxes", "column", "counter", "counts", "distances", "kernel", "lists", "search", "workspace")
     },
     "pexeso.engine.kernels.faiss_kernel": "faiss",
@@ -82,18 +73,18 @@ def run_fresh(program: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_only_what_it_may(room):
-    members = {name: names for name, names in MODULES.items() if lies_in(name, (room,))}
-    assert members
-    allowed = (room, *ROOMS[room])
-    wrong = {
-        f"{member} imports {name}"
-        for member, names in members.items()
-        for name in names
-        if lies_in(name, OURS) and not lies_in(name, allowed)
-    }
-    assert wrong == set()
+def test_the_layers_hold_and_no_circle_is_there():
+    """Run the contracts in pyproject.toml."""
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 broken" in done.stdout
+
+
+def test_packages_stay_small_enough_to_see():
+    held = Counter(path.parent.relative_to(ROOT).as_posix() for name in OURS for path in (ROOT / name).rglob("*.py"))
+    assert held["pexeso"] <= 8
+    assert {name: n for name, n in held.items() if n > 15} == {}
 
 
 def test_only_the_spark_modules_touch_spark():
@@ -101,27 +92,29 @@ def test_only_the_spark_modules_touch_spark():
         module for module, names in MODULES.items() if any(lies_in(name, ("pyspark", "py4j")) for name in names)
     }
     assert touching <= SPARK_MODULES
-    assert "pexeso.session" in touching
+    assert "pexeso.spark.session" in touching
 
 
-def test_only_the_command_line_imports_the_command_line():
-    outside = {
+def test_only_what_asks_a_part_names_it():
+    asking = ("pexeso.parts", "pexeso.token_search", "pexeso.search.open_index", "pexeso.index")
+    knowing = {
         module
         for module, names in MODULES.items()
-        if any(lies_in(name, ("pexeso.cli", "click")) for name in names) and not lies_in(module, ("pexeso.cli",))
+        if any(lies_in(name, ("pexeso.parts.semantic", "pexeso.parts.token_sets")) for name in names)
+        and not lies_in(module, asking)
     }
-    assert outside <= {"pexeso.__main__"}
+    assert knowing == set()
 
 
 @pytest.mark.parametrize(
-    ("room", "allowed"),
+    ("package", "allowed"),
     [("pexeso.engine", ENGINE_PACKAGES), ("pexeso.overlap", ENGINE_PACKAGES), ("pexeso.store", STORE_PACKAGES)],
 )
-def test_the_core_needs_few_packages(room, allowed):
+def test_the_core_needs_few_packages(package, allowed):
     used = {
         (module, name.partition(".")[0])
         for module, names in MODULES.items()
-        if lies_in(module, (room,))
+        if lies_in(module, (package,))
         for name in names
     }
     others = {(module, name) for module, name in used if name not in {*allowed, *OURS, *sys.stdlib_module_names}}
@@ -136,12 +129,12 @@ import importlib.util
 import numpy as np, torch
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name in ("numba", "triton", "faiss") else find(name, *rest)
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
-from pexeso.engine.partition import Partition
-from pexeso.engine.search import Goal, search_partition
+from pexeso.engine.building.building import build_partition
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
-options = GridOptions(map="auto")
+options = PartitionLayoutOptions(map="auto")
 arrays, _ = build_partition(np.eye(4, dtype=np.float32), np.array([0, 2, 4]), np.arange(4), options)
 partition = Partition.from_arrays(arrays, options)
 found = search_partition(partition, torch.eye(4)[:1], torch.ones(1, dtype=torch.int64), 1, Goal(0.06), SearchStats())

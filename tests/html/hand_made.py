@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pexeso.carrying import CarriedBy, CarryingWord
 from pexeso.engine.stats import SearchStats
-from pexeso.explanation import Explanation, Unmatched
-from pexeso.kinds import KINDS, KindCounts
+from pexeso.explain.row_preview import Half, JoinedRow, SideBySide
+from pexeso.explain.word_contributions import CarriedBy, CarryingWord
+from pexeso.html.renderer import HtmlRenderer
 from pexeso.options import SearchOptions
-from pexeso.reasons import Reason
-from pexeso.reranking import Opinion
-from pexeso.results import Match, Pair, SearchResult
-from pexeso.side_by_side import Half, JoinedRow, SideBySide
+from pexeso.rerank.attributions import Opinion, Reason
+from pexeso.results import Explanation, Match, Pair, SearchResult, Unmatched
+from pexeso.search.match_kinds import KINDS, KindCounts
 
 OPINION = Opinion(
     0.875, (Reason("matched 0", 1.5, 0.95), Reason("same name", -0.5, 0.0), Reason("rarity", 0.0, 0.5)), 0.35
@@ -20,8 +19,8 @@ OPINION = Opinion(
 HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
 
 
-class Evidence:
-    """Stands for `pexeso.evidence.Evidence`: the same pairs for every column."""
+class Details:
+    """Stands for `pexeso.answers.match_details.MatchDetails`: the same pairs for every column."""
 
     def __init__(self, pairs: list[Pair], word: str, n_unmatched: int) -> None:
         self._pairs, self._word, self._n_unmatched = pairs, word, n_unmatched
@@ -76,7 +75,7 @@ def result(
     pairs = [
         Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3]) for place in range(n_pairs)
     ]
-    evidence, total = Evidence(pairs, text, n_unmatched), n_pairs + n_unmatched
+    details, total = Details(pairs, text, n_unmatched), n_pairs + n_unmatched
     matches = tuple(
         Match(
             f"{text}/{place}.csv",
@@ -85,18 +84,17 @@ def result(
             n_pairs,
             total,
             place,
-            evidence,
+            details,
             place,
-            None,
             OPINION if place < (n_opinions or 0) else None,
         )
         for place in range(n_found)
     )
     query = {"file": f"{text}.csv", "column": text, "rows": total, "distinct": total, "empty": 1, "unknown": 1}
-    return SearchResult(query, SearchOptions(**options), matches, SearchStats(), n_opinions is not None)
+    return SearchResult(query, SearchOptions(**options), matches, SearchStats(), HtmlRenderer(), n_opinions is not None)
 
 
 def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
     """Make an explanation of the same."""
     found = result(text, n_found=1, **sizes)
-    return Explanation(found.query, found.options, found.matches[0], found.matches[0].unmatched())
+    return Explanation(found.query, found.options, found.matches[0], found.matches[0].unmatched(), HtmlRenderer())

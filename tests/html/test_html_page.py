@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pexeso.html.cards import OF_RESULTS
 from pexeso.html.page import results_page
-from pexeso.wording import plain
+from pexeso.runtime.formatting import plain
 
 VOID = {"meta"}
 
@@ -123,7 +123,7 @@ def test_what_is_left_out_is_counted_and_no_pairs_are_looked_for_in_vain():
     assert "92 more pairs of 492" in text
     assert "400 further pairs not shown" in text
     assert "The first 25 of 80 values" in text
-    assert found[0]._evidence.wanted == list(range(24))
+    assert found[0]._details.wanted == list(range(24))
 
 
 def test_the_largest_page_is_no_larger_than_promised():

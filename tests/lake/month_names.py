@@ -1,4 +1,4 @@
-"""Writes pexeso/lake/months.json from the Unicode Common Locale Data Repository as Babel gives it: ``python tests/lake/month_names.py``.
+"""Writes pexeso/lake/normalise/months.json from the Unicode Common Locale Data Repository as Babel gives it: ``python tests/lake/month_names.py``.
 
 The package carries the file instead of asking Babel, so that values have the same form whatever version of Babel a machine has. Words that mean different
 months in different languages are left out ("listopad" is October in Croatian and November in Polish), and so are words that mean a month and a weekday.
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from babel.dates import get_day_names, get_month_names
 
-from pexeso.lake.abbreviations import packaged
+from pexeso.lake.normalise.abbreviations import packaged
 
-PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "months.json"
+PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "months.json"
 LANGUAGES = [
     *("bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "gl", "hr", "hu", "id", "is"),
     *("it", "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sq", "sr", "sv", "tr", "uk"),
@@ -23,7 +23,7 @@ WIDTHS, CONTEXTS = ("wide", "abbreviated"), ("format", "stand-alone")
 
 
 def spellings(name: str) -> set[str]:
-    """Give the words that a name can be after normalising, with accents and without."""
+    """Return the words that a name can be after normalising, with accents and without."""
     lower = unicodedata.normalize("NFKC", name).lower().replace(".", "")
     plain = "".join(
         packaged()["letters"].get(each, each)
@@ -35,7 +35,7 @@ def spellings(name: str) -> set[str]:
 
 
 def months() -> dict[str, object]:
-    """Give what the file holds."""
+    """Return what the file holds."""
     month_of, weekdays, english = defaultdict(set), set(), set()
     for language in LANGUAGES:
         for width in WIDTHS:
@@ -66,7 +66,7 @@ def _by_month(words: dict[str, int]) -> list[str]:
 
 
 def text() -> str:
-    """Give the text of the file."""
+    """Return the text of the file."""
     return json.dumps(months(), ensure_ascii=False, indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Writes what pexeso/lake/territories.json has from the Unicode Common Locale Data Repository, as Babel gives it: ``python tests/lake/territory_names.py``.
+"""Write the names and codes of territories from the Unicode Common Locale Data Repository, as Babel has it: ``python tests/lake/territory_names.py``.
 
 The package carries the file instead of asking Babel, so that values have the same form whatever version of Babel a machine has.
 """
@@ -9,12 +9,12 @@ from pathlib import Path
 from babel import Locale
 from babel.core import get_global
 
-PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "territories.json"
+PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "territories.json"
 NO_TERRITORIES = {"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"}
 
 
 def from_babel() -> dict[str, dict[str, str]]:
-    """Give the English names of territories by their codes of two letters, and these by the codes of three letters of ISO 3166."""
+    """Return the English names of territories by their codes of two letters, and these by the codes of three letters of ISO 3166."""
     english = Locale("en").territories
     names = {code: english[code] for code in sorted(english) if len(code) == 2 and code not in NO_TERRITORIES}
     aliases = sorted(get_global("territory_aliases").items())

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from pexeso.errors import InputError, TableReadError
-from pexeso.lake.normalise import Normaliser
-from pexeso.lake.reader import read_table
-from pexeso.queries import read_batch_line
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.reader import read_table
+from pexeso.search.query import read_batch_line
 
 
 @pytest.mark.parametrize("name", ["a\0b.csv", "\ud800.csv"])

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.parquet import parse_parquet
-from pexeso.lake.reader import read_table
+from pexeso.lake.readers.parquet import parse_parquet
+from pexeso.lake.readers.reader import read_table
 
 LIMITS = {"max_bytes": 8 << 20, "max_cell_bytes": 1 << 20}
 LONG = "b" * 50_000
@@ -60,7 +60,7 @@ def test_cells_over_the_limit_are_left_out_before_they_are_written_out() -> None
 
 
 def test_rows_that_are_almost_all_filling_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pexeso.lake.table._CELLS_ALWAYS", 1 << 18)
+    monkeypatch.setattr("pexeso.lake.readers.table._CELLS_ALWAYS", 1 << 18)
     names = ",".join(f"c{number}" for number in range(5_000))
     (tmp_path / "a.csv").write_text(names + "\n" + "a\n" * 5_000)
     (tmp_path / "a.jsonl").write_text("".join(f'{{"k{number % 600}": 1}}\n' for number in range(2_000)))

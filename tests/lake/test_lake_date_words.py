@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.lake.date_words import FILLERS, MAX_WORDS, month_data, month_words, read_named_dates
-from pexeso.lake.normalise import Normaliser
+from pexeso.lake.normalise.date_words import FILLERS, MAX_WORDS, month_data, month_words, read_named_dates
+from pexeso.lake.normalise.normaliser import Normaliser
 
 
 def read(*values):

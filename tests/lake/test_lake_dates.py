@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.lake.dates import MONTHS, canonical_dates
+from pexeso.lake.normalise.dates import MONTHS, canonical_dates
 
 FORMATS = [
     "%Y-%m-%d",

@@ -12,20 +12,20 @@ import pyarrow.fs
 import pytest
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
-from pexeso.joining.found import find_rows
-from pexeso.joining.mapping import make_mapping
-from pexeso.joining.options import JoinOptions
-from pexeso.joining.tables import join_table
+from pexeso.io.location import Place, locate
+from pexeso.join.mapping import make_mapping
+from pexeso.join.matched_rows import find_rows
+from pexeso.join.options import JoinOptions
+from pexeso.join.tables import join_table
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.content import fingerprint_file, read_content
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
-from pexeso.lake.normalise import Normaliser
-from pexeso.lake.reader import read_table
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.content import fingerprint_file, read_content
+from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import table_records
 from pexeso.lake.rows import read_rows, table_path
-from pexeso.places import Place, locate
 from pexeso.results import Pair
-from pexeso.store.remote_commit import require_safe_commits
+from pexeso.store.remote.commit import require_safe_commits
 
 
 def copy_to(place: Place, folder: Path) -> Place:

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.content import Content
-from pexeso.lake.reader import parse_table
+from pexeso.lake.readers.content import Content
+from pexeso.lake.readers.reader import parse_table
 
 
 def parquet(columns, **options):
@@ -92,7 +92,7 @@ def test_json_lines_have_the_union_of_keys_in_order_of_appearance():
 
 
 def test_keys_that_appear_late_are_empty_before(monkeypatch):
-    monkeypatch.setattr("pexeso.lake.jsonlines._LINES_A_CHUNK", 2)
+    monkeypatch.setattr("pexeso.lake.readers.jsonlines._LINES_A_CHUNK", 2)
     table = read('{"a": 1}\n{"a": 2}\n{"b": 3}\n{"a": 4, "b": 5}\n{"c": 6}\n', "t.jsonl")
     assert [c.to_pylist() for c in table.columns] == [
         ["1", "2", None, "4", None],
@@ -127,3 +127,10 @@ def test_json_cells_over_the_limit_are_empty():
         [None],
         ["cells of more than 10 bytes were read as empty: 1"],
     )
+
+
+def test_a_number_of_more_digits_than_python_reads_stays_as_it_stands():
+    digits = "7" * 5000
+    table = read(f'{{"a": {digits}, "b": -{digits}}}\n{{"a": 1, "b": 2.5}}\n', "t.jsonl")
+    assert [column.to_pylist() for column in table.columns] == [[digits, "1"], [f"-{digits}", "2.5"]]
+    assert table.notes == []

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.lake import abbreviations, characters, normalise
-from pexeso.lake.normalise import VERSION, Normaliser
-from pexeso.lake.rules import ALL_RULES, DEFAULT_RULES, RULES
+from pexeso.lake.normalise import abbreviations, characters
+from pexeso.lake.normalise import normaliser as normalise
+from pexeso.lake.normalise.normaliser import VERSION, Normaliser
+from pexeso.lake.normalise.rules import ALL_RULES, DEFAULT_RULES, RULES
 
 MADE = {}
 

@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pexeso.errors import TableReadError
-from pexeso.lake import delimited
-from pexeso.lake.content import Content
-from pexeso.lake.reader import parse_table, read_table
-from pexeso.lake.table import MAX_COLUMNS
+from pexeso.lake.readers import delimited
+from pexeso.lake.readers.content import Content
+from pexeso.lake.readers.reader import parse_table, read_table
+from pexeso.lake.readers.table import MAX_COLUMNS
 
 
 def read(data, name="t.csv", **limits):

@@ -8,7 +8,7 @@ from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
 from pexeso.lake import records
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
-from pexeso.lake.normalise import Normaliser
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.lake.rows import read_rows, table_path
 

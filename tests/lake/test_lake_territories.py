@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.lake.normalise import Normaliser
-from pexeso.lake.territories import Territories, packaged, territories
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.territories import Territories, packaged, territories
 
 
 @cache

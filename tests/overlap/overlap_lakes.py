@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
-from pexeso.overlap.index import build_index
+from pexeso.overlap.index.sets import build_index
 
 
 def pairs_of(sets):
-    """Give the (set id, token) pairs of {id: tokens}."""
+    """Return the (set id, token) pairs of {id: tokens}."""
     ids = np.array([set_id for set_id, tokens in sets.items() for _ in tokens], dtype=np.int64)
     return ids, pa.array([token for tokens in sets.values() for token in tokens], pa.large_string())
 
@@ -27,13 +27,13 @@ def number(n):
 
 
 def first_lake():
-    """Give the four sets of the example W1, in whose order a token is a number."""
+    """Return the four sets of the example W1, in whose order a token is a number."""
     sets = {1: {1, 100, 200}, 2: {2, 5}, 3: {2}, 4: set(range(2, 102))}
     return {set_id: [number(n) for n in sorted(tokens)] for set_id, tokens in sets.items()}
 
 
 def brute_force(sets, query, k, exclude=()):
-    """Give (id, overlap), the best first and equal ones by id."""
+    """Return (id, overlap), the best first and equal ones by id."""
     overlaps = [(-len(set(tokens) & set(query)), set_id) for set_id, tokens in sets.items() if set_id not in exclude]
     return [(set_id, -negative) for negative, set_id in sorted(overlaps)[:k] if negative < 0]
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from overlap_lakes import index_of, random_lake
 
 from pexeso.errors import IndexCorruptError
-from pexeso.overlap.checking import check_overlap
-from pexeso.overlap.dictionary import STRIDE, Dictionary, Heads, heads_of
-from pexeso.overlap.index import build_index
-from pexeso.overlap.opened import MappedIndex
-from pexeso.overlap.paging import PAGE_BYTES, MappedRuns
-from pexeso.overlap.saving import open_index, save_index
+from pexeso.overlap.index.checking import check_overlap
+from pexeso.overlap.index.dictionary import STRIDE, Dictionary, Heads, heads_of
+from pexeso.overlap.index.opened import MappedIndex
+from pexeso.overlap.index.paging import PAGE_BYTES, MappedRuns
+from pexeso.overlap.index.saving import open_index, save_index
+from pexeso.overlap.index.sets import build_index
 
 
 def saved(tmp_path, index):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from overlap_lakes import brute_force, index_of, random_lake, random_query
 
-from pexeso.overlap import paging
 from pexeso.overlap.batched import BatchedMergeList
+from pexeso.overlap.index import paging
+from pexeso.overlap.index.saving import open_index, save_index
 from pexeso.overlap.josie import josie
 from pexeso.overlap.merge import merge_list
-from pexeso.overlap.saving import open_index, save_index
 
 
 def test_requests_cover_each_page_of_each_run_once(tmp_path):

@@ -1,4 +1,4 @@
-"""JOSIE, ProbeSet and MergeList: equal to brute force on random lakes, with the counts of the worked examples."""
+"""JOSIE and MergeList: equal to brute force on random lakes, with the counts of the worked examples."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from overlap_lakes import brute_force, by_text, first_lake, index_of, number, random_lake, random_query
 
-from pexeso import compiling
 from pexeso.errors import InputError
 from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.estimates import estimated_overlap
-from pexeso.overlap.josie import POLICIES, JosieOptions, JosieRun, josie
+from pexeso.overlap.josie import JosieRun, josie
 from pexeso.overlap.merge import merge_list
-from pexeso.overlap.probe import probe_set
 from pexeso.overlap.query import prepare_query
+from pexeso.runtime import jit
 
 QUERY = [number(n) for n in (1, 2, 100, 200)]
 COSTS = {
@@ -33,53 +31,41 @@ def w1():
     return index_of(first_lake(), order=by_text)
 
 
-def test_w2_probe_set_reads_three_lists_and_three_sets(w1):
-    # By id the bound of 1 of the third set ties with the second set, found before it with a smaller id: nothing more is read.
-    for ties in ("id", "any"):
-        found = probe_set(w1, QUERY, 2, ties=ties)
-        assert found.pairs() == [(1, 3), (4, 2)]
-        # The source stops by n - t_k + 1; a set that must exceed t_k needs one list less.
-        assert found.reads.lists == (3 if ties == "id" else 2)
-        assert (found.reads.sets, found.reads.tokens) == (3, 2 + 1 + 99)
+class SteppedRun(JosieRun):
+    """A run with steps of other sizes: lists and sets read at a time, and tokens before an estimate counts."""
+
+    def __init__(self, *arguments, batch=None, min_sample=None, sets=None):
+        super().__init__(*arguments)
+        self.batch, self.min_sample, self.sets = batch, min_sample or self.min_sample, sets or self.sets
+
+    def _next_block(self):
+        return super()._next_block() if self.batch is None else min(self.n_read + self.batch, self.query.n_blocks)
 
 
-@pytest.mark.parametrize(("ties", "lists", "tokens"), [("any", 2, 2 + 99), ("id", 3, 2 + 99 + 1)])
-def test_w3_a_better_order_spares_a_set_unless_ties_go_by_id(w1, ties, lists, tokens):
-    run = JosieRun(
-        w1, prepare_query(w1, QUERY), 2, JosieOptions(ties=ties, batch=1, min_sample=1, sets=1), COSTS["dear lists"]
-    )
+def stepped(index, query, k, costs, exclude=(), at_least=1, **steps):
+    """Search with steps of other sizes."""
+    run = SteppedRun(index, prepare_query(index, query), k, costs, exclude, at_least, **steps)
+    while run.step():
+        pass
+    return run.answer()
+
+
+def test_w3_of_sets_that_tie_the_smaller_id_is_found(w1):
+    run = SteppedRun(w1, prepare_query(w1, QUERY), 2, COSTS["dear lists"], batch=1, min_sample=1, sets=1)
     run.step()
     run._read_sets(np.array([0]))
     run._read_lists()
     run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(4)]))
     assert dict(zip(w1.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True)) == {2: 2, 3: 1}
-    if ties == "id":
-        run._read_lists()
-        run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(2)]))
+    run._read_lists()
+    run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(2)]))
     while run.step():
         pass
     assert run.answer().pairs() == [(1, 3), (4, 2)]
-    assert (run.reads.lists, run.reads.tokens) == (lists, tokens)
+    assert (run.reads.lists, run.reads.tokens) == (3, 2 + 99 + 1)
 
 
-def test_w4_lists_first_leave_three_tokens_to_read(w1):
-    run = JosieRun(w1, prepare_query(w1, QUERY), 2, JosieOptions(ties="any", batch=1, min_sample=1), COSTS["disk"])
-    run._read_lists()
-    run._read_sets(np.array([0]))
-    run._read_lists()
-    run._read_lists()
-    ids = w1.ids_of(run.candidates.number).tolist()
-    assert dict(zip(ids, run.bounds().tolist(), strict=True)) == {2: 2, 3: 1, 4: 3}
-    estimates = estimated_overlap(run.candidates, run.n, run.accounted, run.bounds())
-    assert dict(zip(ids, estimates.tolist(), strict=True)) == {2: 1, 3: 1, 4: 3}
-    run._read_sets(np.array([ids.index(4)]))
-    while run.step():
-        pass
-    assert run.answer().pairs() == [(1, 3), (4, 2)]
-    assert (run.reads.lists, run.reads.sets, run.reads.tokens) == (3, 2, 2 + 1)
-
-
-@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("search", [josie, merge_list])
 def test_w5_full_answers(w1, search):
     assert search(w1, QUERY, 4).pairs() == [(1, 3), (4, 2), (2, 1), (3, 1)]
     assert search(w1, QUERY, 1).pairs() == [(1, 3)]
@@ -87,20 +73,14 @@ def test_w5_full_answers(w1, search):
 
 def check(sets, index, query, k, rng, /, **how):
     """Hold one answer of JOSIE against brute force."""
-    ties = how.pop("ties")
     costs = COSTS[list(COSTS)[int(rng.integers(len(COSTS)))]]
     exclude = [int(rng.choice(list(sets)))] if rng.random() < 0.2 else []
     truth = brute_force(sets, query, k, exclude)
-    found = josie(index, query, k, JosieOptions(ties=ties, **how), costs=costs, exclude=exclude)
-    if ties == "id":
-        assert found.pairs() == truth
-    else:
-        assert found.overlaps.tolist() == [overlap for _, overlap in truth]
-        assert len(set(found.ids.tolist())) == len(truth)
-        assert not set(exclude) & set(found.ids.tolist())
-        assert all(len(set(sets[set_id]) & set(query)) == overlap for set_id, overlap in found.pairs())
+    found = stepped(index, query, k, costs, exclude, **how)
+    assert found.pairs() == truth
+    assert josie(index, query, k, costs=costs, exclude=exclude).pairs() == truth
     assert found.n_asked == len(set(query))
-    assert found.reads.lists <= prepare_query(index, query, distinct_lists=how["distinct_lists"]).n_blocks
+    assert found.reads.lists <= prepare_query(index, query).n_blocks
 
 
 TOKENS = st.integers(0, 12).map("v{}".format)
@@ -110,27 +90,18 @@ TOKENS = st.integers(0, 12).map("v{}".format)
     sets=st.dictionaries(st.integers(-5, 30), st.sets(TOKENS, min_size=1), max_size=12),
     query=st.lists(TOKENS, max_size=14),
     k=st.sampled_from([1, 2, 5, 10, 20, 100]),
-    ties=st.sampled_from(["id", "any"]),
     batch=st.none() | st.integers(1, 4),
     min_sample=st.none() | st.integers(1, 3),
-    distinct_lists=st.booleans(),
-    easy_start=st.booleans(),
-    policy=st.sampled_from(POLICIES),
     some_at_a_time=st.integers(1, 4),
     at_least=st.integers(1, 5),
 )
 @settings(max_examples=300)
-def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, ties, some_at_a_time, at_least, **how):
+def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, some_at_a_time, at_least, **how):
     sets = {set_id: sorted(tokens) for set_id, tokens in sets.items()}
     index = index_of(sets)
     truth = [pair for pair in brute_force(sets, query, k) if pair[1] >= at_least]
     for costs in COSTS.values():
-        options = JosieOptions(ties=ties, sets=some_at_a_time, **how)
-        found = josie(index, query, k, options, costs=costs, at_least=at_least)
-        assert found.overlaps.tolist() == [overlap for _, overlap in truth]
-        assert all(len(set(sets[set_id]) & set(query)) == overlap for set_id, overlap in found.pairs())
-        if ties == "id":
-            assert found.pairs() == truth
+        assert stepped(index, query, k, costs, (), at_least, sets=some_at_a_time, **how).pairs() == truth
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -143,41 +114,31 @@ def test_josie_equals_brute_force(part):
         )
         query = random_query(rng, sets)
         for k in (1, 2, 5, 10, 20, 100, 200):
-            for ties in ("id", "any"):
-                check(
-                    sets,
-                    index,
-                    query,
-                    k,
-                    rng,
-                    ties=ties,
-                    batch=[None, 1, 3, 20][int(rng.integers(4))],
-                    policy=str(rng.choice(POLICIES)),
-                    sets=int(rng.choice([1, 3, 24])),
-                    min_sample=int(rng.choice([1, 5])),
-                    distinct_lists=bool(rng.random() < 0.8),
-                    easy_start=bool(rng.random() < 0.2),
-                )
+            check(
+                sets,
+                index,
+                query,
+                k,
+                rng,
+                batch=[None, 1, 3, 20][int(rng.integers(4))],
+                sets=int(rng.choice([1, 3, 24])),
+                min_sample=int(rng.choice([1, 5])),
+            )
 
 
-@pytest.mark.parametrize("left", [0, compiling.WORTH_LOADING], ids=["loops", "arrays"])
-def test_the_baselines_equal_brute_force(left, monkeypatch):
-    monkeypatch.setattr(compiling, "_left", left)
+@pytest.mark.parametrize("left", [0, jit.WORTH_LOADING], ids=["loops", "arrays"])
+def test_merge_list_equals_brute_force(left, monkeypatch):
+    monkeypatch.setattr(jit, "_left", left)
     rng = np.random.default_rng(11)
     for _ in range(60):
         sets = random_lake(rng)
         index = index_of(sets)
         query = random_query(rng, sets)
         for k in (1, 5, 200):
-            for distinct in (True, False):
-                truth = brute_force(sets, query, k)
-                merged = merge_list(index, query, k, distinct_lists=distinct)
-                assert merged.pairs() == probe_set(index, query, k, distinct_lists=distinct).pairs() == truth
-                some = probe_set(index, query, k, ties="any", distinct_lists=distinct)
-                assert some.overlaps.tolist() == [overlap for _, overlap in truth]
-                blocks = prepare_query(index, query, distinct_lists=distinct).n_blocks
-                assert merged.reads.lists == blocks <= len(set(query))
-                assert merge_list(index, query, k, exclude=list(sets)).pairs() == []
+            merged = merge_list(index, query, k)
+            assert merged.pairs() == brute_force(sets, query, k)
+            assert merged.reads.lists == prepare_query(index, query).n_blocks <= len(set(query))
+            assert merge_list(index, query, k, exclude=list(sets)).pairs() == []
 
 
 def test_bounds_never_rise_and_never_fall_below_the_overlap():
@@ -186,8 +147,8 @@ def test_bounds_never_rise_and_never_fall_below_the_overlap():
         sets = random_lake(rng)
         index = index_of(sets)
         query = random_query(rng, sets)
-        options = JosieOptions(ties=str(rng.choice(["id", "any"])), batch=int(rng.choice([1, 3])), min_sample=1)
-        run = JosieRun(index, prepare_query(index, query), 2, options, COSTS["disk"])
+        batch = int(rng.choice([1, 3]))
+        run = SteppedRun(index, prepare_query(index, query), 2, COSTS["disk"], batch=batch, min_sample=1)
         bounds = {}
         going = True
         while going:
@@ -220,24 +181,22 @@ def test_acceptance_2_any_order_and_any_costs_give_the_same_answer():
         query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
         for order in (None, by_text, lambda offsets, _: rng.permutation(len(offsets) - 1)):
             index = index_of(sets, order=order)
-            for policy in POLICIES:
-                found = [josie(index, query, k, JosieOptions(policy=policy), costs=one).pairs() for one in costs]
-                assert found == [brute_force(sets, query, k)] * len(costs)
+            found = [josie(index, query, k, costs=one).pairs() for one in costs]
+            assert found == [brute_force(sets, query, k)] * len(costs)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_acceptance_6_nothing_is_left_that_could_enter(policy):
+def test_acceptance_6_nothing_is_left_that_could_enter():
     rng = np.random.default_rng(22)
     for _ in range(60):
         sets = random_lake(rng)
         index, k = index_of(sets), int(rng.choice([1, 2, 5]))
         query = prepare_query(index, random_query(rng, sets))
-        run = JosieRun(index, query, k, JosieOptions(policy=policy, batch=2), COSTS["dear lists"])
+        run = SteppedRun(index, query, k, COSTS["dear lists"], batch=2)
         while run.step():
             pass
         assert len(run.candidates) == 0
         # Sets that no list named cannot enter: the prefix has been read, or all lists.
-        assert run.n_read == query.n_blocks or run.accounted >= run.best.prefix(len(query), "id")
+        assert run.n_read == query.n_blocks or run.accounted >= run.best.prefix(len(query))
 
 
 def test_acceptance_11_the_answer_is_the_same_in_any_thread_and_however_the_lake_is_divided():
@@ -249,7 +208,7 @@ def test_acceptance_11_the_answer_is_the_same_in_any_thread_and_however_the_lake
         index = index_of(sets)
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(partial(pairs_by_josie, index, query, k), range(8))) == [truth] * 8
-        for search in (josie, merge_list, probe_set):
+        for search in (josie, merge_list):
             assert divided(search, rng, sets, query, k) == truth
 
 
@@ -269,7 +228,7 @@ def divided(search, rng, sets, query, k):
     return best
 
 
-@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("search", [josie, merge_list])
 def test_smaller_overlaps_than_wanted_are_not_found(search):
     rng = np.random.default_rng(24)
     for _ in range(40):
@@ -294,7 +253,7 @@ def test_a_floor_spares_reads():
     assert read[1] < 0.7 * read[0]
 
 
-@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("search", [josie, merge_list])
 @pytest.mark.parametrize("at_least", [0, -1, 1.0, True, None])
 def test_a_floor_that_is_none_is_refused(w1, search, at_least):
     with pytest.raises(InputError, match="at_least, the smallest overlap wanted"):
@@ -302,7 +261,7 @@ def test_a_floor_that_is_none_is_refused(w1, search, at_least):
 
 
 def test_what_no_set_has_and_what_is_empty(w1):
-    for search in (josie, merge_list, probe_set):
+    for search in (josie, merge_list):
         for query in ([], [None, ""], ["nowhere"], np.array([3.5])):
             found = search(w1, query, 3)
             assert found.pairs() == []
@@ -324,31 +283,15 @@ def test_numbers_match_texts_and_ids_keep_their_zeros():
     assert josie(index, ["01", 2.0], 5).pairs() == [(2, 2), (1, 1)]
 
 
-@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("search", [josie, merge_list])
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, "3", None])
 def test_a_k_that_is_none_is_refused(w1, search, k):
     with pytest.raises(InputError, match="k, the number of columns wanted"):
         search(w1, QUERY, k)
 
 
-@pytest.mark.parametrize("search", [josie, merge_list, probe_set])
+@pytest.mark.parametrize("search", [josie, merge_list])
 @pytest.mark.parametrize("exclude", [["4"], [1.5], [[1], [2]]])
 def test_ids_to_exclude_that_are_none_are_refused(w1, search, exclude):
     with pytest.raises(InputError, match="exclude must hold ids of sets"):
         search(w1, QUERY, 1, exclude=exclude)
-
-
-def test_options_that_are_none_are_refused(w1):
-    for wrong in (
-        {"ties": "first"},
-        {"batch": 0},
-        {"batch": 1.5},
-        {"min_sample": 0},
-        {"batch": True},
-        {"policy": "luck"},
-        {"sets": 0},
-    ):
-        with pytest.raises(InputError):
-            JosieOptions(**wrong)
-    with pytest.raises(InputError, match="ties must be"):
-        probe_set(w1, QUERY, 1, ties="none")

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from partition import batches, divergence
-from partition.clustering import METHODS, SCALE, hash64, nearest, partial_sums
+from partition.clustering import SCALE, hash64, nearest, partial_sums
 from partition.codebook import Codebook, assign
 from partition.divergence import normalise
 from pexeso.errors import InputError
@@ -43,7 +43,7 @@ def test_a_vector_of_another_length_is_refused():
 def test_histograms_survive_the_way_through_a_batch():
     counts = _counts()
     batch = _histogram_batch(counts)
-    features = batches.features_of(batch.slice(7, 20), METHODS["jensen-shannon"], 9)
+    features = batches.features_of(batch.slice(7, 20), 9)
     np.testing.assert_array_equal(features, normalise(counts)[7:27])
 
 
@@ -59,42 +59,25 @@ def test_values_are_encoded_slice_by_slice(monkeypatch):
     np.testing.assert_array_equal(table["code"].to_numpy(), assign(vectors, codebook))
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 100])
-def test_sums_of_a_column_run_on_from_batch_to_batch(size):
-    column_ids = np.repeat([4, 7, 8, 20], [3, 1, 6, 2])
-    vectors = np.random.default_rng(2).normal(size=(12, 3)).astype(np.float32)
-    table = pa.table({"column_id": column_ids, "vector": pa.array(list(vectors), VECTORS)})
-    rows = pa.Table.from_batches(list(batches.sum_vectors(table.to_batches(max_chunksize=size), 3)))
-    assert rows["column_id"].to_pylist() == [4, 7, 8, 20]
-    assert rows["n_values"].to_pylist() == [3, 1, 6, 2]
-    means = np.vstack([batches.features_of(part, METHODS["mean-vector"], 3) for part in rows.to_batches()])
-    expected = [vectors[column_ids == column].mean(axis=0) for column in (4, 7, 8, 20)]
-    np.testing.assert_allclose(means, expected, atol=1e-6)
-
-
-def test_no_batch_gives_no_sum():
-    assert list(batches.sum_vectors([], 3)) == []
-
-
 def test_partial_sums_survive_the_way_through_batches():
     counts = _counts()
-    features, method = normalise(counts), METHODS["symmetric-kl"]
+    features = normalise(counts)
     centres = features[[2, 9, 30]]
     parts = _histogram_batch(counts)
-    out = list(batches.partials_of([parts.slice(0, 11), parts.slice(11)], centres, method))
+    out = list(batches.partials_of([parts.slice(0, 11), parts.slice(11)], centres))
     assert len(out) == 1
     back = batches.partials_from(pa.Table.from_batches(out), 3, 9)
-    whole = partial_sums(features, centres, method)
+    whole = partial_sums(features, centres)
     for name in ("sums", "counts", "costs"):
         np.testing.assert_array_equal(getattr(back, name), getattr(whole, name), err_msg=name)
-    assert back.costs.sum() / SCALE == pytest.approx(nearest(features, centres, method)[1].sum(), abs=1e-6)
+    assert back.costs.sum() / SCALE == pytest.approx(nearest(features, centres)[1].sum(), abs=1e-6)
 
 
 def test_columns_are_assigned_with_their_sizes():
     counts = _counts()
-    features, method = normalise(counts), METHODS["jensen-shannon"]
-    table = pa.Table.from_batches(list(batches.assign_columns([_histogram_batch(counts)], features[:4], method, 100)))
-    clusters, divergences = nearest(features, features[:4], method)
+    features = normalise(counts)
+    table = pa.Table.from_batches(list(batches.assign_columns([_histogram_batch(counts)], features[:4], 100)))
+    clusters, divergences = nearest(features, features[:4])
     np.testing.assert_array_equal(table["cluster"].to_numpy(), clusters)
     np.testing.assert_array_equal(table["divergence"].to_numpy(), divergences)
     np.testing.assert_array_equal(table["n_bytes"].to_numpy(), counts.sum(axis=1) * (400 + 128 + 8))

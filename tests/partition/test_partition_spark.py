@@ -4,12 +4,11 @@ import pytest
 
 from partition import spark as partition_spark
 from partition.balance import cut, fixed_limits, partition_bytes, place
-from partition.clustering import METHODS, cluster_columns, hash64, iterate_in_memory, nearest
+from partition.clustering import hash64, iterate_in_memory, nearest, seed_centres
 from partition.codebook import assign, fit_codebook
-from partition.divergence import normalise
-from partition.plan import PartitionPlan
-from partition.spark import plan_partitions, write_plan
-from pexeso.errors import InputError, LakeError, OutputError
+from partition.divergence import jensen_shannon, normalise
+from partition.spark import plan_partitions
+from pexeso.errors import InputError, LakeError
 
 pytestmark = pytest.mark.spark
 
@@ -52,9 +51,7 @@ class Lake:
         self.known = self.matrix.copy()
         self.known[190:] = 0
 
-    def features(self, method, n_codes):
-        if method == "mean-vector":
-            return np.array([self.known[values].mean(axis=0, dtype=np.float64) for values in self.values])
+    def features(self, n_codes):
         codebook = fit_codebook(self.known[:190], n_codes=n_codes, seed=SEED)
         codes = assign(self.known, codebook)
         return normalise(np.array([np.bincount(codes[v], minlength=codebook.n_regions) for v in self.values]))
@@ -70,9 +67,9 @@ class Lake:
 
 
 class Clusters:
-    def __init__(self, features, centres, method):
-        self.clusters, self.divergences = nearest(features, centres, METHODS[method])
-        self.divergence_from = lambda cluster: METHODS[method].between(centres[[cluster]], centres)[0]
+    def __init__(self, features, centres):
+        self.clusters, self.divergences = nearest(features, centres)
+        self.divergence_from = lambda cluster: jensen_shannon(centres[[cluster]], centres)[0]
 
 
 @pytest.fixture(scope="module")
@@ -87,71 +84,55 @@ def _collected(plan):
     return rows["column_id"].to_numpy(), rows["partition"].to_numpy()
 
 
-@pytest.mark.parametrize(("method", "seeding_columns"), [("jensen-shannon", 30), ("mean-vector", 10_000)])
-def test_the_plan_equals_that_of_arrays(lake, method, seeding_columns, monkeypatch):
+@pytest.mark.parametrize("seeding_columns", [30, 10_000])
+def test_the_plan_equals_that_of_arrays(lake, seeding_columns, monkeypatch):
     # With 30, only 40 of the 60 columns are on the driver and every pass of k-means is a job.
     monkeypatch.setattr(partition_spark, "SEEDING_COLUMNS", seeding_columns)
-    features = lake.features(method, 8)
-    found = cluster_columns(
-        lake.column_ids, features, 4, method=method, seed=SEED, seeding_columns=max(seeding_columns, 40)
-    )
-    plan, summary = plan_partitions(
-        lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=4, method=method, n_codes=8, seed=SEED
+    features, ties = lake.features(8), hash64(lake.column_ids, SEED)
+    sample = np.sort(np.argsort(ties)[: max(seeding_columns, 40)])
+    centres = iterate_in_memory(features, ties, seed_centres(features[sample], 4, seed=SEED))
+    plan, n_partitions = plan_partitions(
+        lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=4, n_codes=8, seed=SEED
     )
     column_ids, partitions = _collected(plan)
     np.testing.assert_array_equal(column_ids, lake.column_ids)
-    expected = lake.partitions(Clusters(features, found.centres, method), 4)
+    expected = lake.partitions(Clusters(features, centres), 4)
     np.testing.assert_array_equal(partitions, expected)
-    assert (summary.iterations, summary.converged) == (found.iterations, found.converged)
-    assert [size.n_columns for size in summary.partitions] == np.bincount(expected).tolist()
-    assert sum(size.n_values for size in summary.partitions) == sum(map(len, lake.values))
-    divergences = np.bincount(expected, weights=found.divergences) / np.bincount(expected)
-    np.testing.assert_allclose([size.divergence for size in summary.partitions], divergences, atol=1e-8)
+    assert n_partitions == expected.max() + 1 == 4
     # Columns of one kind stay together.
     assert len(set(zip((np.arange(N_COLUMNS) % 4).tolist(), partitions.tolist(), strict=True))) == 4
 
 
 def test_empty_clusters_are_filled_from_the_farthest_columns(lake, monkeypatch):
-    def twice_the_same(sample, n_clusters, method, *, seed):
+    def twice_the_same(sample, n_clusters, *, seed):
         return sample[[0, 0, 1, 2]]
 
-    features, method = lake.features("jensen-shannon", 8), METHODS["jensen-shannon"]
+    features = lake.features(8)
     ties = hash64(lake.column_ids, SEED)
     sample = np.sort(np.argsort(ties)[:40])
-    start = twice_the_same(features[sample], 4, method, seed=SEED)
-    found = iterate_in_memory(features, ties, start, method, max_iterations=20)
+    start = twice_the_same(features[sample], 4, seed=SEED)
+    centres = iterate_in_memory(features, ties, start)
     monkeypatch.setattr(partition_spark, "SEEDING_COLUMNS", 30)
     monkeypatch.setattr(partition_spark, "seed_centres", twice_the_same)
-    plan, summary = plan_partitions(
-        lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=4, n_codes=8, seed=SEED
-    )
-    expected = lake.partitions(Clusters(features, found.centres, "jensen-shannon"), 4)
-    np.testing.assert_array_equal(_collected(plan)[1], expected)
-    assert summary.iterations == found.iterations
+    plan, _ = plan_partitions(lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=4, n_codes=8, seed=SEED)
+    np.testing.assert_array_equal(_collected(plan)[1], lake.partitions(Clusters(features, centres), 4))
 
 
-def test_a_size_limit_and_the_random_baseline(lake):
-    plan, summary = plan_partitions(
-        lake.postings, lake.vectors, dimensions=DIMENSIONS, partition_bytes=30_000, method="random"
-    )
+def test_a_size_limit_is_kept(lake):
+    plan, n_partitions = plan_partitions(lake.postings, lake.vectors, dimensions=DIMENSIONS, partition_bytes=30_000)
     partitions = _collected(plan)[1]
-    assert summary.n_partitions == partitions.max() + 1 > 3
-    assert all(size.n_bytes <= 30_000 for size in summary.partitions)
-    assert (summary.iterations, summary.notes) == (0, ())
+    assert n_partitions == partitions.max() + 1 > 3
+    n_values = np.bincount(partitions, weights=[len(values) for values in lake.values])
+    assert (partition_bytes(n_values, n_values, DIMENSIONS) <= 30_000).all()
 
 
-def test_one_partition_needs_no_vectors_and_a_plan_can_be_kept(lake, spark, tmp_path):
+def test_one_partition_needs_no_vectors(lake, spark):
     nothing = spark.createDataFrame([], "value string, vector array<float>")
-    plan, summary = plan_partitions(lake.postings, nothing, dimensions=DIMENSIONS, partition_bytes=10**9)
-    assert (summary.n_partitions, summary.n_columns, summary.iterations) == (1, N_COLUMNS, 0)
-    write_plan(plan, summary, tmp_path)
-    kept = PartitionPlan.read(tmp_path)
-    assert kept.summary == summary
-    np.testing.assert_array_equal(kept.column_ids, lake.column_ids)
-    assert not kept.partitions.any()
-    with pytest.raises(OutputError, match="holds a partition plan already"):
-        write_plan(plan, summary, tmp_path)
-    plan.unpersist()
+    plan, n_partitions = plan_partitions(lake.postings, nothing, dimensions=DIMENSIONS, partition_bytes=10**9)
+    column_ids, partitions = _collected(plan)
+    assert n_partitions == 1
+    np.testing.assert_array_equal(column_ids, lake.column_ids)
+    assert not partitions.any()
 
 
 def test_only_about_as_many_rows_are_fetched_as_wanted(spark):
@@ -166,7 +147,8 @@ def test_bad_input_is_refused(lake, spark):
         plan_partitions(lake.postings.select("column_id"), lake.vectors, dimensions=DIMENSIONS, n_partitions=2)
     with pytest.raises(InputError, match=r"must have 5 dimensions\. Got one of 6"):
         plan_partitions(lake.postings, lake.vectors, dimensions=5, n_partitions=2)
-    with pytest.raises(InputError, match="method must be one of"):
-        plan_partitions(lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=2, method="kl")
+    for both in ({}, {"n_partitions": 2, "partition_bytes": 5}):
+        with pytest.raises(InputError, match="Exactly one of n_partitions and partition_bytes"):
+            plan_partitions(lake.postings, lake.vectors, dimensions=DIMENSIONS, **both)
     with pytest.raises(LakeError, match="no column with a value"):
         plan_partitions(lake.postings.limit(0), lake.vectors, dimensions=DIMENSIONS, n_partitions=2)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partition.balance import cut, size_limits
-from partition.clustering import SCALE
 from partition.running import KEYED, ORDER, PART_SUMS, key_pieces, part_sums, shares_before
 
 
@@ -16,7 +15,6 @@ def columns_of(seed, n):
     generator = np.random.default_rng(seed)
     return {
         "column_id": generator.permutation(n * 3)[:n],
-        "n_values": generator.integers(1, 50, n),
         "n_bytes": generator.integers(1, 120, n),
         "tie": generator.integers(0, 4, n),
         "cluster": generator.integers(0, 3, n).astype(np.int32),
@@ -57,5 +55,4 @@ def test_pieces_are_those_of_columns_in_memory(seed, n, cuts, rows_per_batch, pi
     wanted = [each[by_column] for each in (expected.cluster, expected.column, expected.size_step, expected.column_step)]
     np.testing.assert_array_equal(np.array(found), np.array(wanted))
     order = np.argsort(columns["column_id"])
-    np.testing.assert_array_equal(keyed["n_values"].to_numpy(), columns["n_values"][order])
-    np.testing.assert_array_equal(keyed["cost"].to_numpy(), np.rint(columns["divergence"][order] * SCALE))
+    np.testing.assert_array_equal(keyed["n_bytes"].to_numpy(), columns["n_bytes"][order])

@@ -164,7 +164,7 @@ def npy_files(draw: st.DrawFn) -> bytes:
     return npy_file(header, draw(st.binary(max_size=64)))
 
 
-def manifest_document(version: int = 3) -> dict[str, object]:
+def manifest_document(version: int = 4) -> dict[str, object]:
     """What a small manifest holds; its checksum is for the target to set."""
     file = {"path": "a.npy", "n_bytes": 128, "checksum": "0" * 32}
     names = ("catalog", "embedder", "partitions/00000")
@@ -179,15 +179,16 @@ def manifest_document(version: int = 3) -> dict[str, object]:
         "fingerprints": {"embedder": "x"},
         "facts": {"values": 3},
         "embedder": embedder,
-        "partitions": [partition],
     }
     if version == 1:
-        return {**document, "catalog": catalog, "deleted_columns": [1, 5]}
+        return {**document, "partitions": [partition], "catalog": catalog, "deleted_columns": [1, 5]}
     newer = {**document, "catalogs": [catalog, later], "deleted_columns": [[1, 2], [5, 9]]}
     if version == 2:
-        return newer
-    token_sets = {"folder": "partitions/00001", "files": [file], "facts": {"sets": 3, "deleted": [[0, 1]]}}
-    return {**newer, "token_sets": [token_sets]}
+        return {**newer, "partitions": [partition]}
+    shard = {"folder": "partitions/00001", "files": [file], "facts": {"sets": 3, "deleted": [[0, 1]]}}
+    if version == 3:
+        return {**newer, "partitions": [partition], "token_sets": [shard]}
+    return {**newer, "parts": {"semantic": [partition], "token_sets": [shard]}}
 
 
 _PLACES = (
@@ -211,7 +212,7 @@ _NUMBERS = (-1, 0, 1, 2**31, 2**53, 2**63, 2**64, 10**400, 1.5, float("nan"), Tr
 @st.composite
 def manifests(draw: st.DrawFn, whole: bytes | None = None) -> bytes:
     """A manifest with one to three of its values replaced, removed or repeated."""
-    document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((1, 2, 3))))
+    document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((1, 2, 3, 4))))
     for _ in range(draw(st.integers(1, 3))):
         holder: object = document
         while True:
@@ -239,9 +240,9 @@ def manifests(draw: st.DrawFn, whole: bytes | None = None) -> bytes:
 _WORDS_TEXT = """
 index search batch join explain estimate info check -h --help --version nosuch
 lake.pexeso t.csv t.csv:city t.csv:people t.csv:#0 t.csv: : q.jsonl - new.pexeso out.csv cities.csv:city
---max-distance --min-cosine --min-joinability -n --counts --device --memory-budget --kernel -o --json --csv --jsonl --explain --pairs --every-column
+--max-distance --min-cosine --min-joinability -k --early-stop --device --memory-budget --kernel -o --json --csv --jsonl --explain --pairs --all-columns
 --exact --ignore-missing --exclude-self --values all nearest --model --dimensions --metric --map --n-axes --n-pivots --cells --n-levels --n-partitions
---partition-bytes --kinds --min-rows --max-table-bytes --seed --conf --overwrite --resume --restart a=b spark.x hashing
+--partition-bytes --column-types --min-rows --max-table-bytes --seed --spark-conf --overwrite --resume --restart a=b spark.x hashing
 0 1 -1 0.5 1.5 nan inf -inf 1e400 8GiB 1e9TB 0x10 \uff11 text,date cuda cuda:99 cpu
 """
 _WORDS = [*_WORDS_TEXT.split(), "9" * 400]
@@ -295,7 +296,7 @@ def batch_files(draw: st.DrawFn) -> bytes:
 
 
 def seeds_of(name: str) -> tuple[bytes, ...]:
-    """Give whole inputs of a target, to start from."""
+    """Return whole inputs of a target, to start from."""
     table = TABLE.encode()
     lines = b'{"city": "Oslo", "n": 1}\n{"city": null, "x": [1, {"a": 2}]}\n'
     plain = np.lib.format
@@ -313,7 +314,7 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
         "batch": (
             b'{"id": 1, "values": ["Oslo", 3, null]}\n{"file": "t.csv", "column": "city"}\n{"file": "t.csv"}\nx\n',
         ),
-        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (1, 2, 3)),
+        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (1, 2, 3, 4)),
         "array": (array.getvalue(),),
         "texts": arrow_files(),
         "document": (b'{"a": [1, {"b": null}], "c": 1.5e3}',),
@@ -326,7 +327,7 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
 
 
 def strategy_of(name: str) -> st.SearchStrategy[bytes]:
-    """Give the strategy that makes inputs of a target."""
+    """Return the strategy that makes inputs of a target."""
     own: dict[str, tuple[st.SearchStrategy[bytes], ...]] = {
         **dict.fromkeys(("csv", "tsv", "other"), (delimited(),)),
         "jsonl": (json_lines(),),

@@ -25,11 +25,11 @@ from pexeso.errors import PexesoError, SparkError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.columns import label_columns
 from pexeso.lake.files import TableFile, table_format
-from pexeso.lake.normalise import Normaliser
-from pexeso.lake.reader import read_table
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import table_records
 from pexeso.lake.sniff import profile_columns
-from pexeso.queries import batch_lines, query_from_values, read_batch_line, read_every_query, read_query
+from pexeso.search.query import batch_lines, query_from_values, read_batch_line, read_every_query, read_query
 from pexeso.store.arrays import open_array
 from pexeso.store.files import read_document
 from pexeso.store.manifest import Manifest
@@ -144,7 +144,7 @@ def _manifest(data: bytes, folder: Path) -> None:
 
 
 def resealed(data: bytes) -> bytes | None:
-    """Give a JSON object in the canonical form of a manifest, with the checksum that belongs to it; None for all else."""
+    """Return a JSON object in the canonical form of a manifest, with the checksum that belongs to it; None for all else."""
 
     def canonical(document: dict) -> bytes:
         return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
@@ -214,16 +214,16 @@ def _command(data: bytes, folder: Path) -> None:
 @contextlib.contextmanager
 def without_spark():
     """Refuse to start Spark, so that a build ends after all its checks."""
-    import pexeso.pipeline
+    import pexeso.build.build
 
     def refuse(*arguments: object, **options: object) -> None:
         raise SparkError(_NO_SPARK)
 
-    kept, pexeso.pipeline.spark_session = pexeso.pipeline.spark_session, refuse
+    kept, pexeso.build.build.spark_session = pexeso.build.build.spark_session, refuse
     try:
         yield
     finally:
-        pexeso.pipeline.spark_session = kept
+        pexeso.build.build.spark_session = kept
 
 
 class BrokenPromiseError(AssertionError):
@@ -257,5 +257,5 @@ TARGETS = {
 
 
 def allowed(error: Exception) -> bool:
-    """Tell whether an input may end so."""
+    """Return whether an input may end so."""
     return isinstance(error, PexesoError)

@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
 
-from pexeso.checking import check_index  # noqa: E402
+from pexeso.diagnostics.check import check_index  # noqa: E402
 from pexeso.errors import IndexNotFoundError  # noqa: E402
 from pexeso.index import open_index  # noqa: E402
 
@@ -154,5 +154,5 @@ def answers(path: Path) -> Answers:
 
 
 def quiet_environment() -> dict[str, str]:
-    """Give the environment of a child process."""
+    """Return the environment of a child process."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}

@@ -40,7 +40,7 @@ from kill_operations import (  # noqa: E402
     write_lakes,
 )
 
-from pexeso.pipeline import SMALL_LAKE_SETTINGS  # noqa: E402
+from pexeso.build.build import SMALL_LAKE_SETTINGS  # noqa: E402
 
 KILLS, SHORT_KILLS = 200, 6
 SEED = 20_250_101
@@ -110,7 +110,7 @@ class Child:
 
 def be_child(operation: str, folder: Path, place: Path) -> None:
     """Get ready, wait to be told, and do the operation."""
-    import pexeso.updating  # noqa: F401  what the operation imports should be there before it is timed
+    import pexeso.build.append  # noqa: F401  what the operation imports should be there before it is timed
 
     chosen = OPERATIONS[operation]
     with _session() if chosen.with_spark else contextlib.nullcontext():
@@ -121,7 +121,7 @@ def be_child(operation: str, folder: Path, place: Path) -> None:
 
 
 def _session() -> contextlib.AbstractContextManager:
-    from pexeso.session import spark_session
+    from pexeso.spark.session import spark_session
 
     return spark_session("local[2]", conf=CONF)
 
@@ -191,7 +191,7 @@ class KillTest:
         return Child(operation, self.folder, place)
 
     def _look(self, operation: str, path: Path) -> Kill:
-        from pexeso.store.writer import tidy
+        from pexeso.store.local.writer import tidy
 
         before, after = self._before[OPERATIONS[operation].before], self._after[operation]
         start = self.folder / OPERATIONS[operation].before / INDEX
@@ -216,7 +216,7 @@ class KillTest:
 
     def _generation(self, path: Path) -> int:
         from pexeso.errors import StoredIndexError
-        from pexeso.store.reader import open_store
+        from pexeso.store.local.reader import open_store
 
         try:
             return open_store(path).manifest.generation
@@ -225,7 +225,7 @@ class KillTest:
 
 
 def choose_operations(n_kills: int, only: str | None, seed: int) -> list[str]:
-    """Give each operation its share of the kills, in random order; each at least once."""
+    """Return each operation its share of the kills, in random order; each at least once."""
     if only is not None:
         return [only] * n_kills
     counts = {name: max(1, round(share * n_kills)) for name, share in SHARES.items()}

@@ -52,11 +52,11 @@ def copy_with(
 
 def folders_of(document: dict) -> list[dict]:
     catalogs = document.get("catalogs") or [document["catalog"]]
-    return [*catalogs, document["embedder"], *document["partitions"], *document["token_sets"]]
+    return [*catalogs, document["embedder"], *document["parts"]["semantic"], *document["parts"]["token_sets"]]
 
 
 def entry_of(document: dict, path: str) -> dict:
-    """Give the entry of a file; a new one where the manifest has none."""
+    """Return the entry of a file; a new one where the manifest has none."""
     for folder in folders_of(document):
         if path.startswith(f"{folder['folder']}/"):
             name = path.removeprefix(f"{folder['folder']}/")
@@ -94,7 +94,7 @@ def file_named(path: object, **entry: object) -> Change:
     """Make a change that puts another file into the first partition."""
 
     def change(document: dict) -> None:
-        files = document["partitions"][0]["files"]
+        files = document["parts"]["semantic"][0]["files"]
         files.append({"path": path, "n_bytes": 12, "checksum": "0" * 32, **entry})
         files.sort(key=lambda each: str(each["path"]))
 
@@ -118,14 +118,14 @@ MANIFESTS: dict[str, Change] = {
     "a file of more bytes than there are": file_named("huge.npy", n_bytes=10**400),
     "a file of less than no bytes": file_named("less.npy", n_bytes=-1),
     "a file of true bytes": file_named("true.npy", n_bytes=True),
-    "a partition above": put("partitions", 0, "folder", value="../other"),
-    "an absolute partition": put("partitions", 0, "folder", value="/tmp"),
-    "a partition of another place": put("partitions", 0, "folder", value="partitions/../embedder"),
-    "a partition twice": lambda document: document["partitions"].append(document["partitions"][0]),
+    "a partition above": put("parts", "semantic", 0, "folder", value="../other"),
+    "an absolute partition": put("parts", "semantic", 0, "folder", value="/tmp"),
+    "a partition of another place": put("parts", "semantic", 0, "folder", value="partitions/../embedder"),
+    "a partition twice": lambda document: document["parts"]["semantic"].append(document["parts"]["semantic"][0]),
     "an embedder above": put("embedder", "folder", value="embedder/../.."),
-    "no partitions but a number": put("partitions", value=7),
-    "no files": put("partitions", 0, "files", value=[]),
-    "files that are texts": put("partitions", 0, "files", value=["vectors.npy"]),
+    "no partitions but a number": put("parts", "semantic", value=7),
+    "no files": put("parts", "semantic", 0, "files", value=[]),
+    "files that are texts": put("parts", "semantic", 0, "files", value=["vectors.npy"]),
     "no options": put("options", value={}),
     "no options of partitions": remove("options", "grid"),
     "options that are a list": put("options", "grid", value=[1]),
@@ -149,8 +149,12 @@ MANIFESTS: dict[str, Change] = {
     "a layout that is a list": put("options", "layout", value=[2]),
     "a version that is a text": put("format_version", value="2"),
     "a version of tomorrow": put("format_version", value=99),
-    "token sets above": put("token_sets", 0, "folder", value="../other"),
-    "token sets that are a partition": lambda document: document["token_sets"].append(document["partitions"][0]),
+    "parts that are a list": put("parts", value=[]),
+    "a part whose name leads away": put("parts", "../other", value=[]),
+    "token sets above": put("parts", "token_sets", 0, "folder", value="../other"),
+    "token sets that are a partition": lambda document: document["parts"]["token_sets"].append(
+        document["parts"]["semantic"][0]
+    ),
     "columns deleted that fall": put("deleted_columns", value=[[5, 1]]),
     "columns deleted that are texts": put("deleted_columns", value=["a"]),
     "more columns deleted than there are numbers": put("deleted_columns", value=[[0, 2**80]]),
@@ -261,7 +265,7 @@ def partition_files(index: Path) -> dict[str, dict[str, bytes]]:
 
 def token_files(index: Path) -> dict[str, dict[str, bytes]]:
     """As `partition_files`, of the token sets."""
-    [entry] = json.loads((index / "manifest.json").read_bytes())["token_sets"]
+    [entry] = json.loads((index / "manifest.json").read_bytes())["parts"]["token_sets"]
     folder = index / entry["folder"]
 
     def at(name: str, data: bytes) -> dict[str, bytes]:

@@ -19,9 +19,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().par
 
 from peak_memory import peak_bytes  # noqa: E402
 
-from pexeso.checking import check_index  # noqa: E402
+from pexeso.answers.combined import search_combined  # noqa: E402
+from pexeso.diagnostics.check import check_index  # noqa: E402
 from pexeso.errors import IndexCorruptError, PexesoError  # noqa: E402
-from pexeso.every_way import search_every_way  # noqa: E402
 from pexeso.index import Index, open_index  # noqa: E402
 
 MEMORY_BYTES = 1 << 30
@@ -39,7 +39,7 @@ QUESTIONS: dict[str, Callable[[Index], object]] = {
     "explain": lambda index: index.explain(_QUERY, "cities.csv", "city").to_dict(),
     "overlap": lambda index: index.overlap(_QUERY, k=3).to_dict(explain=True),
     "contain": lambda index: index.contain(_QUERY, min_containment=0.1).to_dict(explain=True),
-    "every way": lambda index: search_every_way(index, _QUERY, k=3).to_dict(explain=True),
+    "every way": lambda index: search_combined(index, _QUERY, k=3).to_dict(explain=True),
     "info": lambda index: index.info().to_dict(),
 }
 
@@ -54,7 +54,7 @@ def watch(event: str, arguments: tuple) -> None:
 
 
 def ask(path: str) -> dict[str, str]:
-    """Give how each question to an index ended: ``answer``, the name of an error of ours, or ``FOREIGN`` and what it was."""
+    """Return how each question to an index ended: ``answer``, the name of an error of ours, or ``FOREIGN`` and what it was."""
     opened: list[Index] = []
     ended = {"check": attempt(lambda: require_whole(path))}
     refused = attempt(lambda: opened.append(open_index(path, device="cpu")))
@@ -103,7 +103,7 @@ def main(whole: str, *suspects: str) -> None:
 
 
 def is_inside(opened: str, index: str) -> bool:
-    """Tell whether a file may be opened: one of the index, of Python or of the system's devices."""
+    """Return whether a file may be opened: one of the index, of Python or of the system's devices."""
     place = os.path.realpath(opened)
     folders = (os.path.realpath(index), sys.prefix, sys.base_prefix, str(ROOT), "/proc", "/sys", "/dev")
     return any(place == folder or place.startswith(f"{folder}/") for folder in folders)

@@ -10,10 +10,10 @@ import pytest
 
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
-from pexeso.store.folders import filling
+from pexeso.store.local.folders import filling
+from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.texts import write_texts
-from pexeso.store.writer import IndexWriter
 
 BuildIndex = Callable[..., Manifest]
 
@@ -47,7 +47,7 @@ def fill(writer: IndexWriter, seed: int = 0, n_partitions: int = 2) -> dict:
         "options": {"seed": seed},
         "catalogs": [writer.seal_folder(writer.catalog_folder)],
         "embedder": writer.seal_folder(writer.embedder_folder),
-        "partitions": partitions,
+        "parts": {"semantic": partitions},
     }
 
 

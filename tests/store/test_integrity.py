@@ -7,7 +7,7 @@ import pytest
 from pexeso.errors import IndexNotFoundError
 from pexeso.store import files
 from pexeso.store.integrity import check_store
-from pexeso.store.writer import IndexWriter
+from pexeso.store.local.writer import IndexWriter
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_manifest_of_another_version_is_one_failure(index: Path, monkeypatch) 
     monkeypatch.setattr("pexeso.store.manifest.FORMAT_VERSION", 1)
     [problem] = check_store(index)
     assert (problem.path, problem.kind) == ("manifest.json", "version")
-    assert "format version 3, and this pexeso reads up to version 1" in problem.sentence
+    assert "format version 4, and this pexeso reads up to version 1" in problem.sentence
 
 
 def test_files_written_wrong_from_the_start_are_found(tmp_path: Path, fill_index) -> None:
@@ -124,7 +124,7 @@ def test_files_written_wrong_from_the_start_are_found(tmp_path: Path, fill_index
         folder = new.partition_folder(0)
         for name in ("codes.npy", "values.arrow", "meta.json"):
             (folder / name).write_bytes(b"{")
-        entries["partitions"] = [new.seal_folder(folder)]
+        entries["parts"] = {"semantic": [new.seal_folder(folder)]}
         new.commit(**entries)
     assert failures(tmp_path / "lake") == [
         ("partitions/00000/codes.npy", "structure"),

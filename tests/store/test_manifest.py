@@ -52,8 +52,11 @@ def manifests(draw: st.DrawFn) -> Manifest:
         facts=draw(objects),
         catalogs=(FolderEntry(draw(st.sampled_from(["catalog", "catalog.2"])), draw(files)),),
         embedder=FolderEntry(draw(st.sampled_from(["embedder", "embedder.17"])), draw(files)),
-        partitions=tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in numbers[1:]),
-        token_sets=tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in numbers[:1]),
+        parts={
+            name: tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in some)
+            for name, some in (("semantic", numbers[1:]), ("token_sets", numbers[:1]))
+        },
+        format_version=draw(st.sampled_from([3, FORMAT_VERSION])),
         deleted_columns=draw(ranges),
     )
 
@@ -69,7 +72,7 @@ def example(**changes) -> Manifest:
         "facts": {},
         "catalogs": (FolderEntry("catalog", folder),),
         "embedder": FolderEntry("embedder", folder),
-        "partitions": (FolderEntry("partitions/00000", folder),),
+        "parts": {"semantic": (FolderEntry("partitions/00000", folder),)},
     }
     return Manifest(**{**values, **changes})
 
@@ -157,7 +160,7 @@ def test_a_newer_version_is_told_from_damage() -> None:
     with pytest.raises(IndexVersionError) as caught:
         Manifest.from_bytes(newer)
     assert str(caught.value) == (
-        "The index has format version 7, and this pexeso reads up to version 3: "
+        "The index has format version 7, and this pexeso reads up to version 4: "
         "upgrade pexeso, or build the index again with this one."
     )
     with pytest.raises(IndexCorruptError):
@@ -192,25 +195,30 @@ def test_a_version_that_is_none_is_refused(version: object) -> None:
         (("catalogs", 0, "folder"), "partitions/00000"),
         (("embedder", "folder"), "catalog"),
         (("embedder", "folder"), ".building"),
-        (("partitions",), {}),
-        (("partitions", 0), "partitions/00000"),
-        (("partitions", 0, "folder"), "partitions/0"),
-        (("partitions", 0, "folder"), "partitions/../.."),
-        (("partitions", 0, "folder"), "embedder.3"),
-        (("partitions", 0, "facts"), "none"),
-        (("partitions", 0, "files", 0, "n_bytes"), -1),
-        (("partitions", 0, "files", 0, "n_bytes"), True),
-        (("partitions", 0, "files", 0, "n_bytes"), 1.5),
-        (("partitions", 0, "files", 0, "checksum"), CHECKSUM.upper()),
-        (("partitions", 0, "files", 0, "checksum"), CHECKSUM + "\n"),
-        (("partitions", 0, "files", 0, "path"), "../a"),
-        (("partitions", 0, "files", 0, "path"), "/etc/passwd"),
-        (("partitions", 0, "files", 0, "path"), "b/./a"),
-        (("partitions", 0, "files", 0, "path"), "b\\a"),
-        (("partitions", 0, "files", 0, "path"), "a\x00"),
-        (("partitions", 0, "files", 0, "path"), ""),
-        (("partitions", 0, "files", 0, "path"), 3),
-        (("partitions", 0, "files", 0, "other"), 3),
+        (("parts",), []),
+        (("parts",), None),
+        (("parts", "semantic"), {}),
+        (("parts", "../up"), []),
+        (("parts", ""), []),
+        (("partitions",), []),
+        (("parts", "semantic", 0), "partitions/00000"),
+        (("parts", "semantic", 0, "folder"), "partitions/0"),
+        (("parts", "semantic", 0, "folder"), "partitions/../.."),
+        (("parts", "semantic", 0, "folder"), "embedder.3"),
+        (("parts", "semantic", 0, "facts"), "none"),
+        (("parts", "semantic", 0, "files", 0, "n_bytes"), -1),
+        (("parts", "semantic", 0, "files", 0, "n_bytes"), True),
+        (("parts", "semantic", 0, "files", 0, "n_bytes"), 1.5),
+        (("parts", "semantic", 0, "files", 0, "checksum"), CHECKSUM.upper()),
+        (("parts", "semantic", 0, "files", 0, "checksum"), CHECKSUM + "\n"),
+        (("parts", "semantic", 0, "files", 0, "path"), "../a"),
+        (("parts", "semantic", 0, "files", 0, "path"), "/etc/passwd"),
+        (("parts", "semantic", 0, "files", 0, "path"), "b/./a"),
+        (("parts", "semantic", 0, "files", 0, "path"), "b\\a"),
+        (("parts", "semantic", 0, "files", 0, "path"), "a\x00"),
+        (("parts", "semantic", 0, "files", 0, "path"), ""),
+        (("parts", "semantic", 0, "files", 0, "path"), 3),
+        (("parts", "semantic", 0, "files", 0, "other"), 3),
         (("deleted_columns",), [[2, 1]]),
         (("deleted_columns",), [[1, 1]]),
         (("deleted_columns",), [[-1, 3]]),
@@ -226,6 +234,23 @@ def test_whole_manifests_that_say_what_none_can_say_are_refused(path: tuple, val
         Manifest.from_bytes(changed(*path, to=value))
 
 
+@pytest.mark.parametrize(
+    ("version", "changes"),
+    [
+        (1, {"token_sets": []}),
+        (2, {"token_sets": []}),
+        (3, {"parts": {}}),
+        (3, {"token_sets": None}),
+        (4, {"partitions": []}),
+    ],
+)
+def test_fields_of_another_version_are_refused(version: int, changes: dict) -> None:
+    document = json.loads(example(format_version=version).to_bytes())
+    assert Manifest.from_bytes(signed(document)).format_version == version
+    with pytest.raises(IndexCorruptError, match="holds what no index can hold"):
+        Manifest.from_bytes(signed({**document, **changes}))
+
+
 def test_a_missing_field_is_refused() -> None:
     document = json.loads(example().to_bytes())
     for name in set(document) - {"checksum", "format_version"}:
@@ -237,7 +262,9 @@ def test_repeated_names_are_refused() -> None:
     entry = FileEntry("a", 1, CHECKSUM)
     folder = FolderEntry("partitions/00001", (entry,))
     with pytest.raises(InputError, match="name the same folder"):
-        example(partitions=(folder, folder))
+        example(parts={"semantic": (folder, folder)})
+    with pytest.raises(InputError, match="name the same folder"):
+        example(parts={"semantic": (folder,), "other": (folder,)})
     with pytest.raises(InputError, match="listed twice"):
         FolderEntry("catalog", (entry, entry))
     with pytest.raises(InputError, match="both a file and a folder"):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from pexeso.store.integrity import check_store
+from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import FORMAT_VERSION
-from pexeso.store.reader import open_store
 
 DATA = Path(__file__).parent / "data"
 

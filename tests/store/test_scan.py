@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pexeso.errors import InputError
-from pexeso.store.reader import open_store
+from pexeso.store.local.reader import open_store
 from pexeso.store.scan import copied_bytes
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
 from pexeso.store import manifest as manifest_module
-from pexeso.store import reader, snapshot
 from pexeso.store.arrays import write_arrays
 from pexeso.store.integrity import check_store
+from pexeso.store.local import reader, snapshot
+from pexeso.store.local.reader import open_store
+from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
-from pexeso.store.reader import open_store
 from pexeso.store.sizes import format_bytes
-from pexeso.store.writer import IndexWriter
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: 
         patch.setattr(manifest_module, "require_relative", lambda path: path)
         patch.setattr(manifest_module, "require_folder", lambda folder: folder)
         entry = FolderEntry("catalog", (FileEntry("../../secret", 1, "0" * 32),))
-        forged = Manifest("x", "x", 1, {}, {}, {}, (entry,), original.embedder, original.partitions).to_bytes()
+        forged = Manifest("x", "x", 1, {}, {}, {}, (entry,), original.embedder, original.parts).to_bytes()
     (index / "manifest.json").write_bytes(forged)
     monkeypatch.setattr(reader, "_require_size", lambda *_: pytest.fail("looked at a file"))
     with pytest.raises(IndexCorruptError, match=r"'\.\./\.\./secret' is not a relative path inside the index"):
@@ -173,12 +173,12 @@ def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: 
 
 def test_an_index_of_a_newer_format_is_told_in_one_sentence(index: Path, monkeypatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(manifest_module, "FORMAT_VERSION", 4)
+        patch.setattr(manifest_module, "FORMAT_VERSION", 5)
         document = json.loads((index / "manifest.json").read_bytes())
-        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 4}
+        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 5}
         values["checksum"] = manifest_module._checksum(values)
         (index / "manifest.json").write_bytes(manifest_module._canonical(values))
-    with pytest.raises(IndexVersionError, match="format version 4, and this pexeso reads up to version 3: upgrade"):
+    with pytest.raises(IndexVersionError, match="format version 5, and this pexeso reads up to version 4: upgrade"):
         open_store(index)
 
 
@@ -252,7 +252,7 @@ def test_deleted_columns_are_marked_by_their_ids(index: Path, fill_index) -> Non
         kept = {
             "catalogs": old.catalogs,
             "embedder": old.embedder,
-            "partitions": [writer.seal_folder(folder, known=files)],
+            "parts": {"semantic": [writer.seal_folder(folder, known=files)]},
         }
         writer.commit(written_by="test", **kept, deleted_columns=[(0, 3), (3, 4), (6, 9), (12, 30), (41, 50)])
     assert open_store(index).deleted_mask(0).tolist() == [True, True, False, False, True, False]
@@ -264,3 +264,70 @@ def test_deleted_columns_are_marked_by_their_ids(index: Path, fill_index) -> Non
 )
 def test_sizes_read_well(n_bytes: int, text: str) -> None:
     assert format_bytes(n_bytes) == text
+
+
+def test_an_open_index_stays_the_one_that_was_opened_whatever_takes_its_name(
+    index: Path, tmp_path: Path, build_index, arrays_of
+) -> None:
+    store = open_store(index)
+    index.rename(tmp_path / "old")
+    build_index(index, n_partitions=3, seed=5)
+    np.testing.assert_array_equal(store.array(1, "vectors"), arrays_of(1)["vectors"], strict=True)
+    assert store.texts(1, "values").to_pylist() == ["oslo", "lima", "1"]
+    assert store.document(1) == {"seed": 1}
+    assert open_store(index).document(1) == {"seed": 6}
+
+
+def test_what_was_mapped_stays_when_another_file_takes_its_name(index: Path, arrays_of) -> None:
+    store = open_store(index)
+    vectors, texts = store.array(0, "vectors"), store.texts(0, "values")
+    folder = index / store.partition_entry(0).folder
+    for name in ("vectors.npy", "values.arrow"):
+        (folder / "other").write_bytes(b"")
+        os.replace(folder / "other", folder / name)
+    np.testing.assert_array_equal(vectors, arrays_of(0)["vectors"], strict=True)
+    assert texts.to_pylist() == ["oslo", "lima", "0"]
+    with pytest.raises(IndexCorruptError, match="has 0 bytes"):
+        store.array(0, "vectors")
+
+
+def test_the_file_that_was_looked_at_is_the_file_that_is_mapped(index: Path, monkeypatch, arrays_of) -> None:
+    """Another file of the same size takes the name between the look at its size and the mapping."""
+    store, real = open_store(index), reader.map_array
+    path = index / store.partition_entry(0).folder / "vectors.npy"
+
+    def replaced_before(file, *given):
+        (index / "other").write_bytes(bytes(path.stat().st_size))
+        os.replace(index / "other", path)
+        return real(file, *given)
+
+    monkeypatch.setattr(reader, "map_array", replaced_before)
+    np.testing.assert_array_equal(store.array(0, "vectors"), arrays_of(0)["vectors"], strict=True)
+
+
+@pytest.mark.parametrize("place", ["partitions", "partitions/00000", "partitions/00000/vectors.npy"])
+def test_no_link_is_followed_below_an_open_index(index: Path, tmp_path: Path, place: str) -> None:
+    store = open_store(index)
+    (index / place).rename(tmp_path / "moved")
+    (index / place).symlink_to(tmp_path / "moved")
+    with pytest.raises(IndexCorruptError, match="is a symbolic link"):
+        store.array(0, "vectors")
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(index: Path) -> None:
+    store = open_store(index)
+    path = index / "partitions" / "00000" / "vectors.npy"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(IndexCorruptError, match="is not a plain file"):
+        store.array(0, "vectors")
+
+
+def test_an_index_that_is_let_go_of_leaves_no_descriptor(index: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    store = open_store(index)
+    for number in range(3):
+        store.partition(number)
+        store.texts(number, "values")
+    del store
+    assert len(os.listdir("/proc/self/fd")) == len(before)

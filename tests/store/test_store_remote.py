@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError, OutputError, PlaceError
-from pexeso.places import Place
-from pexeso.store import remote_cache, remote_fetch
-from pexeso.store.reader import Store, open_store
-from pexeso.store.remote import current_remote_manifest, open_remote_store, read_remote_manifest
-from pexeso.store.remote_cache import Cache, default_cache
+from pexeso.io.location import Place
+from pexeso.store.local.reader import Store, open_store
+from pexeso.store.remote import cache as remote_cache
+from pexeso.store.remote import fetch
+from pexeso.store.remote.cache import Cache, default_cache
+from pexeso.store.remote.store import current_remote_manifest, open_remote_store, read_remote_manifest
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(remote_fetch, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(fetch, "_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -167,7 +168,7 @@ def test_a_download_that_breaks_off_is_taken_up_again(place, local, cache, s3_se
 
 
 def test_a_download_that_breaks_off_again_and_again_leaves_nothing(place, cache, s3_server, monkeypatch):
-    monkeypatch.setattr(remote_fetch, "_ATTEMPTS", 2)
+    monkeypatch.setattr(fetch, "_ATTEMPTS", 2)
     monkeypatch.setattr(place.filesystem, "retries", 1)
     store = open_remote_store(place, cache)
     s3_server.faults.cut_from, s3_server.faults.n_cut = 100, 10**6
@@ -186,7 +187,7 @@ def test_a_file_in_the_cache_that_is_not_of_its_size_is_fetched_again(place, loc
 
 
 def test_a_large_file_is_fetched_in_pieces(place, cache, monkeypatch, local, s3_server):
-    monkeypatch.setattr(remote_fetch, "READ_BYTES", 64)
+    monkeypatch.setattr(fetch, "READ_BYTES", 64)
     store = open_remote_store(place, cache)
     s3_server.faults.clear()
     assert_same(store, open_store(local))

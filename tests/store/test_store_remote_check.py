@@ -6,8 +6,8 @@ import pytest
 
 from pexeso.errors import IndexNotFoundError
 from pexeso.store.integrity import check_store
-from pexeso.store.remote_check import check_remote_store
-from pexeso.store.remote_publish import begin, publish
+from pexeso.store.remote.check import check_remote_store
+from pexeso.store.remote.publish import begin, publish
 
 
 @pytest.fixture

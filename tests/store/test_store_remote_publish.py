@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from pexeso.errors import OutputError, PlaceError
-from pexeso.places import Place, locate
-from pexeso.store import remote_publish, remote_sweep
+from pexeso.io.location import Place, locate
+from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import Manifest
-from pexeso.store.reader import open_store
-from pexeso.store.remote import open_remote_store, read_remote_manifest
-from pexeso.store.remote_cache import Cache
-from pexeso.store.remote_commit import commit_manifest, require_safe_commits
-from pexeso.store.remote_publish import begin, publish, unique_folder_name
+from pexeso.store.remote import garbage_collection
+from pexeso.store.remote import publish as remote_publish
+from pexeso.store.remote.cache import Cache
+from pexeso.store.remote.commit import commit_manifest, require_safe_commits
+from pexeso.store.remote.publish import begin, publish, unique_folder_name
+from pexeso.store.remote.store import open_remote_store, read_remote_manifest
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_folders_that_stay_are_not_uploaded_again(place, build, s3_server):
         },
         catalogs=(*first.catalogs, local.catalogs[0]),
         embedder=first.embedder,
-        partitions=(*first.partitions, local.partitions[0]),
+        parts={"semantic": (*first.partitions, local.partitions[0])},
     )
     s3_server.faults.clear()
     second = publish(path, mixed, begin(place, overwrite=True))
@@ -160,7 +161,7 @@ def test_of_many_builds_that_commit_at_once_one_wins(place, build):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(won) == 1
+    assert (len(won), len(lost)) == (1, len(builds) - 1)
     assert all("Another build has committed" in message for message in lost)
     assert read_remote_manifest(place)[0] == won[0]
     open_remote_store(place)
@@ -319,7 +320,7 @@ def test_a_sweep_removes_nothing_that_a_manifest_kept_for_readers_lists(place, b
         }
 
     monkeypatch.setattr(Place, "find", with_ages)
-    remote_sweep.sweep(place, third)
+    garbage_collection.sweep(place, third)
     monkeypatch.undo()
     assert objects(place) == listed(second) | listed(third) | {"manifest.json", "retired/manifest.2.json"}
     assert listed(first) & objects(place) == {f"{first.embedder.folder}/words/model.bin"}
@@ -331,7 +332,7 @@ def test_what_a_build_that_died_uploaded_is_removed_by_a_later_commit_and_not_be
         place.joined(name).write(b"half")
     with pytest.raises(OutputError, match=r"holds 'catalog\.12345678901234567', 'partitions' and is no index"):
         begin(place)
-    remote_sweep.note_upload(place, dead)
+    garbage_collection.note_upload(place, dead)
     first = put(place, build(seed=1))
     assert dead <= objects(place)
     second = put(place, build(seed=2), retention_seconds=-1)

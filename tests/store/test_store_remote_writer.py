@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.places import Place
-from pexeso.store import remote_target
+from pexeso.io.location import Place
 from pexeso.store.arrays import write_arrays
-from pexeso.store.build_writer import BuildWriter
 from pexeso.store.files import write_document
+from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.remote import open_remote_store, read_remote_manifest
-from pexeso.store.remote_cache import Cache
-from pexeso.store.remote_publish import begin
-from pexeso.store.remote_writer import RemoteWriter, local_folder
+from pexeso.store.remote import target as remote_target
+from pexeso.store.remote.cache import Cache
+from pexeso.store.remote.publish import begin
+from pexeso.store.remote.store import open_remote_store, read_remote_manifest
+from pexeso.store.remote.writer import RemoteWriter, local_folder
 from pexeso.store.texts import write_texts
 
 
@@ -55,7 +55,7 @@ def commit(writer: BuildWriter, partitions: list[FolderEntry], previous: Manifes
         written_by="pexeso test",
         catalogs=[*(previous.catalogs if previous else ()), writer.seal_folder(writer.catalog_folder)],
         embedder=previous.embedder if previous else writer.seal_folder(writer.embedder_folder),
-        partitions=[*(previous.partitions if previous else ()), *map(writer.seal_partition, partitions)],
+        parts={"semantic": [*(previous.partitions if previous else ()), *map(writer.seal_partition, partitions)]},
     )
 
 
@@ -174,7 +174,7 @@ def test_a_build_overtaken_by_another_loses_nothing(place, cache, tmp_path, s3_s
             written_by="pexeso test",
             catalogs=[writer.seal_folder(writer.catalog_folder)],
             embedder=writer.seal_folder(writer.embedder_folder),
-            partitions=[writer.seal_partition(entry)],
+            parts={"semantic": [writer.seal_partition(entry)]},
         )
     assert manifest.generation == 2
     assert vectors(place, cache) == [1]
@@ -209,7 +209,7 @@ def test_what_another_build_left_is_cleared_away(place, cache):
 
 def test_what_a_build_left_that_died_after_its_commit_is_not_taken_for_waste(place, cache, monkeypatch):
     monkeypatch.setattr(RemoteWriter, "_settle", lambda writer: None)
-    monkeypatch.setattr("pexeso.store.remote_writer.forget_notes", lambda place, entries: None)
+    monkeypatch.setattr("pexeso.store.remote.writer.forget_notes", lambda place, entries: None)
     first = build(place, cache, 3)
     monkeypatch.undo()
     assert local_folder(place, cache).exists()

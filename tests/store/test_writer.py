@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from pexeso.errors import IndexNotFoundError, InputError, OutputError
-from pexeso.store import build_writer, claim, files
+from pexeso.store import files
 from pexeso.store.arrays import write_arrays
-from pexeso.store.folders import filling
 from pexeso.store.integrity import check_store
+from pexeso.store.local import build_lock, build_writer
+from pexeso.store.local.folders import filling
+from pexeso.store.local.reader import open_store
+from pexeso.store.local.writer import IndexWriter, tidy
 from pexeso.store.manifest import FileEntry, FolderEntry
-from pexeso.store.reader import open_store
-from pexeso.store.writer import IndexWriter, tidy
 
 
 class Killed(BaseException):
@@ -393,7 +394,11 @@ def test_a_build_that_died_at_any_step_is_taken_up(tmp_path: Path, build_index, 
             folders = (writer.catalog_folder, writer.embedder_folder, writer.partition_folder(0))
             catalog, embedder, partition = (writer.seal_folder(folder) for folder in folders)
             writer.commit(
-                written_by="test", options={"seed": 2}, catalogs=[catalog], embedder=embedder, partitions=[partition]
+                written_by="test",
+                options={"seed": 2},
+                catalogs=[catalog],
+                embedder=embedder,
+                parts={"semantic": [partition]},
             )
         assert check_store(path) == [], f"after a crash at step {crash_at}"
         assert _is_whole(path, first)
@@ -494,7 +499,7 @@ def test_folders_are_kept_by_listing_them_again(index: Path, fill_index, arrays_
     with IndexWriter(index, overwrite=True) as new:
         old = new.previous
         entries = fill_index(new, seed=7, n_partitions=1)
-        entries["partitions"] = [*old.partitions, *entries["partitions"]]
+        entries["parts"] = {"semantic": [*old.partitions, *entries["parts"]["semantic"]]}
         entries["embedder"] = old.embedder
         new.commit(**entries, deleted_columns=[(3, 4), (8, 10)])
     store = open_store(index)
@@ -523,7 +528,7 @@ def test_a_folder_changed_after_sealing_is_refused(tmp_path: Path, fill_index) -
         (new.catalog_folder / "late").unlink()
         unknown = FolderEntry("partitions/00055", (FileEntry("x", 1, "0" * 32),))
         with pytest.raises(InputError, match="'partitions/00055' was neither written by this build nor is it"):
-            new.commit(**{**entries, "partitions": [unknown]})
+            new.commit(**{**entries, "parts": {"semantic": [unknown]}})
         new.commit(**entries)
         with pytest.raises(InputError, match="A writer makes one commit"):
             new.commit(**entries)
@@ -595,8 +600,8 @@ def test_cleaning_follows_no_name_out_of_the_index(tmp_path: Path, build_index) 
         building.mkdir()
         (building / "builder.json").write_text(builder(dead_process()))
         (building / "commit.json").write_text(json.dumps({"placed": names}))
-        assert claim.require_abandoned(path, True)
-        claim.settle(path)
+        assert build_lock.require_abandoned(path, True)
+        build_lock.settle(path)
         assert (outside / "x").read_text() == (path / "notes.txt").read_text() == "mine"
         assert not building.exists()
         assert not any(problem.is_failure for problem in check_store(path))
@@ -611,7 +616,7 @@ def test_tidying_clears_away_what_nobody_can_take_up(
     with monkeypatch.context() as patched:
         patched.setattr(IndexWriter, "_settle", lambda writer: None)  # as where the process was killed
         with IndexWriter(index, update=True, purpose=purpose) as writer:
-            kept = {name: getattr(writer.previous, name) for name in ("catalogs", "embedder", "partitions")}
+            kept = {name: getattr(writer.previous, name) for name in ("catalogs", "embedder", "parts")}
             if committed:
                 writer.commit(written_by="pexeso test", **kept)
     before = open_store(index).manifest

@@ -20,7 +20,7 @@ from benchmarks.matching import (
     rounding_loss,
 )
 
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 BLOCK_PRODUCTS = {"cpu": 1 << 20, "cuda": 1 << 26}
 """On the CPU 2^18 to 2^22 products are about equally fast; on CUDA every block costs launches and a wait, and its size was not measured."""
 
@@ -30,7 +30,7 @@ TILE_QUERIES = 4096
 SETTLE_AT = 1 << 20
 """Candidates that wait for their decision, about."""
 
-_BFLOAT16_ROUNDOFF = 2.0**-8
+_ROUNDOFF = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
 
 Candidates = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Query value, value and product of pairs that may match: int64 (p,) twice, float32 (p,)."""
@@ -39,7 +39,7 @@ Candidates = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 class ProductScan:
     """All pairs within tau of two sets of vectors, by products in blocks.
 
-    The limits of `product_limits` decide by the product alone; the few pairs between them are decided by the defining distance. With bfloat16 operands the
+    The limits of `product_limits` decide by the product alone; the few pairs between them are decided by the defining distance. With short operands the
     band is wide (`rounded_product_error`), so the pairs in it are compared in float32 first. Every block is multiplied with all query values, up to 4,096 at
     a time, while it is in the cache: the vectors are read once.
 
@@ -47,7 +47,7 @@ class ProductScan:
     ----------
     vectors : float32 (N, d)
         On the device where products are to be made.
-    precision : torch.float32 or torch.bfloat16
+    precision : torch.float32, torch.bfloat16 or torch.float16
     block_products : int, optional
         Products held at a time, at least 1; by default what suits the device.
     """
@@ -61,6 +61,7 @@ class ProductScan:
             # What the bounds rest on, for the whole process: no TF32, and sums of partial sums in float32.
             torch.backends.cuda.matmul.allow_tf32 = False
             torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         self._operand = vectors if precision == torch.float32 else vectors.to(precision)
         self._loss = 0.0 if precision == torch.float32 else rounding_loss(vectors, self._operand)
         squares = _squares(vectors)
@@ -83,7 +84,7 @@ class ProductScan:
         return self._vectors.nbytes + (self._operand.nbytes if self._operand is not self._vectors else 0)
 
     def pairs(self, ours: torch.Tensor, tau: float) -> Pairs:
-        """Give the pairs at most tau apart.
+        """Return the pairs at most tau apart.
 
         Parameters
         ----------
@@ -127,9 +128,13 @@ class ProductScan:
         if self._precision == torch.float32:
             error = product_error(dimensions, largest)
         else:
-            # torch stores products of bfloat16 matrices in bfloat16.
+            # torch stores products of matrices of a short format in that format.
             error = rounded_product_error(
-                TENSOR_CORE_TERMS * dimensions, largest, rounding_loss(ours, operand), self._loss, _BFLOAT16_ROUNDOFF
+                TENSOR_CORE_TERMS * dimensions,
+                largest,
+                rounding_loss(ours, operand),
+                self._loss,
+                _ROUNDOFF[self._precision],
             )
         return product_limits(squares, self._least, self._largest, tau, error)
 
@@ -154,7 +159,7 @@ class ProductScan:
 
 
 def _squares(vectors: torch.Tensor) -> torch.Tensor:
-    """Give the squared lengths, float64 (n,); in pieces of 65,536 rows."""
+    """Return the squared lengths, float64 (n,); in pieces of 65,536 rows."""
     pieces = [part.double().square().sum(1) for part in torch.split(vectors, 1 << 16)]
     return torch.cat(pieces) if pieces else vectors.double().sum(1)
 
@@ -169,7 +174,7 @@ def _at_least(products: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch
         return torch.nonzero(products >= limit, as_tuple=True)
     if products.dtype == torch.float32:
         flat = np.flatnonzero(products.numpy() >= np.float32(limit))
-    elif limit > 0:
+    elif products.dtype == torch.bfloat16 and limit > 0:
         bits = np.float32(limit).view(np.int32) >> 16
         flat = np.flatnonzero(products.view(torch.int16).numpy() >= np.int16(bits))
     else:

@@ -87,7 +87,7 @@ class PairFinder:
         self._allocate(FIRST_CAPACITY)
 
     def find(self, queries: torch.Tensor, limits: torch.Tensor) -> Found:
-        """Give the pairs with a product of at least the query's limit.
+        """Return the pairs with a product of at least the query's limit.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class PairFinder:
         return rows, members, products
 
     def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
-        """Tell how many pairs `find` would give: one launch, and nothing but the launch."""
+        """Return how many pairs `find` would give: one launch, and nothing but the launch."""
         return self._launch(queries, limits, 0, len(self._values))
 
     def _scan(self, queries: torch.Tensor, limits: torch.Tensor, begin: int, end: int) -> list[Found]:

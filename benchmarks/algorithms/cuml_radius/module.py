@@ -79,7 +79,7 @@ class CumlRadius(PairRival):
         return queries, values
 
     def _nearest(self, vectors: torch.Tensor, wanted: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give the distances, ascending, and rows of the nearest values: (n, wanted) both."""
+        """Return the distances, ascending, and rows of the nearest values: (n, wanted) both."""
         distances, members = self._neighbours.kneighbors(vectors.contiguous(), n_neighbors=wanted)
         n_pairs = len(vectors) * len(self._vectors)
         self.work["distances"] += n_pairs

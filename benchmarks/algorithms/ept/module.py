@@ -12,7 +12,7 @@ from benchmarks.lake import METRIC, BenchmarkLake
 from benchmarks.matching import Pairs, decide_candidates, no_pairs
 from benchmarks.rivals import PairRival, only
 from pexeso.engine.arrays import as_tensor, expand_ranges, expand_ranges_in_chunks, offsets_of
-from pexeso.engine.maps import PivotMap, choose_pivots, slack
+from pexeso.engine.layout.maps import PivotMap, choose_pivots, slack
 from pexeso.errors import InputError
 
 MEANS_OF = 20_000

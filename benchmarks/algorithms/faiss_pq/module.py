@@ -85,7 +85,7 @@ class FaissPq(TunedRival):
 
 
 def n_codes(dimensions: int, component: int) -> int:
-    """Give the largest divisor of `dimensions` with at least `component` dimensions a code.
+    """Return the largest divisor of `dimensions` with at least `component` dimensions a code.
 
     Examples
     --------

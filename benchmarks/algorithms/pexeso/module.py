@@ -9,12 +9,13 @@ import torch
 
 from benchmarks.declared import Algorithm, Arguments
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
-from pexeso.engine.building import build_partition
-from pexeso.engine.grid_options import GridOptions
+from pexeso.engine.building.building import build_partition
+from pexeso.engine.building.map_choice import resolve_options
 from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, lemma_set
-from pexeso.engine.partition import Partition
-from pexeso.engine.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
@@ -22,13 +23,17 @@ from pexeso.errors import InputError
 class Pexeso(Algorithm):
     """A contractive map, blocks, and verification.
 
-    Build arguments are those of `GridOptions`; query arguments are ``lemmas``, the filters in use (all by default), and ``kernel``
+    Build arguments are those of `PartitionLayoutOptions`; query arguments are ``lemmas``, the filters in use (all by default), and ``kernel``
     (``auto``).
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Build the partition."""
-        options = GridOptions(**arguments)
+        options, _ = resolve_options(
+            lake.vectors, lake.column_offsets, lake.column_values, PartitionLayoutOptions(**arguments)
+        )
+        left_open = [name for name, value in arguments.items() if value in (None, "auto")]
+        self.chosen = {name: getattr(options, name) for name in left_open}
         arrays, _ = build_partition(lake.vectors, lake.column_offsets, lake.column_values, options)
         self.index_bytes = sum(array.nbytes for array in arrays.values())
         self._partition = Partition.from_arrays(arrays, options, self.device)

@@ -8,8 +8,8 @@ from functools import cache
 
 import torch
 
+from pexeso.engine.interface import Kernel, KernelChoice
 from pexeso.engine.kernels.adaptive import AdaptiveKernel
-from pexeso.engine.kernels.interface import Kernel, KernelChoice
 from pexeso.errors import InputError, MissingPackageError
 
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
@@ -21,7 +21,7 @@ _DEVICES = {"compiled": ("cpu",), "torch": ("cpu", "cuda"), "triton": ("cuda", "
 
 
 def choose_kernel(name: str, device: torch.device) -> KernelChoice:
-    """Give what searches on a device.
+    """Return what searches on a device.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
 
 
 def fastest_order(n_rows: int) -> Callable[[torch.Tensor, int], torch.Tensor]:
-    """Give `pexeso.engine.ordering.order_by_splits`, or its compiled twin where it is installed and worth loading."""
+    """Return `pexeso.engine.layout.ordering.order_by_splits`, or its compiled twin where it is installed and worth loading."""
     if n_rows >= _MANY_ROWS and _is_there("compiled"):
-        from pexeso.engine.kernels.compiled_order import order_by_splits
+        from pexeso.engine.kernels.numba.order import order_by_splits
     else:
-        from pexeso.engine.ordering import order_by_splits
+        from pexeso.engine.layout.ordering import order_by_splits
     return order_by_splits
 
 
@@ -79,9 +79,9 @@ def _adaptive() -> AdaptiveKernel:
 def _make(name: str) -> Kernel:
     """Import and make a kernel; the packages it needs are loaded here and no earlier."""
     if name == "compiled":
-        from pexeso.engine.kernels.compiled import CompiledKernel as Chosen
+        from pexeso.engine.kernels.numba.kernel import CompiledKernel as Chosen
     elif name == "triton":
-        from pexeso.engine.kernels.triton_kernel import TritonKernel as Chosen
+        from pexeso.engine.kernels.triton.kernel import TritonKernel as Chosen
     elif name == "faiss":
         from pexeso.engine.kernels.faiss_kernel import FaissKernel as Chosen
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from pexeso.engine.kernels.interface import Kernel, KernelChoice
+from pexeso.engine.interface import Kernel, KernelChoice
 
 WORTH_LOADING = 1 << 27
 """(Query value, stored value) pairs in all: about a second of tensor operations on one core."""
@@ -32,7 +32,7 @@ class AdaptiveKernel(KernelChoice):
         self._lock = threading.Lock()
 
     def for_work(self, n_pairs: int) -> Kernel:
-        """Give the fast kernel when the work of this process so far, with this, is worth loading it."""
+        """Return the fast kernel when the work of this process so far, with this, is worth loading it."""
         with self._lock:
             self._asked += n_pairs
             return self._fast() if self._asked >= WORTH_LOADING else self._light()

@@ -6,9 +6,9 @@ import faiss
 import numpy as np
 import torch
 
-from pexeso.engine.kernels.interface import Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.interface import Pairs, Query, Threshold, merge_by_query
 from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
-from pexeso.engine.partition import Partition
+from pexeso.engine.layout.partition import Partition
 from pexeso.engine.precision import product_band
 from pexeso.engine.stats import SearchStats
 
@@ -55,7 +55,7 @@ class FaissKernel(TorchKernel):
 def _range_search(
     partition: Partition, query: Query, blocks: torch.Tensor, limit: float, stats: SearchStats
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give (query value, row) pairs of some blocks within a squared distance."""
+    """Return (query value, row) pairs of some blocks within a squared distance."""
     size = partition.blocks.size
     rows = (blocks[:, None] * size + torch.arange(size)).flatten()
     rows = rows[rows < partition.n_values]

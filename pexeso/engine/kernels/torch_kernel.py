@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import torch
 
 from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks, offsets_of, run_lengths
-from pexeso.engine.blocks import FANOUT, STEPS, pad_axes
-from pexeso.engine.kernels.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.layout.blocks import FANOUT, STEPS, pad_axes
+from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import Lemma
-from pexeso.engine.partition import Partition
 from pexeso.engine.precision import Band, difference_band
 from pexeso.engine.stats import SearchStats
 
@@ -33,7 +33,7 @@ Couples = tuple[torch.Tensor, torch.Tensor]
 
 
 class TorchKernel(Kernel):
-    """Tensor operations; see `pexeso.engine.kernels.interface`."""
+    """Tensor operations; see `pexeso.engine.interface`."""
 
     name = "torch"
 
@@ -133,7 +133,7 @@ class TorchKernel(Kernel):
         weights: torch.Tensor,
         owner: torch.Tensor,
     ) -> Couples:
-        """Give ``owner * C + column`` and the weight that some of the owner's members add to it, int64 each; a key may come more than once."""
+        """Return ``owner * C + column`` and the weight that some of the owner's members add to it, int64 each; a key may come more than once."""
         found: list[Couples] = [(members[:0], weights[:0])]
         begin = 0
         for some, some_weights in _runs_of_members(matches, members, weights):
@@ -155,7 +155,7 @@ class TorchKernel(Kernel):
         threshold: Threshold,
         stats: SearchStats,
     ) -> torch.Tensor:
-        """Tell which pairs match, bool (p,)."""
+        """Return which pairs match, bool (p,)."""
         hit = rows < 0
         open_pairs = torch.nonzero(~hit)[:, 0]
         at_once = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
@@ -256,7 +256,7 @@ class Descent:
 def _quick_distances(
     partition: Partition, query: Query, queries: torch.Tensor, rows: torch.Tensor, tau: float
 ) -> tuple[torch.Tensor, Band]:
-    """Give rounded distances of pairs (squared if Euclidean), and the band around tau that they cannot decide."""
+    """Return rounded distances of pairs (squared if Euclidean), and the band around tau that they cannot decide."""
     difference = query.vectors[queries] - partition.vectors[rows]
     band = difference_band(partition.metric, tau, partition.dimensions)
     if partition.metric.name == "manhattan":
@@ -275,7 +275,7 @@ def _runs_of_members(
 
 
 def _members_of(pairs: Pairs, members: torch.Tensor) -> Couples:
-    """Give the pairs of some query values: the place among `members`, and the row, int64 (p,) each."""
+    """Return the pairs of some query values: the place among `members`, and the row, int64 (p,) each."""
     place, pair = expand_ranges(pairs.offsets[members], pairs.sizes[members])
     return place, pairs.rows[pair].long()
 
@@ -285,7 +285,7 @@ def _plain(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _distinct_columns(partition: Partition, place: torch.Tensor, rows: torch.Tensor) -> Couples:
-    """Give the distinct (place, column) pairs behind (place, row) pairs."""
+    """Return the distinct (place, column) pairs behind (place, row) pairs."""
     csr, n_columns = partition.value_columns, partition.n_columns
     keys = [torch.zeros(0, dtype=torch.int64, device=partition.device)]
     for owner, posting in expand_ranges_in_chunks(csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE):
@@ -296,7 +296,7 @@ def _distinct_columns(partition: Partition, place: torch.Tensor, rows: torch.Ten
 
 
 def _in_wanted_column(partition: Partition, rows: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Tell which rows stand in a column that is wanted, bool (p,)."""
+    """Return which rows stand in a column that is wanted, bool (p,)."""
     csr = partition.value_columns
     kept = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     if len(rows) > len(csr.members):

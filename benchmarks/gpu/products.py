@@ -1,0 +1,73 @@
+"""Brute force by torch's own matrix products on the same device, in several precisions: the rivals that need no kernel of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import torch
+
+from benchmarks.algorithms.brute_gemm.scan import PRECISIONS, ProductScan
+from benchmarks.counting import count_columns
+from benchmarks.gpu.checks import WrongAnswerError
+from benchmarks.gpu.fitting import free_bytes
+from benchmarks.gpu.lakes import ResidentLake
+from benchmarks.gpu.timing import spread, wall_seconds
+from benchmarks.lake import Answer, BenchmarkQuery
+
+REPEATS = 3
+BLOCKS = {"cuda": (1 << 24, 1 << 26, 1 << 28), "cpu": (1 << 20,)}
+"""Products held at a time: each is tried, and the fastest counts."""
+
+_SPARE_BYTES = 4 << 30
+"""What a scan takes beside its copy of the vectors."""
+
+
+def measure_products(
+    lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer]
+) -> Mapping[str, dict[str, object]]:
+    """Ask query columns of a lake of one partition; find and decide pairs, from query values that are on the device.
+
+    Parameters
+    ----------
+    lake : ResidentLake
+    queries : sequence of BenchmarkQuery
+        At least one.
+    answers : sequence of Answer
+        Right ones.
+
+    Returns
+    -------
+    mapping
+        Precision -> figures. Those for whose copy of the vectors there is no room are left out.
+
+    Raises
+    ------
+    WrongAnswerError
+        When an answer is not the right one.
+    """
+    vectors, found = lake.parts[0].partition.vectors, {}
+    for name, precision in PRECISIONS.items():
+        copied = 0 if precision == torch.float32 else vectors.nbytes // 2
+        if copied + _SPARE_BYTES > free_bytes(lake.device):
+            continue
+        ways = {block: _ask(lake, queries, answers, name, block) for block in BLOCKS[lake.device.type]}
+        best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
+        found[name] = {"block_products": best, "queries": len(queries), **ways[best]}
+    return found
+
+
+def _ask(
+    lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer], name: str, block: int
+) -> dict[str, float]:
+    """Return the seconds of one precision and size of block, the fastest of a few for each query column."""
+    (part,) = lake.parts
+    scan = ProductScan(part.partition.vectors, precision=PRECISIONS[name], block_products=block)
+    seconds = []
+    for query, right in zip(queries, answers, strict=True):
+        work = partial(scan.pairs, query.vectors.to(lake.device), query.tau)
+        given = count_columns(*work(), query, part.partition.value_columns, part.partition.n_columns)
+        if not all(torch.equal(*each) for each in zip(given, right, strict=True)):
+            raise WrongAnswerError(f"A wrong answer: {lake.model.name}, products in {name}, {query.name}.")
+        seconds.append(min(wall_seconds(work, lake.device) for _ in range(REPEATS)))
+    return spread(seconds)

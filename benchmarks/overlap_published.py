@@ -1,0 +1,310 @@
+"""JOSIE's published policy and ProbeSet, to compare with: what reading a candidate, or the next posting lists, costs and spares (thesis, chapter 3; J4 to J11).
+
+Estimates decide what is read next, never what is found. Costs of the suffix of a set are those of the tokens behind the latest match, |X[j+1:]|,
+throughout; the source writes |X[j:]| in one place. Its rate of matches in J7 has the whole remaining query as its denominator, against that of J4: here
+both are matches per token accounted for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from pexeso.overlap.candidates import Candidates, Takes
+from pexeso.overlap.costs import MAPPED, ReadCosts
+from pexeso.overlap.filters import upper_bound
+from pexeso.overlap.index.reading import PostingList, Reads, excluded_numbers
+from pexeso.overlap.index.sets import OverlapIndex
+from pexeso.overlap.josie import ENTRY_BYTES, JosieRun, count_common, first_rows
+from pexeso.overlap.query import OverlapQuery, Values, as_query
+from pexeso.overlap.topk import Overlaps, TopK, require_k
+
+
+class PublishedCandidates(Candidates):
+    """Candidates that also know where they were first met.
+
+    Attributes
+    ----------
+    begin : int64 (w,)
+        The number of the set's tokens up to the first match (j0). Where several tokens of a duplicate group are matched at once others may lie between
+        them, so it may be too high; no bound uses it.
+    """
+
+    def __init__(self, index: OverlapIndex) -> None:
+        super().__init__(index)
+        self._begins = np.zeros(index.n_sets, np.int64)
+
+    begin = property(lambda self: self._begins[self.number])
+
+    def add(
+        self, found: PostingList, lengths: np.ndarray, starts: np.ndarray, weights: np.ndarray, takes: Takes | None
+    ) -> None:
+        """Take posting lists in; see `Candidates.add`."""
+        begins = np.maximum(1, found.positions.astype(np.int64) + 2 - np.repeat(weights, lengths))
+        new = np.flatnonzero(self._begins[found.sets] == 0)[::-1]  # the first of equal ones is written last
+        self._begins[found.sets[new]] = begins[new]
+        super().add(found, lengths, starts, weights, takes)
+
+
+class PublishedRun(JosieRun):
+    """A search that reads lists, or the one candidate that costs less than they do after what each spares.
+
+    Parameters
+    ----------
+    batch : int
+        Distinct posting lists read at a time (lambda).
+    """
+
+    def __init__(
+        self,
+        index: OverlapIndex,
+        query: OverlapQuery,
+        k: int,
+        costs: ReadCosts,
+        exclude: Collection[int] = (),
+        at_least: int = 1,
+        *,
+        batch: int,
+    ) -> None:
+        super().__init__(index, query, k, costs, exclude, at_least)
+        self.batch = self.min_sample = batch
+        self.candidates = PublishedCandidates(index)
+        self.candidates.forbid(excluded_numbers(index, exclude))
+        # A list counts for the first token that it stands for: once that is in the prefix, the list must be read.
+        at_token = np.zeros(self.n + 1)
+        at_token[query.starts] = self._list_costs
+        self._costs_up_to = np.cumsum(at_token)
+
+    def _next_block(self) -> int:
+        return min(self.n_read + self.batch, self.query.n_blocks)
+
+    def _candidates_to_read(self, prefix: int) -> np.ndarray:
+        candidates, best = self.candidates, self.best
+        eligible = np.ones(len(candidates), bool)
+        if self.accounted < prefix:
+            eligible = self.accounted - candidates.first + 1 >= self.min_sample
+        rows, bounds, rest = np.flatnonzero(eligible), self.bounds(), candidates.size - candidates.end
+        if not len(rows):
+            return rows
+        estimates = estimated_overlap(candidates, self.n, self.accounted, bounds)
+        if not best.full and best.at_least == 1:
+            if len(candidates) + len(best) < best.k and self.accounted < prefix:
+                return rows[:0]
+            return first_rows(rows, best.k - len(best), -estimates, rest, candidates.number)
+        least_two = sorted(overlap for _, overlap in best.sorted())[:2]
+        after = np.maximum(threshold_after(estimates, least_two, len(best), best.k), best.threshold)
+        prefixes = prefix, np.clip(self.n - after + best.full, 0, self.n)
+        net = net_cost_of_sets(
+            rest, bounds, after, best.threshold, prefixes, self.accounted, self._costs_up_to, self.costs
+        )
+        row = first_rows(rows, 1, net, -estimates, candidates.number)
+        return row if net[row[0]] <= self._net_cost_of_lists(bounds, rest) else row[:0]
+
+    def _net_cost_of_lists(self, bounds: np.ndarray, rest: np.ndarray) -> float:
+        """Return the cost of the next batch of posting lists less what it spares (J11)."""
+        last, candidates = self._next_block(), self.candidates
+        then = int(self.query.ends[last - 1])
+        ends, bounds_then = expected_after_lists(candidates, self.n, self.accounted, then, bounds)
+        spared = benefit_of_lists(rest, candidates.size - ends, bounds_then, self.best.threshold, self.costs)
+        return self._cost_of_batch() - spared
+
+
+def published_josie(
+    index: OverlapIndex,
+    values: Values | OverlapQuery,
+    k: int,
+    *,
+    batch: int = 20,
+    costs: ReadCosts = MAPPED,
+    exclude: Collection[int] = (),
+    at_least: int = 1,
+) -> Overlaps:
+    """Find the k sets that share most tokens with a query by the published policy; otherwise as `pexeso.overlap.josie.josie`."""
+    run = PublishedRun(index, as_query(index, values), k, costs, exclude, at_least, batch=batch)
+    while run.step():
+        pass
+    return run.answer()
+
+
+def estimated_overlap(candidates: PublishedCandidates, n: int, accounted: int, bound: np.ndarray) -> np.ndarray:
+    """Estimate overlaps, as if matches went on at the rate since the first (J4), and no higher than the bound.
+
+    Parameters
+    ----------
+    candidates : w of them
+    n, accounted : int
+        Query tokens, and those accounted for (i).
+    bound : int64 (w,)
+
+    Returns
+    -------
+    int64 (w,)
+    """
+    seen, whole = accounted - candidates.first + 1, n - candidates.first + 1
+    return np.minimum(candidates.count * whole // seen, bound)
+
+
+def threshold_after(estimate: np.ndarray, least_two: Sequence[int], n_known: int, k: int) -> np.ndarray:
+    """Return the k-th best overlap once a set with an estimated overlap has been read (J5).
+
+    Parameters
+    ----------
+    estimate : int64 (w,)
+    least_two : sequence of int
+        The least two overlaps known (t_k and t_{k-1}), ascending; fewer where fewer are known.
+    n_known, k : int
+        Overlaps known, and wanted.
+
+    Examples
+    --------
+    >>> threshold_after(np.array([2, 3, 4, 5, 9]), [3, 5], 3, 3).tolist()
+    [3, 3, 4, 5, 5]
+    >>> threshold_after(np.array([4]), [3], 1, 1).tolist()
+    [4]
+    """
+    if n_known < k - 1:
+        return np.zeros_like(estimate)
+    if n_known == k - 1:
+        return np.minimum(estimate, least_two[0]) if len(least_two) else estimate
+    after = np.maximum(estimate, least_two[0])
+    return np.minimum(after, least_two[1]) if k > 1 else after
+
+
+def net_cost_of_sets(
+    rest: np.ndarray,
+    bound: np.ndarray,
+    after: np.ndarray,
+    threshold: int,
+    prefixes: tuple[int, np.ndarray],
+    accounted: int,
+    list_costs: np.ndarray,
+    costs: ReadCosts,
+) -> np.ndarray:
+    """Return the cost of reading each candidate less what that spares (J6, J11).
+
+    Reading one may raise the threshold: posting lists then lie behind the prefix, and candidates fall below.
+
+    Parameters
+    ----------
+    rest, bound : int64 (w,)
+        Tokens behind the latest match, and bounds on overlaps.
+    after : int64 (w,)
+        The threshold after reading each (J5).
+    threshold : int
+        The threshold now.
+    prefixes : int and int64 (w,)
+        The length of the prefix now, and after reading each.
+    accounted : int
+    list_costs : float64 (n + 1,)
+        Item x: the cost of all posting lists among the first x query tokens.
+    costs
+
+    Returns
+    -------
+    float64 (w,)
+
+    Notes
+    -----
+    O(w + n): costs are summed by bound, which is n at most, so that those of all candidates below a threshold are one number.
+    """
+    own = costs.of_sets(rest)
+    up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), own, len(list_costs)))
+    spared_sets = up_to_bound[np.minimum(after, len(up_to_bound) - 1)] - np.where(bound <= after, own, 0.0)
+    now, then = max(prefixes[0], accounted), np.maximum(prefixes[1], accounted)
+    spared_lists = np.maximum(list_costs[now] - list_costs[then], 0.0)
+    return own - np.where(after > threshold, spared_lists + spared_sets, 0.0)
+
+
+def expected_after_lists(
+    candidates: PublishedCandidates, n: int, accounted: int, then: int, bound: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Say where candidates are expected to be once more of the query is accounted for (J7, J8, J9).
+
+    Parameters
+    ----------
+    candidates : w of them
+    n, accounted, then : int
+        Query tokens, and those accounted for, now (i) and then (i').
+    bound : int64 (w,)
+        Bounds now.
+
+    Returns
+    -------
+    ends, bounds : int64 (w,)
+        The number of the set's tokens up to the latest match, and the bound on the overlap.
+    """
+    step, size, end = then - accounted, candidates.size, candidates.end
+    more = candidates.count * step // (accounted - candidates.first + 1)
+    ends = np.minimum(end + step * (size - candidates.begin + 1) // (n - candidates.first + 1), size)
+    return ends, np.minimum(bound, candidates.count + more + np.minimum(n - then, size - ends))
+
+
+def benefit_of_lists(
+    rest: np.ndarray, rest_then: np.ndarray, bound_then: np.ndarray, threshold: int, costs: ReadCosts
+) -> float:
+    """Return what reading the next posting lists spares (J10): candidates that fall below the threshold, and shorter suffixes of the others.
+
+    Parameters
+    ----------
+    rest, rest_then : int64 (w,)
+        Tokens of each candidate behind its latest match, now and then.
+    bound_then : int64 (w,)
+    threshold : int
+    costs
+    """
+    kept = np.where(bound_then <= threshold, 0.0, costs.of_sets(rest_then))
+    return float((costs.of_sets(rest) - kept).sum())
+
+
+def probe_set(
+    index: OverlapIndex,
+    values: Values | OverlapQuery,
+    k: int,
+    *,
+    costs: ReadCosts = MAPPED,
+    exclude: Collection[int] = (),
+    at_least: int = 1,
+) -> Overlaps:
+    """Find the k sets that share most tokens with a query by ProbeSet; parameters and errors as for `pexeso.overlap.josie.josie`.
+
+    Notes
+    -----
+    Each candidate is read as soon as a list names it: no more posting lists than the prefix has, and every set that the position filter does not
+    rule out where it is first met.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pexeso.overlap.index.sets import build_index
+    >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
+    >>> probe_set(index, ["oslo", "rome", "lima"], 1).pairs()
+    [(4, 2)]
+    """
+    require_k(k)
+    query = as_query(index, values)
+    n, reads, best = len(query), Reads(), TopK(k, at_least)
+    index.begin_search()
+    seen = np.zeros(index.n_sets, bool)
+    seen[excluded_numbers(index, exclude)] = True
+    for block, cost in enumerate(costs.of_lists(query.frequencies).tolist()):
+        if query.starts[block] - 1 >= best.prefix(n):
+            break
+        found, _ = index.posting_lists(query.tokens[query.ends[block : block + 1] - 1])
+        weight, end = int(query.ends[block] - query.starts[block] + 1), int(query.ends[block])
+        reads.add_lists(1, len(found.sets), ENTRY_BYTES * len(found.sets), cost)
+        rows = np.flatnonzero(~seen[found.sets])
+        seen[found.sets] = True
+        matched, sizes, numbers = found.positions[rows] + 1, found.sizes[rows], found.sets[rows]
+        bounds = upper_bound(np.full(len(rows), weight), n, end, sizes, matched)
+        for place in range(len(rows)):
+            one = slice(place, place + 1)
+            if not best.takes(bounds[one], numbers[one])[0]:
+                continue
+            overlap = weight
+            if end < n and matched[place] < sizes[place]:
+                suffix, lengths = index.suffixes(numbers[one], matched[one])
+                reads.add_sets(1, len(suffix), suffix.nbytes, float(costs.of_sets(lengths)[0]))
+                overlap += int(count_common(suffix, lengths, query.tokens[end:])[0])
+            best.push(overlap, int(numbers[place]))
+    return best.answer(query.n_asked, reads, index.ids_of)

@@ -1,0 +1,230 @@
+"""An embedder without training: each character n-gram and each word has a random vector of its own, fixed by a seed.
+
+Two words are as close as the share of n-grams they have in common, less where they are not the same word: the vector of a word is that of
+its n-grams, as in the module `subword`, and in a fixed share the row of the bucket that the whole word falls into, so that words of much the same
+letters are not the same. The words of the lake are counted, and rare ones count more in a value (module `weights`).
+
+What two names of one thing share are rare words and spellings, and that is found here better than by vectors trained on a lake, which hold words to be
+close that stand in the same columns, such as two countries; docs/explanation/effectiveness.md tells how much better. Distances are larger
+than with trained vectors: a threshold that suits the one is no threshold for the other.
+
+The rows are signs, drawn at random: sums of such rows keep angles as well as those of normal ones do (Achlioptas, "Database-friendly random
+projections", Journal of Computer and System Sciences, 2003), and a table of 65,536 rows of 256 signs is a file of two megabytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from embed import stored
+from embed.corpus import frequent_words
+from embed.lexical import loops
+from embed.lexical.ngrams import count_ngrams
+from embed.lexical.subword import SubwordEmbedder, bounded_pieces
+from embed.lexical.weights import rarity
+from embed.vocabulary import hash_strings
+from pexeso.errors import EmbedderError, InputError
+
+MIN_N, MAX_N = 2, 4
+BUCKETS = 1 << 16
+DIMENSIONS = 256
+WHOLE_WORD_SHARE = 0.25
+MAX_WORDS = 500_000
+
+
+class HashingEmbedder(SubwordEmbedder):
+    """An embedder over a table of random signs. Made by `create`.
+
+    Parameters
+    ----------
+    signs : numpy.ndarray of shape (buckets, ceil(dimensions / 8)), uint8
+        The table, eight signs a byte; 1 stands for +1 and 0 for -1.
+    dimensions : int
+        Length of the vectors.
+    words : pyarrow.LargeStringArray of length v
+        The words that have a weight of their own.
+    weights : numpy.ndarray of shape (v + 1,), float32, or None
+        As in `SubwordEmbedder`.
+    min_n, max_n : int
+        Shortest and longest n-gram, in characters.
+    whole_word_share : float
+        Share of the squared length of a word's vector that is its own, in [0, 1).
+    notes : dict
+        How the model was made. Part of the fingerprint.
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If the arrays do not fit together.
+    """
+
+    def __init__(
+        self,
+        signs: np.ndarray,
+        dimensions: int,
+        words: pa.LargeStringArray,
+        weights: np.ndarray | None,
+        *,
+        min_n: int,
+        max_n: int,
+        whole_word_share: float,
+        notes: dict[str, Any],
+        fingerprint: str | None = None,
+    ) -> None:
+        if signs.ndim != 2 or signs.dtype != np.uint8 or dimensions < 1 or signs.shape[1] != -(-dimensions // 8):
+            raise EmbedderError(
+                f"The table of a hashing model of {dimensions} dimensions must be bytes of shape (buckets, {-(-dimensions // 8)}); "
+                f"got {signs.dtype} of {signs.shape}."
+            )
+        if not 0 <= whole_word_share < 1:
+            raise EmbedderError(
+                f"The share of whole words in a hashing model must be at least 0 and less than 1; got {whole_word_share!r}."
+            )
+        super().__init__(
+            "hashing",
+            signs,
+            words,
+            np.zeros(dimensions, np.float32),
+            min_n=min_n,
+            max_n=max_n,
+            weights=weights,
+            own_rows=False,
+            packed=True,
+            notes=notes,
+            fingerprint=fingerprint,
+        )
+        self._whole_word_share = whole_word_share
+
+    @property
+    def options(self) -> MappingProxyType[str, Any]:
+        """The n-gram lengths, the share of whole words and how the model was made, as saved in `embedder.json`."""
+        own = {"dimensions": self.dimensions, "whole_word_share": self._whole_word_share}
+        return MappingProxyType({**super().options, **own})
+
+    @classmethod
+    def from_stored(cls, model: stored.StoredModel) -> HashingEmbedder:
+        """Make the embedder from what `embed.stored.load` found in a folder."""
+        return cls(
+            model.array("signs", np.uint8, 2),
+            model.option("dimensions", int),
+            model.words("words"),
+            model.array("weights", np.float32, 1),
+            min_n=model.option("min_n", int),
+            max_n=model.option("max_n", int),
+            whole_word_share=model.option("whole_word_share", float),
+            notes=model.option("notes", dict),
+            fingerprint=model.fingerprint,
+        )
+
+    def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
+        return {"signs": self._rows, "weights": self._weights, "words": self._vocabulary.words}
+
+    def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
+        """Write the vectors of words: that of their n-grams, brought to a share of its length, and the row of the whole word for the rest."""
+        own = self._own_buckets(words)
+        loops.sign_means(self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, means)
+
+    def _write_units(
+        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Write weighted vectors of words without their means: nothing is taken away from these, and a word has few different numbers in its vector."""
+        no_rows = np.full(len(words), -1, np.int64)
+        for piece in bounded_pieces(count_ngrams(words, self._min_n, self._max_n)):
+            some = words.slice(piece.start, piece.stop - piece.start)
+            ids, offsets = self._row_ids(some, no_rows[piece])
+            own = self._own_buckets(some)
+            loops.sign_units(
+                self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, weights[piece], units[piece]
+            )
+
+    def _own_buckets(self, words: pa.LargeStringArray) -> np.ndarray:
+        return (hash_strings(words) % np.uint64(len(self._rows))).astype(np.int64)
+
+
+def create(
+    dimensions: int = DIMENSIONS,
+    *,
+    seed: int = 0,
+    min_n: int = MIN_N,
+    max_n: int = MAX_N,
+    buckets: int = BUCKETS,
+    whole_word_share: float = WHOLE_WORD_SHARE,
+    corpus: str | Path | None = None,
+    max_words: int = MAX_WORDS,
+) -> HashingEmbedder:
+    """Make the untrained embedder.
+
+    Parameters
+    ----------
+    dimensions : int
+        Length of the vectors, at least 1. More dimensions bring the random vectors closer to being orthogonal.
+    seed : int
+        Seed of the table, at least 0. The same seed gives the same bytes on every machine.
+    min_n, max_n : int
+        Shortest and longest n-gram in characters, the brackets around the word included; 1 <= min_n <= max_n.
+    buckets : int
+        Rows of the table, at least 1. N-grams and words that fall into one bucket share a vector.
+    whole_word_share : float
+        Share of the squared length of a word's vector that is its own, whatever its letters; in [0, 1).
+    corpus : path, optional
+        Text whose rare words shall count more in a value (module `embed.lexical.weights`); without it all words count alike.
+    max_words : int
+        Most words of the corpus whose weight is kept, the most frequent ones.
+
+    Returns
+    -------
+    HashingEmbedder
+
+    Raises
+    ------
+    pexeso.errors.InputError
+        If a number is out of its range.
+    pexeso.errors.EmbedderError
+        If the corpus cannot be read.
+
+    Examples
+    --------
+    >>> vectors = create().embed(["reykjavik", "reykjavic", "nairobi"])
+    >>> bool(vectors[0] @ vectors[1] > 0.5), bool(vectors[0] @ vectors[2] < 0.3)
+    (True, True)
+    """
+    for name, number, least in (
+        ("dimensions", dimensions, 1),
+        ("buckets", buckets, 1),
+        ("seed", seed, 0),
+        ("max_words", max_words, 1),
+    ):
+        if not isinstance(number, int) or number < least:
+            raise InputError(
+                f"The {name} of a hashing embedder must be a whole number of at least {least}; got {number!r}."
+            )
+    if not 1 <= min_n <= max_n:
+        raise InputError(f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {min_n} and {max_n}.")
+    if not 0 <= whole_word_share < 1:
+        raise InputError(f"The share of whole words must be at least 0 and less than 1; got {whole_word_share!r}.")
+    words, weights = pa.array([], pa.large_string()), None
+    if corpus is not None:
+        words, counts, n_tokens = frequent_words(corpus, max_words)
+        weights = rarity(words, counts, n_tokens)
+    return HashingEmbedder(
+        _random_signs(buckets, dimensions, seed),
+        dimensions,
+        words,
+        weights,
+        min_n=min_n,
+        max_n=max_n,
+        whole_word_share=float(whole_word_share),
+        notes={"seed": seed},
+    )
+
+
+def _random_signs(buckets: int, dimensions: int, seed: int) -> np.ndarray:
+    """Draw the table. Philox is defined by its paper bit for bit, and its raw numbers take no library function of the machine."""
+    width = -(-dimensions // 8)
+    raw = np.random.Philox(seed).random_raw(-(-buckets * width // 8)).astype("<u8")
+    return raw.view(np.uint8)[: buckets * width].reshape(buckets, width)

@@ -1,0 +1,403 @@
+"""Embed values with a table of word rows and n-gram rows: the arithmetic shared by fastText, hashing and GloVe.
+
+The vector of a word is the mean of the rows it has (its own row, if it is in the vocabulary, and one row for each of its
+character n-grams) minus the centre, brought to length 1. The vector of a value is the mean of its words' vectors, each times
+the weight of the word, brought to length 1. Weights are all 1, or higher for rare words (module `weights`).
+
+Why the centre: vectors trained on a small corpus share one long common component, so that every two words look alike. Taking the
+mean word vector away leaves what tells words apart. A word whose mean *is* the centre keeps nothing, and a value with only
+such words gets zeros, just like a value of which nothing is known; the same happens when the words of a value cancel out.
+
+Equal values get equal bits, whatever batch they are in and however many threads run: each sum runs over one word's or value's
+own rows in a fixed order, words of a value are summed in alphabetical order, and float64 is rounded to float32 once, at
+the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from embed import stored
+from embed.lexical import loops
+from embed.lexical.ngrams import count_ngrams, hash_ngrams
+from embed.protocol import Values
+from embed.vocabulary import Vocabulary
+from embed.words import WordIndex, as_strings, split_words
+from pexeso.errors import EmbedderError
+
+WORKING_BYTES = 128 << 20
+"""Most memory for the vectors of the distinct words of a piece of a batch, unless one value alone has more words than that."""
+
+_TEXT_BYTES = 8 << 20
+"""Text that is split into words at a time, with `_BYTES_PER_VALUE` added for each value."""
+
+_BYTES_PER_VALUE = 16
+
+_NGRAM_BYTES = 8 << 20
+"""Most memory for the n-grams of the words that are hashed at a time; small enough to stay in a processor's cache."""
+
+_BYTES_PER_NGRAM = 64
+"""Memory for one n-gram: its place in the hashing table and mask, its row as int64, and slack."""
+
+_VALUES_PER_BLOCK = 1 << 13
+"""Values that are summed at a time; words that stand in one such block alone share the memory for their vectors."""
+
+_WORDS_PER_BLOCK = 1 << 12
+"""Words whose means are taken at a time, so that these are still in the cache when they are weighted."""
+
+
+class SubwordEmbedder:
+    """An embedder that averages rows of a table. Made by the modules `fasttext`, `hashing` and `glove`.
+
+    Parameters
+    ----------
+    kind : str
+        ``"fasttext"``, ``"hashing"`` or ``"glove"``.
+    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
+        First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of the n-gram buckets. May be
+        memory-mapped.
+    words : pyarrow.LargeStringArray of length v
+        The vocabulary.
+    centre : numpy.ndarray of shape (dimensions,), float32
+        Taken away from each word's mean; zeros to take nothing away.
+    min_n, max_n : int
+        Shortest and longest n-gram, in characters; ``max_n = 0`` means that only whole words count.
+    weights : numpy.ndarray of shape (v + 1,), float32, optional
+        How much each word of the vocabulary counts in a value, and last, how much any other word does; finite and above 0.
+        Left out: all count alike.
+    own_rows : bool
+        Whether the words of the vocabulary have rows; without, they have weights only.
+    packed : bool
+        Whether a row is not `dimensions` numbers in float32 but something that a subclass reads in `_average`; there are as many dimensions as numbers
+        in the centre.
+    notes : mapping of str to int, float, str or bool, optional
+        How the model was made. Part of the fingerprint.
+
+    Raises
+    ------
+    pexeso.errors.EmbedderError
+        If the arrays do not fit together.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        rows: np.ndarray,
+        words: pa.LargeStringArray,
+        centre: np.ndarray,
+        *,
+        min_n: int,
+        max_n: int,
+        weights: np.ndarray | None = None,
+        own_rows: bool = True,
+        packed: bool = False,
+        notes: dict[str, Any] | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        weights = np.ones(len(words) + 1, np.float32) if weights is None else weights
+        if not packed:
+            _check_table(kind, rows, centre)
+        _check_lengths(kind, len(rows), len(words) if own_rows else 0, min_n, max_n)
+        _check_weights(kind, weights, len(words))
+        self._kind = kind
+        self._rows = rows
+        self._centre = centre
+        self._vocabulary = Vocabulary(words)
+        self._weights = weights
+        self._smallest_weight = float(weights.min())
+        self._own_rows = own_rows
+        self._min_n, self._max_n = min_n, max_n
+        self._notes = dict(notes or {})
+        self._fingerprint = fingerprint
+
+    @property
+    def kind(self) -> str:
+        """The sort of model."""
+        return self._kind
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return len(self._centre)
+
+    @property
+    def options(self) -> MappingProxyType[str, Any]:
+        """The n-gram lengths and how the model was made, as saved in `embedder.json`."""
+        lengths = {"min_n": self._min_n, "max_n": self._max_n}
+        return MappingProxyType({**lengths, "own_rows": self._own_rows, "notes": self._notes})
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of kind, options and arrays; computed once, in a pass over the table."""
+        if self._fingerprint is None:
+            self._fingerprint = self.recompute_fingerprint()
+        return self._fingerprint
+
+    def embed(self, values: Values) -> np.ndarray:
+        """Embed values; see :meth:`embed.protocol.Embedder.embed`.
+
+        Besides the table and the answer this uses less than twice `WORKING_BYTES` of memory, or what the longest
+        single value needs if that is more.
+        """
+        strings = as_strings(values)
+        result = np.empty((len(strings), self.dimensions), np.float32)
+        sizes = pc.binary_length(strings).to_numpy(zero_copy_only=False) + _BYTES_PER_VALUE
+        for start, stop in bounded_chunks(sizes, _TEXT_BYTES):
+            self._embed_into(result[start:stop], strings.slice(start, stop - start))
+        return result
+
+    def save(self, folder: str | Path) -> None:
+        """Write `embedder.json`, the arrays as .npy files and the words as an Arrow file; needs a new or empty folder."""
+        stored.save(Path(folder), self._kind, dict(self.options), self.fingerprint, self._arrays())
+
+    @classmethod
+    def from_stored(cls, model: stored.StoredModel) -> SubwordEmbedder:
+        """Make the embedder from what `embed.stored.load` found in a folder."""
+        return cls(
+            model.kind,
+            model.array("rows", np.float32, 2),
+            model.words("words"),
+            model.array("centre", np.float32, 1),
+            min_n=model.option("min_n", int),
+            max_n=model.option("max_n", int),
+            weights=model.array("weights", np.float32, 1),
+            own_rows=model.option("own_rows", bool),
+            notes=model.option("notes", dict),
+            fingerprint=model.fingerprint,
+        )
+
+    def recompute_fingerprint(self) -> str:
+        """Return the fingerprint of the arrays as they are, reading all of them."""
+        return stored.fingerprint(self._kind, dict(self.options), self._arrays())
+
+    def word_means(self, words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the plain mean of each word's rows, before centring: what fastText calls the word vector.
+
+        Parameters
+        ----------
+        words : pyarrow.LargeStringArray of length u, without nulls
+
+        Returns
+        -------
+        means : numpy.ndarray of shape (u, dimensions), float32
+        known : numpy.ndarray of shape (u,), bool
+            False where a word has no row at all; its mean is zero.
+        """
+        return self._means(words, self._vocabulary.find(words))
+
+    def _means(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Average the rows of words that were looked up already; see `word_means`."""
+        own = found if self._own_rows else np.full(len(words), -1, np.int64)
+        counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
+        means = np.empty((len(words), self.dimensions), np.float32)
+        for piece in bounded_pieces(counts):
+            some = words.slice(piece.start, piece.stop - piece.start)
+            self._average(some, *self._row_ids(some, own[piece]), means[piece])
+        return means, counts > 0
+
+    def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
+        """Write the mean of each word's rows, which are ``ids[offsets[i]:offsets[i + 1]]``; zeros for a word without any."""
+        with torch.inference_mode():
+            means[:] = torch.nn.functional.embedding_bag(
+                torch.from_numpy(ids),
+                torch.from_numpy(self._rows),
+                torch.from_numpy(offsets),
+                mode="mean",
+                include_last_offset=True,
+            ).numpy()
+
+    def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
+        arrays = {"rows": self._rows, "centre": self._centre, "weights": self._weights}
+        return {**arrays, "words": self._vocabulary.words}
+
+    def _row_ids(self, words: pa.LargeStringArray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of each word, its own first, then its n-grams, and where each word's begin."""
+        hashes, starts = hash_ngrams(words, self._min_n, self._max_n)
+        first = len(self._vocabulary) if self._own_rows else 0
+        ids = hashes.astype(np.int64)
+        if len(hashes):
+            ids = first + (hashes % np.uint32(len(self._rows) - first)).astype(np.int64)
+        known = np.flatnonzero(own >= 0)
+        if len(known):
+            ids = np.insert(ids, starts[known], own[known])
+        return ids, starts + np.append(0, np.cumsum(own >= 0))
+
+    def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
+        """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
+        index = split_words(values)
+        shared, alone, ends = _words_by_block(index, _VALUES_PER_BLOCK)
+        sizes = np.diff(ends)
+        n_rows = len(shared) + int(sizes.max(initial=0))
+        if n_rows * 8 * self.dimensions > WORKING_BYTES and len(values) > 1:
+            half = len(values) // 2
+            self._embed_into(result[:half], values.slice(0, half))
+            self._embed_into(result[half:], values.slice(half))
+            return
+        # Most words stand in one block of values: these take turns in the last rows, which stay in the cache.
+        units, row = np.empty((n_rows, self.dimensions)), np.empty(len(index.words), np.int64)
+        row[shared] = np.arange(len(shared))
+        row[alone] = len(shared) + np.arange(len(alone)) - np.repeat(ends[:-1], sizes)
+        rows = row[index.word_ids]
+        self._write_weighted(index.words.take(pa.array(shared)), units[: len(shared)])
+        for number, start in enumerate(range(0, len(values), _VALUES_PER_BLOCK)):
+            words = alone[ends[number] : ends[number + 1]]
+            self._write_weighted(index.words.take(pa.array(words)), units[len(shared) : len(shared) + len(words)])
+            offsets = index.offsets[start : start + _VALUES_PER_BLOCK + 1]
+            loops.sum_words(units, rows, offsets, self._smallest_weight, result[start : start + _VALUES_PER_BLOCK])
+
+    def _write_weighted(self, words: pa.LargeStringArray, units: np.ndarray) -> None:
+        """Write centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
+        found = self._vocabulary.find(words)
+        # The last weight is that of a word not found, whose place is -1.
+        weights = self._weights[found]
+        for start in range(0, len(words), _WORDS_PER_BLOCK):
+            block = slice(start, start + _WORDS_PER_BLOCK)
+            self._write_units(words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block])
+
+    def _write_units(
+        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Write the vectors of words that were looked up already, each of the length of its weight."""
+        means, known = self._means(words, found)
+        loops.weighted_units(means, known, self._centre, weights, units)
+
+
+def _words_by_block(index: WordIndex, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tell the words that stand in several blocks of so many values from those that stand in one.
+
+    Returns
+    -------
+    shared : numpy.ndarray, int64
+        Numbers of the former, ascending.
+    alone : numpy.ndarray, int64
+        Numbers of the latter, by block and then ascending.
+    ends : numpy.ndarray of shape (blocks + 1,), int64
+        Those of block i are ``alone[ends[i]:ends[i + 1]]``.
+    """
+    n_values = len(index.offsets) - 1
+    block_of_id = np.repeat(np.arange(n_values) // size, np.diff(index.offsets))
+    first, last = np.empty((2, len(index.words)), np.int64)
+    # Of several writes to one place the last one stays.
+    first[index.word_ids[::-1]], last[index.word_ids] = block_of_id[::-1], block_of_id
+    shared = np.flatnonzero(first != last)
+    alone = np.argsort(np.where(first == last, first, -1), kind="stable")[len(shared) :]
+    return shared, alone, np.searchsorted(first[alone], np.arange(-(-n_values // size) + 1))
+
+
+def _check_table(kind: str, rows: np.ndarray, centre: np.ndarray) -> None:
+    if rows.ndim != 2 or rows.dtype != np.float32 or rows.shape[1] == 0:
+        raise EmbedderError(
+            f"The table of a {kind} model must be float32 of shape (rows, dimensions); got {rows.dtype} of {rows.shape}."
+        )
+    if centre.shape != (rows.shape[1],):
+        raise EmbedderError(
+            f"The centre of a {kind} model has {centre.size} numbers and its rows have {rows.shape[1]}."
+        )
+
+
+def _check_lengths(kind: str, n_rows: int, n_own_rows: int, min_n: int, max_n: int) -> None:
+    if n_rows < n_own_rows:
+        raise EmbedderError(f"A {kind} model has {n_own_rows:,} words and only {n_rows:,} rows.")
+    if max_n > 0 and (min_n < 1 or n_rows == n_own_rows):
+        raise EmbedderError(f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them.")
+
+
+def _check_weights(kind: str, weights: np.ndarray, n_words: int) -> None:
+    if weights.shape != (n_words + 1,):
+        raise EmbedderError(f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}.")
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise EmbedderError(f"The weights of the words of a {kind} model must be finite and above 0.")
+
+
+def bounded_pieces(n_ngrams: np.ndarray) -> Iterator[slice]:
+    """Cut words into runs whose n-grams can be hashed at a time, given how many n-grams each has."""
+    return (slice(*ends) for ends in bounded_chunks(n_ngrams * _BYTES_PER_NGRAM, _NGRAM_BYTES))
+
+
+def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
+    """Cut 0..n into consecutive ranges whose costs add up to at most the budget, or that hold one item.
+
+    Parameters
+    ----------
+    costs : numpy.ndarray of shape (n,), int64
+    budget : int
+
+    Yields
+    ------
+    (int, int)
+        Start and stop of each range.
+
+    Examples
+    --------
+    >>> list(bounded_chunks(np.array([3, 3, 9, 1]), 6))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.cumsum(costs)
+    start = 0
+    while start < len(costs):
+        spent = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, spent + budget, side="right")), start + 1)
+        yield start, stop
+        start = stop
+
+
+def row_lengths(vectors: np.ndarray) -> np.ndarray:
+    """Return the Euclidean length of each row, in float64: (n,)."""
+    return np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
+
+
+def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Bring each row to length 1, or to zeros where it is no more than rounding noise of sums of the given scale.
+
+    Parameters
+    ----------
+    vectors : numpy.ndarray of shape (n, dimensions), float64
+        Overwritten.
+    scale : numpy.ndarray of shape (n,)
+        Length of what the row was computed from.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n, dimensions), float64
+    """
+    lengths = row_lengths(vectors)
+    gone = lengths <= loops.VANISHED * scale
+    lengths[gone] = 1.0
+    vectors /= lengths[:, np.newaxis]
+    vectors[gone] = 0.0
+    return vectors
+
+
+def mean_word_vector(
+    rows: np.ndarray, words: pa.LargeStringArray, *, min_n: int, max_n: int, chunk_words: int = 1 << 16
+) -> np.ndarray:
+    """Return the mean of the plain vectors of all words of a vocabulary: the centre.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
+    words : pyarrow.LargeStringArray of length v
+    min_n, max_n : int
+        Shortest and longest n-gram, in characters.
+    chunk_words : int
+        Words taken at a time.
+
+    Returns
+    -------
+    numpy.ndarray of shape (dimensions,), float32
+        Zeros for an empty vocabulary.
+    """
+    plain = SubwordEmbedder("centre", rows, words, np.zeros(rows.shape[1], np.float32), min_n=min_n, max_n=max_n)
+    total = np.zeros(rows.shape[1])
+    for start in range(0, len(words), chunk_words):
+        means, _ = plain.word_means(words.slice(start, chunk_words))
+        total += means.sum(axis=0, dtype=np.float64)
+    return (total / max(len(words), 1)).astype(np.float32)

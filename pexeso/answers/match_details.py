@@ -1,0 +1,110 @@
+"""What the matches of one search rest on: pairs, kinds, carrying words, nearest values; found when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.engine.metrics import Metric
+from pexeso.engine.stats import SearchStats
+from pexeso.explain.explanation import find_unmatched, texts_without_value
+from pexeso.explain.row_preview import TwoTables
+from pexeso.explain.word_contributions import CarriedBy, carried_by
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.match_kinds import KindCounts, Pair
+from pexeso.search.pairs import PairTable, find_pairs
+from pexeso.search.ranking import Hit
+
+if TYPE_CHECKING:
+    from pexeso.join.tables import Joined
+    from pexeso.results import Match, Unmatched
+    from pexeso.search.open_index import OpenIndex
+
+
+class MatchDetails:
+    """What the matches of one search rest on; `position` is that of a column in the result.
+
+    Pairs are found together for all columns when those of the first are asked for, unless `find` was told which are wanted. They stay in memory
+    with the result, as arrays; all else is found anew each time.
+    """
+
+    def __init__(
+        self,
+        opened: OpenIndex,
+        query: EncodedQuery,
+        hits: Sequence[Hit],
+        options: SearchOptions,
+        stats: SearchStats,
+    ) -> None:
+        self._opened, self._query, self._hits = opened, query, hits
+        self._options, self._stats = options, stats
+        self._tables: dict[int, PairTable] = {}
+
+    def find(self, positions: Iterable[int]) -> None:
+        """Find the pairs of these columns, as far as they are not known, and of no others."""
+        wanted = [position for position in positions if position not in self._tables]
+        if wanted:
+            hits = [self._hits[position] for position in wanted]
+            tables = find_pairs(self._opened.loader, self._query, hits, self._options, self._stats)
+            self._tables.update(zip(wanted, tables, strict=True))
+
+    def table(self, position: int) -> PairTable:
+        """Return the pairs of a column as arrays."""
+        if position not in self._tables:
+            self.find(range(len(self._hits)))
+        return self._tables[position]
+
+    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
+        """Return the first `most` pairs of a column, or all, in the query's order, nearest first."""
+        return self.table(position).to_pairs(most)
+
+    def matched(self, position: int) -> int:
+        """Count the rows of the query column with a pair in a column."""
+        return int(self._query.rows_of_text[self.table(position).is_matched].sum())
+
+    def kinds(self, position: int) -> KindCounts:
+        """Count pairs and rows of a column by kind."""
+        return self.table(position).count_kinds(self._query.rows_of_text)
+
+    def carried_by(self, position: int, n: int) -> CarriedBy:
+        """Find the words that carry the match of a column, in the nearest pair of each query value: by that its rows match and are joined."""
+        table = self.table(position)
+        _, value_of_text = self._query.texts
+        values, first = np.unique(value_of_text[table.text[table.starts]], return_index=True)
+        keys = table.keys.take(pa.array(table.starts[first]))
+        metric = Metric(self._opened.store.manifest.options["grid"]["metric"])
+        return carried_by(self._query.values.take(pa.array(values)), keys, self._opened.embedder, metric, n)
+
+    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
+        """List the texts of the query without a match in a column, with the nearest lake value of each: the first `most`, or all."""
+        return find_unmatched(
+            self._opened.loader, self._query, self._hits[position], self.table(position).is_matched, most
+        )
+
+    def n_unmatched(self, position: int) -> int:
+        """Count the texts of the query without a match in a column."""
+        return int((~self.table(position).is_matched).sum()) + len(texts_without_value(self._query))
+
+    def two_tables(self) -> TwoTables:
+        """Return what reads the user's table and those found."""
+        store = self._opened.store
+        lake = store.manifest.facts["lake"]
+        most = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        return TwoTables(self._query.column, lake, self._opened.normaliser, self._opened.catalog, most)
+
+    def join(
+        self, match: Match, table: Any, on: str | int | None, to: str | None, options: Mapping[str, Any]
+    ) -> Joined:
+        """Join the table of a match with one of the user's; see `pexeso.results.Match.join`."""
+        from pexeso.join.matched_join import Lake, join_match  # a search that joins nothing does without
+        from pexeso.join.options import join_options
+
+        opened = self._opened
+        most = opened.store.manifest.options["max_table_bytes"]
+        lake = Lake(opened.lake, opened.normaliser, most, opened.labels_of)
+        return join_match(lake, self._query, match, table, on, join_options(options), to)

@@ -1,0 +1,122 @@
+"""Parts added to an index that has none of them, or not all: the tables that it lists are read once more."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from pexeso.build.append import require_files
+from pexeso.build.build import session_for
+from pexeso.build.job import BuildJob
+from pexeso.build.lake_source.changes import CHANGED, GONE, UNCHANGED, find_changes
+from pexeso.build.lake_source.source import LISTING, FolderSource
+from pexeso.build.recorded import options_of
+from pexeso.io.location import Place
+from pexeso.parts.base import OfParts
+from pexeso.registry import asked, require_parts
+from pexeso.store.manifest import Manifest
+from pexeso.store.opening import open_store_anywhere, open_writer
+
+
+@dataclass(frozen=True)
+class Added(OfParts):
+    """What adding parts did.
+
+    Attributes
+    ----------
+    generation : int
+        Of the index now in place.
+    committed : bool
+        False where the index has them.
+    parts : tuple of str
+        Those that the index has now.
+    left_out : int
+        Tables of the index that are not in its new parts yet, since their files have changed or are gone: the next append adds what there is.
+    of_parts : dict
+        What the parts hold; of token sets ``columns``, as sets, their distinct ``tokens`` (counted in each shard), and (column, token) ``pairs``.
+    """
+
+    generation: int
+    committed: bool
+    parts: tuple[str, ...]
+    left_out: int = 0
+
+
+def add_parts(
+    path: str | os.PathLike[str] | Place,
+    parts: Iterable[str],
+    *,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Added:
+    """Add parts to an index; what it has stays as it is, and later updates keep the new parts up to date.
+
+    New parts are made of the tables that the index lists, whose files are read again; what rests on a part that is there (signatures on token sets) of that.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    parts
+        Of `pexeso.registry.choices`.
+    master, conf, progress
+        See `pexeso.build.build.build`.
+
+    Returns
+    -------
+    Added
+
+    Raises
+    ------
+    StoredIndexError, LakeError, OutputError, SparkError
+        See `pexeso.errors`. The index is as it was then.
+    """
+    wanted = require_parts(parts)
+    with open_writer(path, update=True, purpose=f"add {json.dumps(wanted)}") as writer:
+        store = open_store_anywhere(path)
+        options = options_of(store.manifest)
+        every = require_parts([*options.parts, *wanted])
+        if every == options.parts:
+            return _added(wanted, every, store.manifest, committed=False)
+        had = asked(options.parts)
+        new = [part for part in asked(every) if part not in had]
+        more = [part for part in had if set(part.choices) & set(every) > set(part.choices) & set(options.parts)]
+        source = require_files(store, None) if new else None
+        with session_for(source, writer, master, conf) as spark:
+            job = BuildJob(writer, replace(options, parts=every), store=store, spark=spark, progress=progress)
+            left_out = 0 if source is None else _read_again(job, source)
+            written = {part.name: part.rewrite(job, range(len(store.manifest.parts[part.name]))) for part in more}
+            written |= {part.name: part.write(job) for part in new}
+            none = pa.array([], pa.string())
+            manifest = job.commit({name: [] for name in written}, written, removed=none)
+    return _added(wanted, every, manifest, left_out=left_out)
+
+
+def _read_again(job: BuildJob, source: FolderSource) -> int:
+    """Read the files that are as they were when they were indexed; new ones wait for the next append, which adds them to every part.
+
+    Returns
+    -------
+    int
+        How many tables of the index are left out.
+    """
+    job.list_tables(source)
+    found = job.stage("changes", lambda folder, meter: find_changes(job, source, folder, compare="modified"))
+    same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'").select("table")
+    job.read(source, job.frame("list", LISTING).join(same, "table", "left_semi"))
+    return found[CHANGED] + found[GONE]
+
+
+def _added(
+    wanted: tuple[str, ...], parts: tuple[str, ...], manifest: Manifest, *, committed: bool = True, left_out: int = 0
+) -> Added:
+    totals: dict[str, int] = {}
+    for part in asked(wanted):
+        totals |= part.totals(manifest.parts.get(part.name, ()))
+    return Added(manifest.generation, committed, parts, left_out, of_parts=totals)

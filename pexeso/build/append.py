@@ -1,0 +1,142 @@
+"""Append: the tables of a lake that are new or have changed, added to an index.
+
+What is new is written beside what is there, and is one commit of the manifest. Column ids go on from the highest ever
+given; a table that changed is a removed one and a new one. What updates leave behind, `pexeso.build.compact` clears away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pexeso.build.build import session_for
+from pexeso.build.job import BuildJob, Update, folder_counts, ids_of
+from pexeso.build.lake_source.changes import CHANGED, GONE, NEW, UNCHANGED, find_changes
+from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
+from pexeso.build.recorded import options_of
+from pexeso.errors import InputError, LakeError
+from pexeso.io.location import Place
+from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.local.reader import Store
+from pexeso.store.opening import open_store_anywhere, open_writer
+
+
+def append(
+    path: str | os.PathLike[str] | Place,
+    lake: str | os.PathLike[str] | None = None,
+    *,
+    delete_missing: bool = False,
+    compare: str = "modified",
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Update:
+    """Add the tables of a lake that are new or have changed since the index was last written.
+
+    Costs a listing of the lake and of the catalog, and beyond that only what is new: it is read, embedded with the index's own model and
+    written as partitions of its own.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    lake : path, optional
+        Where the lake is now; by default where it was.
+    delete_missing : bool
+        Delete the tables whose files are gone.
+    compare : {"modified", "content"}
+        A file of the same size and time of change (and version, where its storage has one) is the same; with ``"content"`` every file of the
+        same size is read, and compared by its fingerprint. One whose time alone differs is always compared by its fingerprint.
+    master, conf, progress
+        See `pexeso.build.build.build`.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    StoredIndexError, LakeError, OutputError, SparkError, EmbedderError
+        See `pexeso.errors`. The index is as it was then.
+    """
+    if compare not in ("modified", "content"):
+        raise InputError(f"compare must be 'modified' or 'content'. Got {compare!r}.")
+    store = open_store_anywhere(path)
+    source = require_files(store, lake)
+    asked = {"lake": source.name, "delete_missing": delete_missing, "compare": compare}
+    with open_writer(path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}") as writer:
+        store = open_store_anywhere(path)  # the one that the writer locked
+        with session_for(source, writer, master, conf) as spark:
+            job = BuildJob(writer, options_of(store.manifest), store=store, spark=spark, progress=progress)
+            return _append(job, source, delete_missing, compare)
+
+
+def require_files(store: Store, lake: Any) -> FolderSource:
+    """Return the files that an index was built of, or those that are in their place now.
+
+    Raises
+    ------
+    LakeError
+        It was built of Spark tables.
+    """
+    named = store.manifest.facts["lake"]
+    source = None if lake is None and named.startswith(SPARK_PREFIX) else source_of(named if lake is None else lake)
+    if source is None or not source.is_files:
+        raise LakeError(
+            f"What has changed in Spark tables ('{named if source is None else source.name}') cannot be told: build the index again, over this one "
+            "(overwrite=True, --overwrite)."
+        )
+    return source
+
+
+def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: str) -> Update:
+    store = job.index
+    listing = job.list_tables(source)
+    if not listing["tables"] and delete_missing:
+        job.writer.keep = False
+        raise LakeError(
+            f"There is no table in '{source.name}', so every table of '{store.path}' would be deleted. Delete the index instead."
+        )
+    found = job.stage("changes", lambda folder, meter: find_changes(job, source, folder, compare=compare))
+    removed = _names(job, (CHANGED, GONE) if delete_missing else (CHANGED,))
+    counts = {
+        "new": found[NEW],
+        "changed": found[CHANGED],
+        "deleted": found[GONE] if delete_missing else 0,
+        "missing": 0 if delete_missing else found[GONE],
+        "unchanged": found[UNCHANGED],
+    }
+    if not found["rows"] and not len(removed) and source.name == store.manifest.facts["lake"]:
+        job.writer.keep = False
+        job.tell("commit")
+        return Update(store.manifest.generation, False, **counts, of_parts=folder_counts())
+    first_id = job.next_column()
+    job.read(source, job.frame("changes", LISTING))
+    added = job.write_catalog(first_id, job.frame("changes", SKIPPED))
+    written = job.write_parts()
+    gone = ids_of(store, removed)
+    manifest = job.commit(
+        {part.name: part.delete(store, removed) for part in job.parts},
+        written,
+        facts={"lake": source.name, "next_column": first_id + added["columns"]},
+        removed=removed,
+        deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
+    )
+    return Update(
+        manifest.generation,
+        True,
+        **counts,
+        columns_added=added["columns"],
+        columns_deleted=len(gone),
+        of_parts=folder_counts({name: found.folders for name, found in written.items()}),
+    )
+
+
+def _names(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
+    """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
+    frame = job.frame("changes", "changes").where(" or ".join(f"change = '{kind}'" for kind in kinds))
+    return frame.select("table").toArrow()["table"].combine_chunks().sort()

@@ -1,0 +1,129 @@
+"""From a lake of tables to an index: one build, of stages that a later one takes up where this one dies."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from embed.registry import check_model
+from pexeso.build import tasks
+from pexeso.build.job import BuildJob
+from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
+from pexeso.build.recorded import described
+from pexeso.errors import LakeError, OutputError, SparkError
+from pexeso.io.location import Place
+from pexeso.options import BuildOptions
+from pexeso.spark.failures import reason_of_failure
+from pexeso.spark.session import spark_session
+from pexeso.store.local.build_writer import BuildWriter
+from pexeso.store.manifest import Manifest
+from pexeso.store.opening import open_writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SMALL_LAKE_SETTINGS = {
+    # Java's best compiler and its parallel collector cost more than they save in a build of a minute.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Spark settings for small lakes; the caller's own go before them."""
+
+Progress = Callable[[str], None]
+
+
+def build(
+    lake: Any,
+    path: str | os.PathLike[str] | Place,
+    options: BuildOptions,
+    *,
+    overwrite: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Index a lake.
+
+    A build that was killed or interrupted is taken up by the next one with the same lake, options and path, after the last stage that it
+    finished and with the partitions that it wrote; unless the lake has changed since.
+
+    Parameters
+    ----------
+    lake
+        A folder of tables or one table: a path, an URL or a `pexeso.io.location.Place`; a Spark DataFrame; or the name of a table or database in
+        Spark's catalog, such as ``"sales.orders"``.
+    path : path
+        The index folder to write, or an URL or Place; on a cluster one that all machines see.
+    options : BuildOptions
+    overwrite : bool
+        Replace an index that is there; it stays in use until the new one is complete.
+    master, conf
+        See `pexeso.spark.session.spark_session`.
+    progress : callable, optional
+        Called with the name of each stage as it starts.
+
+    Returns
+    -------
+    Manifest
+
+    Raises
+    ------
+    LakeError
+        When there is no table, or no column that can be a join key.
+    OutputError, SparkError, EmbedderError, MissingPackageError
+        See `pexeso.errors`.
+    """
+    check_model(options.model)
+    source = source_of(lake)
+    asked = {"lake": source.name, "dimensions": options.dimensions, **described(options)}
+    purpose = f"build {json.dumps(asked, sort_keys=True)}"
+    with (
+        open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
+        session_for(source, writer, master, conf) as spark,
+    ):
+        job = BuildJob(writer, options, spark=spark, progress=progress)
+        listing = job.list_tables(source)
+        if not listing["tables"]:
+            writer.keep = False
+            raise LakeError(
+                f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON lines ({listing['skipped']} other files)."
+            )
+        job.read(source, job.frame("list", LISTING))
+        found = job.write_catalog(0, job.frame("list", SKIPPED))
+        if not found["postings"]:
+            writer.keep = False
+            raise LakeError(job.no_column(source.name))
+        return job.commit({}, job.write_parts(), facts={"lake": source.name, "next_column": found["columns"]})
+
+
+@contextmanager
+def session_for(
+    source: Source | None, writer: BuildWriter, master: str | None, conf: Mapping[str, Any] | None
+) -> Iterator[SparkSession]:
+    """Return a Spark session for work on an index, and turn what it raises into errors of ours."""
+    small = source is None or source.is_small()
+    settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
+    with spark_session(master, conf=settings) as spark, worker_errors_made_plain(writer.name):
+        yield spark
+
+
+@contextmanager
+def worker_errors_made_plain(name: str) -> Iterator[None]:
+    """Turn what Spark raises for a failed task into the error of ours that the task raised, or one sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        text = str(error)
+        if (own := tasks.error_in(text)) is not None:
+            raise own from error
+        if "No space left on device" in text:
+            raise OutputError(
+                f"The disk is full: the index '{name}' was not written. Free some space and run the command again, which goes on with "
+                "the stages that are finished, or choose another place."
+            ) from error
+        raise SparkError(f"A Spark task failed while building '{name}': {reason_of_failure(error)}.") from error

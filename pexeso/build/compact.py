@@ -1,0 +1,82 @@
+"""Compaction: folders that updates have left small or full of deleted columns are written anew, from what is in them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pexeso.build.build import session_for
+from pexeso.build.job import BuildJob, Update, folder_counts
+from pexeso.build.lake_source.changes import live_rows
+from pexeso.build.numbering import write_numbered, write_tables
+from pexeso.build.recorded import options_of
+from pexeso.io.location import Place
+from pexeso.lake.catalog import COLUMNS, TABLES
+from pexeso.store.id_ranges import merge_ranges
+from pexeso.store.opening import open_store_anywhere, open_writer
+
+
+def compact(
+    path: str | os.PathLike[str] | Place,
+    *,
+    everything: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Update:
+    """Rewrite partitions that updates have left small or full of deleted columns, and bring the catalog into one folder.
+
+    Nothing is read from the lake and nothing embedded again. Answers stay the same.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    everything : bool
+        Divide all columns into partitions anew. Otherwise only partitions of which more than a fifth of the columns is deleted are
+        rewritten, and those of less than half of ``partition_bytes`` where there is more than one.
+    master, conf, progress
+        See `pexeso.build.build.build`.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    StoredIndexError, OutputError, SparkError
+        See `pexeso.errors`. The index is as it was then.
+    """
+    purpose = f"compact {json.dumps({'everything': everything})}"
+    with open_writer(path, update=True, purpose=purpose) as writer:
+        store = open_store_anywhere(path)
+        options, folders = options_of(store.manifest), store.manifest.parts
+        job = BuildJob(writer, options, store=store, progress=progress)
+        chosen = {
+            part.name: list(range(len(folders.get(part.name, ())))) if everything else part.worn(store, options)
+            for part in job.parts
+        }
+        if not any(chosen.values()) and len(store.manifest.catalogs) == 1:
+            return Update(store.manifest.generation, False, of_parts=folder_counts())
+        with session_for(None, writer, master, conf) as spark:
+            job.spark = spark
+            job.stage("catalog", lambda folder, meter: _write_catalog(job))
+            written = {part.name: part.rewrite(job, chosen[part.name]) for part in job.parts}
+            kept = {
+                name: [entry for number, entry in enumerate(folders.get(name, ())) if number not in set(numbers)]
+                for name, numbers in chosen.items()
+            }
+            deleted = merge_ranges(*(found.deleted for found in written.values()))
+            manifest = job.commit(kept, written, deleted=deleted)
+    added = {name: found.folders for name, found in written.items()}
+    return Update(manifest.generation, True, of_parts=folder_counts(added, chosen))
+
+
+def _write_catalog(job: BuildJob) -> dict[str, Any]:
+    """Write the catalog that holds."""
+    job.empty_catalog()
+    write_tables(live_rows(job.spark, job.index, TABLES), job.writer.catalog_folder)
+    write_numbered(live_rows(job.spark, job.index, COLUMNS), job.writer.catalog_folder)
+    return {}

@@ -1,0 +1,81 @@
+"""Delete: tables that an index no longer finds, without Spark; `pexeso.build.compact` removes their data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.build.job import BuildJob, Update, folder_counts, ids_of
+from pexeso.build.recorded import options_of
+from pexeso.errors import InputError
+from pexeso.io.location import Place
+from pexeso.lake.catalog import Catalog
+from pexeso.runtime.formatting import shown
+from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.local.build_lock import some_names
+from pexeso.store.local.reader import Store
+from pexeso.store.opening import open_store_anywhere, open_writer
+
+
+def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Update:
+    """Delete tables from an index; their files in the lake are not touched.
+
+    The columns are no longer found from the commit on; `compact` removes their data. Takes no Spark, and reads the catalog only.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    tables : iterable of str
+        Names, as search prints them.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    InputError
+        The index has no such table; nothing is deleted then.
+    StoredIndexError, OutputError
+        See `pexeso.errors`.
+    """
+    wanted = pa.array(sorted(_table_names(tables)), pa.string())
+    with open_writer(path, update=True) as writer:
+        store = open_store_anywhere(path)
+        there = Catalog(store.catalog_files).tables(["table"], among=wanted)["table"]
+        unknown = wanted.filter(pc.invert(pc.is_in(wanted, value_set=there.combine_chunks())))
+        if len(unknown):
+            raise InputError(_unknown(store, unknown.to_pylist()))
+        if not len(wanted):
+            return Update(store.manifest.generation, False, of_parts=folder_counts())
+        job = BuildJob(writer, options_of(store.manifest), store=store)
+        gone = ids_of(store, wanted)
+        manifest = job.commit(
+            {part.name: part.delete(store, wanted) for part in job.parts},
+            {},
+            facts={"next_column": job.next_column()},
+            removed=wanted,
+            deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
+        )
+    return Update(manifest.generation, True, deleted=len(wanted), columns_deleted=len(gone), of_parts=folder_counts())
+
+
+def _table_names(tables: Any) -> set[str]:
+    names = [None] if isinstance(tables, str) or not isinstance(tables, Iterable) else list(tables)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f'delete takes a list of names of tables, such as ["a.csv"]. Got {shown(tables)} instead. Nothing was deleted.'
+        )
+    return set(names)
+
+
+def _unknown(store: Store, names: list[str]) -> str:
+    return (
+        f"The index '{store.path}' has no table {some_names(names)}. Tables are named by their path relative to "
+        f"'{store.manifest.facts['lake']}', as search prints them. Nothing was deleted."
+    )

@@ -1,0 +1,367 @@
+"""One build or update: stages that read what the ones before left, folders that tasks write, and one commit.
+
+The driver holds summaries, the training sample and the codebook; file names, values, vectors and postings pass between
+tasks only, through Parquet in the scratch folder. What a task does with its Arrow batches is in `pexeso.build.tasks`; what
+each part of an index adds is in `pexeso.parts`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pexeso import __version__, registry
+from pexeso.build import tasks
+from pexeso.build.lake_source.source import Source, spark_schema
+from pexeso.build.numbering import number_columns, write_tables
+from pexeso.build.recorded import described
+from pexeso.build.report import REPORT_FILE, BuildReport, StageReport, TaskMeter
+from pexeso.build.stages import Facts, Stages
+from pexeso.errors import InputError
+from pexeso.io.location import read_parquet, spark_path
+from pexeso.lake import record_schema
+from pexeso.lake.catalog import COLUMNS, COLUMNS_SCHEMA, REMOVED, REMOVED_SCHEMA, Catalog, files_in, write_rows
+from pexeso.options import BuildOptions
+from pexeso.parts.base import IndexPart, OfParts, Written
+from pexeso.store.files import write_document
+from pexeso.store.id_ranges import Ranges
+from pexeso.store.local.build_writer import BuildWriter
+from pexeso.store.local.reader import Store
+from pexeso.store.local.removal import empty_folder
+from pexeso.store.local.target import entry_from_json
+from pexeso.store.manifest import FolderEntry, Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_WRITTEN = "partitions.parquet"
+_LISTING = "listing"
+"""The fact of a stage that says which listing of the lake it was made from."""
+
+Folders = Mapping[str, Sequence[FolderEntry]]
+"""Folders of parts, by the name of the part."""
+
+
+def stage_names() -> tuple[str, ...]:
+    """Return the stages of builds and updates in order, as given to `progress`; each verb runs some of them."""
+    of_parts = [stage for part in registry.registered() for stage in part.stages]
+    return ("list", "changes", "read", "catalog", *of_parts, "commit")
+
+
+@dataclass(frozen=True)
+class Update(OfParts):
+    """What an update did.
+
+    Attributes
+    ----------
+    generation : int
+        Of the index now in place.
+    committed : bool
+        False where there was nothing to do.
+    new, changed, deleted : int
+        Tables that came, that were replaced, and that went.
+    missing : int
+        Tables of the index whose files are no longer in the lake, and which were left in the index.
+    unchanged : int
+        Tables left as they are.
+    columns_added, columns_deleted : int
+        Indexed columns.
+    of_parts : dict
+        For each part how many folders came and were rewritten: ``partitions_added``, ``partitions_rewritten``, and the same of
+        ``shards``, those of token sets.
+    """
+
+    generation: int
+    committed: bool
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    missing: int = 0
+    unchanged: int = 0
+    columns_added: int = 0
+    columns_deleted: int = 0
+
+
+def folder_counts(added: Folders | None = None, rewritten: Mapping[str, Sequence[int]] | None = None) -> dict[str, int]:
+    """Count the folders that an update added to each part, and those that it wrote anew."""
+    counts = {}
+    for part in registry.registered():
+        counts[f"{part.folders_are}_added"] = len((added or {}).get(part.name, ()))
+        counts[f"{part.folders_are}_rewritten"] = len((rewritten or {}).get(part.name, ()))
+    return counts
+
+
+class BuildJob:
+    """A build or an update of an index. Each of its stages is skipped where an earlier attempt finished it.
+
+    Parameters
+    ----------
+    writer : BuildWriter
+    options : BuildOptions
+    store : Store, optional
+        The index that is updated; none where one is built.
+    spark : SparkSession, optional
+        Needed for stages.
+    progress : callable, optional
+        Called with the name of each stage as it starts.
+    """
+
+    def __init__(
+        self,
+        writer: BuildWriter,
+        options: BuildOptions,
+        *,
+        store: Store | None = None,
+        spark: SparkSession | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.writer, self.options, self.store = writer, options, store
+        self.spark = spark
+        self.tell = progress or (lambda stage: None)
+        self.stages = Stages(writer.scratch, progress, self._keep)
+        self._digest: str | None = None
+        self._n_folders = 0
+
+    def _keep(self) -> None:
+        self.writer.keep = True
+
+    @property
+    def index(self) -> Store:
+        """The index that is updated."""
+        if self.store is None:
+            raise InputError("This job builds an index, and updates none.")
+        return self.store
+
+    @property
+    def parts(self) -> list[IndexPart]:
+        """The parts that the index has, or is to have."""
+        return registry.asked(self.options.parts)
+
+    def frame(self, stage: str, name: str) -> DataFrame:
+        """Read what a finished stage left under a name."""
+        return read_parquet(self.spark, self.stages.folder(stage) / name)
+
+    def stage(self, name: str, work: Callable[[Path, TaskMeter], Facts | None]) -> Facts:
+        """Do a stage, unless it is finished, and keep what its tasks measured among its facts."""
+
+        def measured(folder: Path) -> Facts:
+            meter, started = TaskMeter(self.spark.sparkContext), time.perf_counter()
+            facts = work(folder, meter) or {}
+            report = meter.report(name, time.perf_counter() - started)
+            made_from = {} if self._digest is None else {_LISTING: self._digest}
+            return {**facts, **made_from, "report": report.to_dict()}
+
+        return self.stages.run(name, measured)
+
+    def report(self) -> BuildReport:
+        """Return what the stages did, those that an earlier attempt finished included."""
+        context = self.spark.sparkContext
+        found = (self.stages.finished(stage) for stage in self.stages.names)
+        stages = tuple(StageReport.from_dict(facts["report"]) for facts in found if facts and "report" in facts)
+        return BuildReport(
+            stages, {"master": context.master, "cores": context.defaultParallelism, "taken_up": self.stages.resumed}
+        )
+
+    def list_tables(self, source: Source) -> Facts:
+        """List the tables of the lake; where an earlier attempt made its stages from another list, all are forgotten."""
+
+        def work(folder: Path, meter: TaskMeter) -> Facts:
+            return source.list_into(self.spark, folder)
+
+        self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
+        found = self.stage("list", work)
+        if any(
+            facts.get(_LISTING) != found["digest"] for facts in self.stages.all_finished().values() if _LISTING in facts
+        ):
+            self.writer.restart()
+            found = self.stage("list", work)
+        self._digest = found["digest"]
+        return found
+
+    def read(self, source: Source, listing: DataFrame) -> Facts:
+        """Read tables in tasks, into the records that the catalog and the parts want of each."""
+
+        def work(folder: Path, meter: TaskMeter) -> Facts:
+            from pyspark.sql import functions as sql
+
+            n_bytes = listing.agg(sql.sum("n_bytes")).first()[0] or 0
+            wanted = [part.records for part in self.parts]
+            frame = source.records(self.spark, listing, n_bytes, self.options, wanted, meter.measured)
+            frame.write.partitionBy("record").parquet(spark_path(folder / "records"))
+            return {"bytes": n_bytes}
+
+        return self.stage("read", work)
+
+    def write_catalog(self, first_id: int, skipped: DataFrame) -> Facts:
+        """Write the catalog, number the columns that are kept, and put their values under these numbers.
+
+        Parameters
+        ----------
+        first_id : int
+            The number of the first column.
+        skipped : DataFrame
+            ``table, reason``: files that are no tables, for the catalog.
+        """
+
+        def work(folder: Path, meter: TaskMeter) -> Facts:
+            place = self.writer.catalog_folder
+            self.empty_catalog()
+            write_tables(self.records("table").unionByName(skipped, allowMissingColumns=True), place)
+            columns = number_columns(self.records("column"), place, first_id=first_id)
+            keys = self.kept_columns().select("table", "position", "column_id")
+            values = self.records("value").join(keys, ["table", "position"])
+            values.select("column_id", "value", "text", "count").write.parquet(spark_path(folder / "postings"))
+            postings = read_parquet(self.spark, folder / "postings")
+            postings.select("value").distinct().write.parquet(spark_path(folder / "values"))
+            n_values = read_parquet(self.spark, folder / "values").count()
+            return {"columns": columns.n_kept, "postings": postings.count(), "values": n_values}
+
+        return self.stage("catalog", work)
+
+    def write_parts(self) -> dict[str, Written]:
+        """Have every part write its folders of what was read."""
+        return {part.name: part.write(self) for part in self.parts}
+
+    def write_folders(self, stage: str, n_folders: int, fill: Callable[[int, Path], tasks.Filled]) -> list[FolderEntry]:
+        """Have each folder written by a task of its own; those that are there whole are left as they are.
+
+        Parameters
+        ----------
+        stage : str
+        n_folders : int
+        fill : callable
+            See `pexeso.build.tasks.write_folders`.
+        """
+        writer, first = self.writer, self._n_folders
+        self._n_folders += n_folders
+
+        def work(folder: Path, meter: TaskMeter) -> Facts:
+            numbers = self.spark.range(0, n_folders, 1, n_folders)
+            targets = [writer.partition_target(first + number) for number in range(n_folders)]
+            write = partial(tasks.write_folders, targets=targets, fill=fill)
+            found = numbers.mapInArrow(meter.measured(write), "number long, entry string")
+            pq.write_table(found.toArrow().sort_by("number"), folder / _WRITTEN)
+            return {}
+
+        if self.stages.finished(stage) and not writer.has_partitions(self._written(stage)):
+            self.stages.forget(stage)
+        self.stage(stage, work)
+        return [writer.seal_partition(entry) for entry in self._written(stage)]
+
+    def _written(self, stage: str) -> list[FolderEntry]:
+        found = pq.read_table(self.stages.folder(stage) / _WRITTEN)
+        return [entry_from_json(text) for text in found["entry"].to_pylist()]
+
+    def empty_catalog(self) -> None:
+        """Remove what an earlier attempt left of the catalog's folder."""
+        empty_folder(self.writer.catalog_folder)
+
+    def read_folders(
+        self, numbers: Sequence[int], read: Callable[[tasks.Batches], tasks.Batches], schema: pa.Schema
+    ) -> DataFrame:
+        """Read folders of an index in tasks, one for each of the numbers, which `read` is given in batches."""
+        frame = self.spark.createDataFrame(pa.table({"number": pa.array(numbers, pa.int64())}))
+        return frame.repartition(max(1, len(numbers))).mapInArrow(read, spark_schema(schema))
+
+    def no_column(self, lake: str) -> str:
+        """Return why no column of a lake can be a join key."""
+        found = Catalog(files_in([self.writer.catalog_folder]))
+        tables, columns = found.tables(["reason"]), found.columns(["reason"])
+        reasons = [reason for rows in (tables, columns) for reason in pc.drop_null(rows["reason"]).unique().to_pylist()]
+        shown = "; ".join(reasons[:3]) or "there is no column"
+        return f"No column of the {tables.num_rows} files in '{lake}' can be a join key: {shown}. The rules that choose columns can be changed."
+
+    def kept_columns(self) -> DataFrame:
+        """Read the columns that this build's catalog has and the index will hold: ``column_id, table, position, label``."""
+        [paths] = files_in([self.writer.catalog_folder])(COLUMNS)
+        schema = spark_schema(COLUMNS_SCHEMA)
+        # There may be none at all, when an update adds no table.
+        frame = read_parquet(self.spark, *paths, schema=schema) if paths else self.spark.createDataFrame([], schema)
+        return frame.where("column_id is not null").select("column_id", "table", "position", "label")
+
+    def records(self, kind: str) -> DataFrame:
+        """Read the records of one kind that the reading stage left.
+
+        The schema is given, since a lake without any of that kind leaves no file of it.
+        """
+        folder, schema = self.stages.folder("read") / "records", spark_schema(record_schema.SCHEMA)
+        return read_parquet(self.spark, folder, schema=schema).where(f"record = '{kind}'")
+
+    def next_column(self) -> int:
+        """Return the lowest column id that no column ever had."""
+        if self.store is None:
+            return 0
+        known = self.store.manifest.facts.get("next_column")
+        if known is not None:
+            return known
+        highest = pc.max(Catalog(self.store.catalog_files).columns(["column_id"])["column_id"]).as_py()
+        return 0 if highest is None else highest + 1
+
+    def commit(
+        self,
+        folders: Folders,
+        written: Mapping[str, Written],
+        *,
+        facts: Mapping[str, Any] | None = None,
+        removed: pa.Array | None = None,
+        deleted: Ranges | None = None,
+    ) -> Manifest:
+        """Put what was written in place, as the next generation of the index.
+
+        Parameters
+        ----------
+        folders : dict
+            Of the index as it was, those that stay, by part; parts that are not named stay as they are.
+        written : dict
+            What parts wrote in this job, by part.
+        facts : dict, optional
+            What the manifest says of the index, besides what parts say.
+        removed : pa.Array, optional
+            Names of tables that are gone. With it the catalog of this job is one more folder of the index's; without, the whole one.
+        deleted : ranges, optional
+            Ids of columns not to be found that are still in the files; by default those there were.
+        """
+        self.tell("commit")
+        writer, before = self.writer, None if self.store is None else self.store.manifest
+        if self.stages.names:
+            path = writer.catalog_folder / REPORT_FILE
+            path.unlink(missing_ok=True)
+            write_document(path, self.report().to_dict())
+        if removed is not None:
+            write_rows(writer.catalog_folder, REMOVED, pa.table([removed], schema=REMOVED_SCHEMA))
+        catalogs = [
+            *(before.catalogs if before and removed is not None else ()),
+            writer.seal_folder(writer.catalog_folder),
+        ]
+        parts: dict[str, Sequence[FolderEntry]] = {**(before.parts if before else {}), **folders}
+        facts = {**(before.facts if before else {}), **(facts or {})}
+        fingerprints = dict(before.fingerprints) if before else {"normaliser": self.options.normaliser.fingerprint}
+        for name, found in written.items():
+            parts[name] = [*parts.get(name, ()), *found.folders]
+            facts.update(found.facts)
+            fingerprints.update(found.fingerprints)
+        return writer.commit(
+            written_by=f"pexeso {__version__}",
+            catalogs=catalogs,
+            embedder=before.embedder if before else writer.seal_folder(writer.embedder_folder),
+            parts=parts,
+            options={**before.options, "parts": list(self.options.parts)} if before else described(self.options),
+            fingerprints=fingerprints,
+            facts=facts,
+            deleted_columns=before.deleted_columns if before and deleted is None else deleted or (),
+        )
+
+
+def ids_of(store: Store, tables: pa.Array) -> np.ndarray:
+    """Return the ids of the indexed columns of some tables, int64, ascending."""
+    chosen = Catalog(store.catalog_files).columns(["column_id"], among=tables)["column_id"].drop_null()
+    return np.sort(chosen.to_numpy())

@@ -1,0 +1,193 @@
+"""List a lake in Spark's tasks: each walks a part of its folders, and hands on what is too much for one.
+
+The listing goes from the tasks to Parquet; the driver learns numbers only. A task holds one folder's names and the
+folders that it has still to look into.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pexeso.io.location import Place, read_parquet, spark_path
+from pexeso.lake.files import Listing, SkippedFile, TableFile, list_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FIRST_FOLDERS, MORE_FOLDERS = 256, 1024
+"""Folders that the first task lists, and a task of each later round, before they hand on the rest."""
+
+BATCH_ROWS = 1 << 14
+REQUESTS_AT_ONCE = 16
+"""Folders of another storage that a task asks for at a time: listing is waiting for answers."""
+
+TABLE, SKIPPED, FOLDER = "table", "skipped", "folder"
+
+_TABLE_FIELDS = "table string, path string, format string, n_bytes long, modified long, version string"
+_FOUND = f"kind string, {_TABLE_FIELDS}, reason string"
+_FOUND_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("kind", "table", "path", "format")),
+        *((name, pa.int64()) for name in ("n_bytes", "modified")),
+        *((name, pa.string()) for name in ("version", "reason")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a lake holds, by number.
+
+    Attributes
+    ----------
+    n_tables, n_bytes : int
+        Files that are tables by their name, and their bytes.
+    n_skipped : int
+        Files and folders that are not read.
+    n_rounds : int
+        How often work was dealt out to tasks.
+    """
+
+    n_tables: int
+    n_bytes: int
+    n_skipped: int
+    n_rounds: int
+
+
+def list_lake(
+    spark: SparkSession,
+    root: Path | Place,
+    tables: Path,
+    skipped: Path,
+    scratch: Path,
+    *,
+    first_folders: int = FIRST_FOLDERS,
+    more_folders: int = MORE_FOLDERS,
+) -> Found:
+    """List all files of a lake, as `pexeso.lake.files.find_tables` does, in tasks.
+
+    A first task walks up to `first_folders` folders. What is left then is dealt out to tasks that walk up to `more_folders`
+    each, and so on until nothing is left: a subtree that is larger than the others does not stay with one task. There are at
+    most as many rounds as levels of folders.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    root : Path or Place
+        The lake, a folder, as `pexeso.lake.files.look_at_lake` gives it; at the same path on all machines.
+    tables, skipped : Path
+        Folders to write, which are not there yet: Parquet of ``table, path, format, n_bytes, modified, version``
+        (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason``. In no order.
+    scratch : Path
+        A folder that is not there yet, for what the rounds leave to one another; the caller removes it.
+    first_folders, more_folders : int
+        At least 1.
+
+    Returns
+    -------
+    Found
+    """
+    n_rounds, pending = 0, _first(spark)
+    n_folders = 1
+    while n_folders:
+        place = scratch / f"round-{n_rounds:05d}"
+        limit = more_folders if n_rounds else first_folders
+        _walk_all(pending, root, limit).write.parquet(spark_path(place))
+        found = read_parquet(spark, place, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
+        n_folders, n_rounds = found.count(), n_rounds + 1
+        pending = found.repartition(_n_tasks(spark, n_folders)) if n_folders else found
+    return _collect(spark, scratch, tables, skipped, n_rounds)
+
+
+def _first(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([("",)], "table string").coalesce(1)
+
+
+def _n_tasks(spark: SparkSession, n_folders: int) -> int:
+    cores = spark.sparkContext.defaultParallelism
+    return max(1, min(n_folders, max(4 * cores, n_folders // FIRST_FOLDERS)))
+
+
+def _walk_all(pending: DataFrame, root: Path | Place, limit: int) -> DataFrame:
+    def walk(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        folders = [folder for batch in batches for folder in batch.column(0).to_pylist()]
+        return in_batches(walk_from(root, folders, limit))
+
+    return pending.mapInArrow(walk, _FOUND)
+
+
+def walk_from(root: Path | Place, folders: Iterable[str], limit: int) -> Iterator[dict[str, object]]:
+    """List folders and those below them, level by level, up to a number of them.
+
+    Parameters
+    ----------
+    root : Path or Place
+    folders : iterable of str
+        Relative to the lake; empty for the lake itself.
+    limit : int
+        Folders to list, those given included; more than are given are listed all the same.
+
+    Yields
+    ------
+    dict
+        A row of kind ``table``, ``skipped`` or, for a folder that was not looked into, ``folder``, which is `table` there.
+    """
+    waiting = deque(folders)
+    limit = max(limit, len(waiting))
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
+        while waiting and limit > 0:
+            now = [waiting.popleft() for _ in range(min(len(waiting), limit, REQUESTS_AT_ONCE))]
+            limit -= len(now)
+            look = pool.map if isinstance(root, Place) else map
+            for listing in look(lambda folder: list_folder(root, folder), now):
+                yield from _rows_of(listing)
+                waiting.extend(listing.folders)
+    yield from ({"kind": FOLDER, "table": folder} for folder in waiting)
+
+
+def _rows_of(listing: Listing) -> Iterator[dict[str, object]]:
+    yield from ({"kind": TABLE, **table_row(file)} for file in listing.tables)
+    yield from ({"kind": SKIPPED, **skipped_row(file)} for file in listing.skipped)
+
+
+def table_row(file: TableFile) -> dict[str, object]:
+    """Return the row of a listing for a table: its fields, the path as text."""
+    path = file.path if isinstance(file.path, Place) else file.path.absolute()
+    return {**vars(file), "path": str(path)}
+
+
+def skipped_row(file: SkippedFile) -> dict[str, object]:
+    """Return the row for a file that is no table."""
+    return {"table": file.path, "reason": file.reason}
+
+
+def in_batches(rows: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
+    """Put rows into Arrow batches of at most `BATCH_ROWS`."""
+    waiting: list[dict[str, object]] = []
+    for row in rows:
+        waiting.append(row)
+        if len(waiting) == BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(waiting, schema=_FOUND_SCHEMA)
+            waiting = []
+    if waiting:
+        yield pa.RecordBatch.from_pylist(waiting, schema=_FOUND_SCHEMA)
+
+
+def _collect(spark: SparkSession, scratch: Path, tables: Path, skipped: Path, n_rounds: int) -> Found:
+    from pyspark.sql import functions as sql
+
+    rounds = [scratch / f"round-{number:05d}" for number in range(n_rounds)]
+    found = read_parquet(spark, *rounds, schema=_FOUND)
+    found.where(f"kind = '{TABLE}'").drop("kind", "reason").write.parquet(spark_path(tables))
+    found.where(f"kind = '{SKIPPED}'").select("table", "reason").write.parquet(spark_path(skipped))
+    counted = found.groupBy("kind").agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes")).collect()
+    numbers = {row.kind: (row.n, row.bytes or 0) for row in counted}
+    n_tables, n_bytes = numbers.get(TABLE, (0, 0))
+    return Found(n_tables, n_bytes, numbers.get(SKIPPED, (0, 0))[0], n_rounds)

@@ -1,0 +1,283 @@
+"""Where the tables of a lake come from: what an index is built of, as Spark's tasks see it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pexeso.build import tasks
+from pexeso.build.lake_source.listing import list_lake, skipped_row, table_row
+from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables, frame_records
+from pexeso.build.report import Task
+from pexeso.build.stages import Facts
+from pexeso.errors import LakeError
+from pexeso.io.location import Place, is_url, read_parquet
+from pexeso.lake import record_schema
+from pexeso.lake.files import find_tables, look_at_lake
+from pexeso.store.local.removal import remove_tree
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pexeso.lake.records import Records
+    from pexeso.options import BuildOptions
+
+LISTING, SKIPPED = "listing", "skipped"
+
+LISTING_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("table", "path", "format")),
+        *((name, pa.int64()) for name in ("n_bytes", "modified")),
+        ("version", pa.string()),
+    ]
+)
+"""One row a file that is a table by its name; see `pexeso.lake.files.TableFile`."""
+
+SKIPPED_SCHEMA = pa.schema([("table", pa.string()), ("reason", pa.string())])
+"""One row a file that is none."""
+
+SMALL_LAKE_BYTES, SMALL_LAKE_FILES = 256 << 20, 10_000
+READ_BYTES_PER_TASK = 32 << 20
+
+SPARK_PREFIX = "spark:"
+"""What the name of a lake begins with where it is not one of files."""
+
+_SPARK_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2}", re.ASCII)
+
+
+Measured = Callable[[Task], Task]
+"""Makes a task measure itself; see `pexeso.build.report.TaskMeter.measured`."""
+
+
+class Source(Protocol):
+    """Tables, and how tasks read them.
+
+    Attributes
+    ----------
+    name : str
+        What the index calls its lake.
+    is_files : bool
+        Whether the tables are files, which can be compared with those of an earlier time.
+    """
+
+    name: str
+    is_files: bool
+
+    def is_small(self) -> bool:
+        """Return whether the lake is small enough for settings that suit a build of a minute."""
+
+    def list_into(self, spark: SparkSession, folder: Path) -> Facts:
+        """Write a listing of the tables, and of what is none, as Parquet; give their numbers, bytes and a digest of them."""
+
+    def records(
+        self,
+        spark: SparkSession,
+        listing: DataFrame,
+        n_bytes: int,
+        options: BuildOptions,
+        wanted: Sequence[Records],
+        measured: Measured,
+    ) -> DataFrame:
+        """Return the records (`pexeso.lake.record_schema.SCHEMA`) of the tables listed, those that are `wanted` included; tasks go through `measured`."""
+
+
+def source_of(lake: Any) -> Source:
+    """Return what is meant by a lake.
+
+    Parameters
+    ----------
+    lake
+        A folder or file: a path, an URL, a `Place`; a Spark DataFrame; or the name of a table or database in Spark's
+        catalog, where no file or folder has that name.
+
+    Raises
+    ------
+    LakeError
+        There is no such file or folder, or it cannot be listed.
+    """
+    if hasattr(lake, "sparkSession"):
+        return SparkSource(lake)
+    if (
+        isinstance(lake, str)
+        and not is_url(lake)
+        and not os.path.exists(lake)
+        and _SPARK_NAME.fullmatch(lake)
+        and "." in lake
+    ):
+        return SparkSource(lake)
+    return FolderSource(lake)
+
+
+class FolderSource:
+    """A folder of table files, or one file.
+
+    Parameters
+    ----------
+    lake : path, URL or Place
+    """
+
+    is_files = True
+
+    def __init__(self, lake: str | os.PathLike[str] | Place) -> None:
+        root, self._single = look_at_lake(lake)
+        self._root = root if isinstance(root, Place) else root.absolute()
+        self.name = str(self._root)
+        self._is_small: bool | None = None
+
+    def is_small(self) -> bool:
+        """Look at the sizes of the first files, once; a lake on another storage is not looked at, and taken for a large one."""
+        if self._is_small is None:
+            self._is_small = not isinstance(self._root, Place) and self._look_at_sizes()
+        return self._is_small
+
+    def _look_at_sizes(self) -> bool:
+        n_bytes = n_files = 0
+        for folder, _, names in os.walk(self._root):
+            for name in names:
+                try:
+                    n_bytes += os.lstat(os.path.join(folder, name)).st_size
+                except OSError:
+                    continue
+                n_files += 1
+                if n_bytes > SMALL_LAKE_BYTES or n_files > SMALL_LAKE_FILES:
+                    return False
+        return True
+
+    def list_into(self, spark: SparkSession, folder: Path) -> Facts:
+        """See `Source.list_into`."""
+        if self._single is not None:
+            return _write_listing(folder, [table_row(self._single)], [])
+        if self.is_small():  # sooner done than Spark's first job
+            found, skipped = find_tables(self._root)
+            return _write_listing(folder, list(map(table_row, found)), list(map(skipped_row, skipped)))
+        list_lake(spark, self._root, folder / LISTING, folder / SKIPPED, folder / "rounds")
+        remove_tree(folder / "rounds")
+        return _listing_facts(spark, folder)
+
+    def records(
+        self,
+        spark: SparkSession,
+        listing: DataFrame,
+        n_bytes: int,
+        options: BuildOptions,
+        wanted: Sequence[Records],
+        measured: Measured,
+    ) -> DataFrame:
+        """See `Source.records`."""
+        n_tasks = max(spark.sparkContext.defaultParallelism * 4, n_bytes // READ_BYTES_PER_TASK)
+        read = partial(
+            tasks.read_tables,
+            root=self._root,
+            rules=options.rules,
+            normaliser=options.normaliser,
+            max_table_bytes=options.max_table_bytes,
+            wanted=wanted,
+        )
+        return deal_out(listing, n_tasks).mapInArrow(measured(read), spark_schema(record_schema.SCHEMA))
+
+    def changed(self, doubtful: DataFrame) -> DataFrame:
+        """Compare files (of `LISTING_SCHEMA`, with ``old_fingerprint``) by content; give ``table, change``."""
+        compare = partial(tasks.compare_contents, root=self._root)
+        return doubtful.mapInArrow(compare, "table string, change string")
+
+
+class SparkSource:
+    """Tables that Spark can read.
+
+    Parameters
+    ----------
+    given : DataFrame or str
+        One table; or the name of a table, or of a database with all its tables, in Spark's catalog.
+    """
+
+    is_files = False
+
+    def __init__(self, given: DataFrame | str) -> None:
+        self._given = given
+        self.name = SPARK_PREFIX + (given if isinstance(given, str) else f"dataframe-{secrets.token_hex(6)}")
+
+    def is_small(self) -> bool:
+        """Nobody has looked."""
+        return False
+
+    def list_into(self, spark: SparkSession, folder: Path) -> Facts:
+        """See `Source.list_into`."""
+        found = self._tables(spark)
+        if not found:
+            raise LakeError(
+                f"{self._given!r} is neither a file or folder, nor a table or database in Spark's catalog; give the folder that holds the tables."
+            )
+        return _write_listing(folder, [{"table": table.name, "path": "", "format": "spark"} for table in found], [])
+
+    def records(
+        self,
+        spark: SparkSession,
+        listing: DataFrame,
+        n_bytes: int,
+        options: BuildOptions,
+        wanted: Sequence[Records],
+        measured: Measured,
+    ) -> DataFrame:
+        """See `Source.records`."""
+        return frame_records(
+            self._tables(spark),
+            options.rules,
+            options.normaliser,
+            max_table_bytes=options.max_table_bytes,
+            wanted=wanted,
+            every_kind=bool(options.parts),
+        )
+
+    def _tables(self, spark: SparkSession) -> list[SparkTable]:
+        if isinstance(self._given, str):
+            return find_spark_tables(spark, self._given)
+        return [SparkTable("dataframe", self._given)]
+
+
+def _write_listing(folder: Path, rows: list[dict[str, Any]], skipped: list[dict[str, Any]]) -> Facts:
+    """Write a short listing; give its facts as `_listing_facts` does."""
+    for name, schema, content in ((LISTING, LISTING_SCHEMA, rows), (SKIPPED, SKIPPED_SCHEMA, skipped)):
+        (folder / name).mkdir()
+        pq.write_table(pa.Table.from_pylist(content, schema=schema), folder / name / "part.parquet")
+    digest = hashlib.blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
+    n_bytes = sum(row.get("n_bytes") or 0 for row in rows)
+    return {"tables": len(rows), "bytes": n_bytes, "skipped": len(skipped), "digest": digest}
+
+
+def _listing_facts(spark: SparkSession, folder: Path) -> Facts:
+    """Count a listing, and give a digest of it that does not depend on its order."""
+    from pyspark.sql import functions as sql
+
+    listing = read_parquet(spark, folder / LISTING)
+    skipped = read_parquet(spark, folder / SKIPPED)
+    each = sql.xxhash64("table", "path", "n_bytes", "modified", "version").cast("decimal(38,0)")
+    counted = listing.agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"), sql.sum(each).alias("digest"))
+    row = counted.first()
+    return {"tables": row.n, "bytes": row.bytes or 0, "skipped": skipped.count(), "digest": str(row.digest)}
+
+
+def deal_out(listing: DataFrame, n_tasks: int) -> DataFrame:
+    """Spread files over tasks so that each has about the same bytes: the largest first, in turn."""
+    from pyspark.sql import functions as sql
+
+    n_tasks = max(1, n_tasks)
+    within = sql.monotonically_increasing_id().bitwiseAND(sql.lit((1 << 33) - 1))
+    deal = sql.pmod(within + sql.spark_partition_id(), sql.lit(n_tasks))
+    return listing.sort(sql.desc("n_bytes")).withColumn("deal", deal).repartitionByRange(n_tasks, "deal").drop("deal")
+
+
+def spark_schema(schema: pa.Schema) -> Any:
+    """Return the Spark form of an Arrow schema."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)

@@ -1,0 +1,254 @@
+"""Spark tables and DataFrames as a lake: the records that `pexeso.lake.records` makes of files, made of their columns.
+
+Spark counts the distinct values of every column; then each column goes, as a whole, to one task, which looks at them as it
+would at the column of a file. The driver holds the names of tables and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import LakeError
+from pexeso.lake.choose import KINDS, ColumnRules
+from pexeso.lake.columns import label_columns
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.record_schema import SCHEMA
+from pexeso.lake.records import Records, counted_column_records, value_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+FORMAT = "spark"
+"""The format of such tables in the catalog."""
+
+_TABLE = -1
+"""The position under which the rows of a table are counted."""
+
+_VALUE_BYTES = 16
+"""Bytes of a value in a task beside its text: offset, count and place."""
+
+_COUNTED = "table string, position int, name string, label string, reason string, value string, count long"
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table that Spark can read.
+
+    Attributes
+    ----------
+    name : str
+        What the index calls it.
+    frame : DataFrame
+    """
+
+    name: str
+    frame: DataFrame
+
+
+def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
+    """Find the tables that a name means in Spark's catalog.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    name : str
+        A table, ``table``, ``database.table`` or ``catalog.database.table``; or a database, ``database`` or
+        ``catalog.database``, which means all its tables and views.
+
+    Returns
+    -------
+    list of SparkTable
+        By name, by code point; empty where the catalog has neither a table nor a database of that name. The tables of a
+        database are called ``database.table``, a single one as it was asked for.
+
+    Raises
+    ------
+    LakeError
+        The name cannot be read, or a table cannot be opened.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        if _is_table(spark, name):
+            return [SparkTable(name, spark.table(name))]
+        if not spark.catalog.databaseExists(name):
+            return []
+        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
+        found = sorted(each.name for each in spark.catalog.listTables(name) if not each.isTemporary)
+        return [SparkTable(f"{name}.{table}", spark.table(f"{quoted}.`{table.replace('`', '``')}`")) for table in found]
+    except PySparkException as error:
+        said = str(error).strip().splitlines()[0]
+        raise LakeError(f"'{name}' cannot be looked up in Spark's catalog: {said}") from error
+
+
+def _is_table(spark: SparkSession, name: str) -> bool:
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.catalog.tableExists(name)
+    except AnalysisException:
+        return False  # `catalog.database` is refused as the name of a table
+
+
+def frame_records(
+    tables: list[SparkTable],
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    *,
+    max_table_bytes: int,
+    wanted: Sequence[Records] = (value_records,),
+    every_kind: bool = False,
+) -> DataFrame:
+    """Turn Spark tables into records, as `pexeso.lake.records.table_records` does with files.
+
+    Every column that Spark can write as text is looked at; arrays, maps, structs and bytes are left out with the reason, and
+    so are columns of numbers, without being read, where the rules leave out numbers.
+
+    Parameters
+    ----------
+    tables : list of SparkTable
+        At least one, of different names.
+    rules : ColumnRules
+    normaliser : Normaliser
+    max_table_bytes : int
+        Columns whose distinct values take more bytes in a task are left out with the reason: a column is held whole by one.
+    wanted : sequence of callable
+        What gives further records of a table.
+    every_kind : bool
+        Read columns of numbers too where the rules leave them out, for what else is wanted of them.
+
+    Returns
+    -------
+    DataFrame
+        Of `pexeso.lake.record_schema.SCHEMA`. The text of a value is the first by code point of those with this normalised form.
+        Size, time and fingerprint of a table are null.
+
+    Raises
+    ------
+    LakeError
+        There is no table, or two have one name.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    names = [table.name for table in tables]
+    if not names or len(set(names)) < len(names):
+        raise LakeError(
+            f"The tables of a lake need different names, and there must be one at least. Got {', '.join(names) or 'none'}."
+        )
+    read_kinds = KINDS if every_kind else rules.kinds
+    counted = reduce(lambda ours, theirs: ours.unionByName(theirs), (_counted(table, read_kinds) for table in tables))
+
+    def work(group: pa.Table) -> pa.Table:
+        return _records_of_column(group, rules, normaliser, wanted)
+
+    groups = _bounded(counted, max_table_bytes).groupBy("table", "position")
+    return groups.applyInArrow(work, from_arrow_schema(SCHEMA))
+
+
+def _counted(table: SparkTable, kinds: tuple[str, ...]) -> DataFrame:
+    """Count the distinct values of every column of a table; one row of each column, the one with a label, tells what it is."""
+    from pyspark.sql import functions as sql
+
+    fields = table.frame.schema.fields
+    labels = label_columns([field.name for field in fields])
+    reasons = [_reason_not_read(field.dataType, kinds) for field in fields]
+    told = [(table.name, _TABLE, None, "", None, None, len(fields))]
+    for position, field in enumerate(fields):
+        told.append((table.name, position, field.name, labels[position], reasons[position], None, None))
+    # By position: names may repeat, or hold dots.
+    frame = table.frame.toDF(*(f"c{position}" for position in range(len(fields))))
+    read = [position for position, reason in enumerate(reasons) if reason is None]
+    cells = [
+        _cell(_TABLE, sql.lit(None)),
+        *(_cell(position, _as_text(sql.col(f"c{position}"), fields[position].dataType)) for position in read),
+    ]
+    values = frame.select(sql.explode(sql.array(*cells)).alias("cell"))
+    counts = values.groupBy("cell.position", "cell.value").agg(sql.count("*").alias("count"))
+    nothing = (sql.lit(None).cast("string").alias(name) for name in ("name", "label", "reason"))
+    rows = counts.select(sql.lit(table.name).alias("table"), "position", *nothing, "value", "count")
+    return rows.unionByName(table.frame.sparkSession.createDataFrame(told, _COUNTED))
+
+
+def _cell(position: int, value: Column) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.struct(sql.lit(position).alias("position"), value.cast("string").alias("value"))
+
+
+def _as_text(value: Column, kind: DataType) -> Column:
+    """Write numbers as a file of the same type gives them: floats that are whole as integers, not as 1.0E7."""
+    from pyspark.sql import functions as sql
+    from pyspark.sql import types
+
+    text = value.cast("string")
+    if not isinstance(kind, types.FloatType | types.DoubleType):
+        return text
+    whole = (sql.floor(value) == value) & (sql.abs(value) < float(1 << 53))
+    return sql.when(whole, value.cast("bigint").cast("string")).otherwise(text)
+
+
+def _reason_not_read(kind: DataType, kinds: tuple[str, ...]) -> str | None:
+    from pyspark.sql import types
+
+    if isinstance(kind, types.NumericType) and "number" not in kinds:
+        return f"numbers: its type is {kind.simpleString()}, and only {' and '.join(kinds)} columns are kept (kinds)"
+    as_text = (
+        types.StringType,
+        types.CharType,
+        types.VarcharType,
+        types.NumericType,
+        types.BooleanType,
+        types.NullType,
+    )
+    if isinstance(kind, (*as_text, types.DateType, types.TimestampType, types.TimestampNTZType)):
+        return None
+    return f"its type is {kind.simpleString()[:60]}, which is no text"
+
+
+def _bounded(counted: DataFrame, max_table_bytes: int) -> DataFrame:
+    """Take the values out of columns that are too large for a task, and say so in their place."""
+    from pyspark.sql import functions as sql
+
+    size = sql.sum(sql.octet_length("value") + sql.lit(_VALUE_BYTES))
+    sizes = counted.where(sql.col("value").isNotNull()).groupBy("table", "position").agg(size.alias("bytes"))
+    too_large = sizes.where(sql.col("bytes") > max_table_bytes)
+    joined = counted.join(sql.broadcast(too_large), ["table", "position"], "left")
+    said = sql.format_string(
+        f"its distinct values take %,d bytes, at most {max_table_bytes:,} allowed (max_table_bytes)", "bytes"
+    )
+    tells = sql.col("label").isNotNull()
+    kept = joined.where(sql.col("bytes").isNull() | tells)
+    reason = sql.when(sql.col("bytes").isNotNull(), said).otherwise(sql.col("reason")).alias("reason")
+    return kept.select("table", "position", "name", "label", reason, "value", "count")
+
+
+def _records_of_column(
+    group: pa.Table, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
+) -> pa.Table:
+    """Turn the counted values of a column, or the number of rows of a table, into records."""
+    told = group.filter(pc.is_valid(group["label"])).to_pylist()[0]
+    counted = group.filter(pc.is_null(group["label"]))
+    n_rows = pc.sum(counted["count"]).as_py() or 0
+    if told["position"] == _TABLE:
+        record = {"record": "table", "table": told["table"], "format": FORMAT, "notes": []}
+        return pa.Table.from_pylist([record | {"n_columns": told["count"], "n_rows": n_rows}], schema=SCHEMA)
+    about = {name: told[name] for name in ("table", "position", "name", "label")}
+    if told["reason"] is not None:
+        return pa.Table.from_pylist([{"record": "column", **about, "reason": told["reason"]}], schema=SCHEMA)
+    # Sorted, so that the text that stands for a value does not depend on which task counted it.
+    present = counted.filter(pc.is_valid(counted["value"])).sort_by("value").combine_chunks()
+    columns = [_one_array(present[name]) for name in ("value", "count")]
+    raw = pa.StructArray.from_arrays(columns, names=["values", "counts"])
+    records = counted_column_records(about, raw, n_rows, rules, normaliser, wanted=wanted)
+    return pa.Table.from_batches(records, schema=SCHEMA)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

@@ -1,0 +1,53 @@
+"""What a manifest records of how an index was built, and the options that it gives again for an update."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pexeso.engine.layout.options import LAYOUT_VERSION, PartitionLayoutOptions
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import BuildOptions
+from pexeso.store.manifest import Manifest
+
+
+def described(options: BuildOptions) -> dict[str, Any]:
+    """Return what an index records of the options that it was built with, as plain JSON."""
+    return {
+        "model": options.model,
+        "grid": vars(PartitionLayoutOptions(**options.grid())),
+        "layout": LAYOUT_VERSION,
+        "n_partitions": options.n_partitions,
+        "partition_bytes": options.partition_bytes,
+        "rules": options.rules.to_dict(),
+        "normaliser": options.normaliser.to_json(),
+        "max_table_bytes": options.max_table_bytes,
+        "parts": list(options.parts),
+        "seed": options.seed,
+    }
+
+
+def options_of(manifest: Manifest) -> BuildOptions:
+    """Return the options that an index was built with.
+
+    Raises
+    ------
+    IndexCorruptError
+        The manifest has none that this version knows.
+    """
+    described = manifest.options
+    try:
+        grid = {name: value for name, value in described["grid"].items() if name in BuildOptions.__dataclass_fields__}
+        names = ("n_partitions", "partition_bytes", "max_table_bytes")
+        return BuildOptions(
+            **{name: described[name] for name in names},
+            **grid,
+            parts=described.get("parts", ()),
+            rules=ColumnRules.from_dict(described["rules"]),
+            normaliser=Normaliser.from_json(described["normaliser"]),
+        )
+    except (KeyError, TypeError, AttributeError, InputError) as error:
+        raise IndexCorruptError(
+            f"The manifest of the index does not say how it was built: {error}. Build it again."
+        ) from error

@@ -1,0 +1,139 @@
+"""The stages of a build: what each leaves for the next, and which are finished, so that a build that died goes on.
+
+Each attempt at a stage writes to a folder of its own, and a small document names that folder once everything in it is
+on the disk. So a task of a driver that died, which may go on writing for a while, cannot spoil what a later attempt
+wrote; and whatever instant a build ends at, a stage is finished or it is not.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import IndexCorruptError
+from pexeso.runtime.json_log import log_event
+from pexeso.store.files import read_document, replace_document
+from pexeso.store.local.folders import sync_tree
+from pexeso.store.local.removal import remove_tree
+
+Facts = dict[str, Any]
+
+
+class Stages:
+    """The stages of one build, in its scratch folder.
+
+    Parameters
+    ----------
+    scratch : Path
+        The build's own folder; on a cluster a place that all machines see.
+    progress : callable, optional
+        Called with the name of each stage as it starts.
+    on_finished : callable, optional
+        Called when a stage is finished, by this build or by an earlier one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> scratch = Path(tempfile.mkdtemp())
+    >>> def work(folder):
+    ...     (folder / "rows").write_text("3")
+    ...     return {"rows": 3}
+    >>> Stages(scratch).run("read", work)["rows"]
+    3
+    >>> Stages(scratch).run("read", lambda folder: 1 / 0)["rows"]
+    3
+    """
+
+    def __init__(
+        self,
+        scratch: Path,
+        progress: Callable[[str], None] | None = None,
+        on_finished: Callable[[], None] | None = None,
+    ) -> None:
+        self.scratch = scratch
+        self.names: list[str] = []
+        self.resumed: list[str] = []
+        self._tell = progress or (lambda stage: None)
+        self._on_finished = on_finished or (lambda: None)
+
+    def run(self, stage: str, work: Callable[[Path], Facts | None]) -> Facts:
+        """Do a stage, unless it is finished.
+
+        Parameters
+        ----------
+        stage : str
+            A plain name.
+        work : callable
+            Given an empty folder for what the stage leaves; gives plain JSON facts, or None.
+
+        Returns
+        -------
+        dict
+            The facts, and ``seconds``, the wall time that the stage took.
+        """
+        self._tell(stage)
+        log_event("stage", stage=stage)
+        self.names.append(stage)
+        done = self.finished(stage)
+        if done is not None:
+            log_event("stage finished earlier", stage=stage)
+            self.resumed.append(stage)
+            self._on_finished()
+            return done
+        self._clear(stage)
+        attempt = self.scratch / f"{stage}.{secrets.token_hex(6)}"
+        attempt.mkdir()
+        started = time.perf_counter()
+        facts = work(attempt) or {}
+        sync_tree(attempt)
+        facts = {**facts, "seconds": round(time.perf_counter() - started, 3)}
+        replace_document(self._marker(stage), {"folder": attempt.name, "facts": facts})
+        log_event("stage finished", **{**facts.get("report", {}), "stage": stage, "seconds": facts["seconds"]})
+        self._on_finished()
+        return facts
+
+    def finished(self, stage: str) -> Facts | None:
+        """Return the facts of a finished stage, or None."""
+        document = self._document(stage)
+        return None if document is None else document["facts"]
+
+    def all_finished(self) -> dict[str, Facts]:
+        """Return the facts of all finished stages, by name."""
+        found = {path.stem: self.finished(path.stem) for path in sorted(self.scratch.glob("*.json"))}
+        return {stage: facts for stage, facts in found.items() if facts is not None}
+
+    def folder(self, stage: str) -> Path:
+        """Return the folder with what a finished stage left.
+
+        Raises
+        ------
+        IndexCorruptError
+            The stage is not finished.
+        """
+        document = self._document(stage)
+        if document is None:
+            raise IndexCorruptError(f"The stage {stage} of the build in '{self.scratch}' is not finished.")
+        return self.scratch / document["folder"]
+
+    def forget(self, stage: str) -> None:
+        """Make a stage unfinished and remove what it left, to save room once nothing needs it any more or to do it again."""
+        self._marker(stage).unlink(missing_ok=True)
+        self._clear(stage)
+
+    def _document(self, stage: str) -> dict[str, Any] | None:
+        path = self._marker(stage)
+        if not path.is_file():
+            return None
+        document = read_document(path)
+        folder = self.scratch / document["folder"]
+        return document if folder.parent == self.scratch and folder.is_dir() else None
+
+    def _marker(self, stage: str) -> Path:
+        return self.scratch / f"{stage}.json"
+
+    def _clear(self, stage: str) -> None:
+        for path in self.scratch.glob(f"{stage}.*"):
+            remove_tree(path)

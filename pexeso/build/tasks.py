@@ -1,0 +1,82 @@
+"""What the tasks of a build do with their Arrow batches; every function here runs in a worker process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+import pexeso.errors
+from pexeso.errors import PexesoError
+from pexeso.io.location import Place
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.files import TableFile, path_from_text
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.content import fingerprint_file
+from pexeso.lake.records import Records, table_records
+from pexeso.parts.base import Batches, Filled
+from pexeso.store.local.target import PartitionTarget, entry_to_json
+
+_OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
+
+
+def read_tables(
+    batches: Batches,
+    *,
+    root: Path | Place,
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    max_table_bytes: int,
+    wanted: Sequence[Records],
+) -> Batches:
+    """Turn a listing of files (`pexeso.build.lake_source.source.LISTING_SCHEMA`) into records; a bad file becomes a record with its reason."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            file = TableFile(**{**row, "path": path_from_text(root, row["path"])})
+            yield from table_records(file, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted)
+
+
+def write_folders(
+    batches: Batches, *, targets: Sequence[PartitionTarget], fill: Callable[[int, Path], Filled]
+) -> Batches:
+    """Write the folders whose numbers come in, but for those that are there; give the manifest's entry of each as JSON.
+
+    Parameters
+    ----------
+    batches
+        Numbers of folders.
+    targets
+        Where each goes.
+    fill
+        Given a number and an empty folder, writes what belongs there; gives its facts and its files.
+    """
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            entry = targets[number].written() or targets[number].write(partial(fill, number))
+            yield pa.RecordBatch.from_pydict({"number": [number], "entry": [entry_to_json(entry)]})
+
+
+def compare_contents(batches: Batches, *, root: Path | Place) -> Batches:
+    """Return, by their fingerprints, which files of a listing have changed; gives table and change."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            same = fingerprint_file(path_from_text(root, row["path"])) == row["old_fingerprint"]
+            yield pa.RecordBatch.from_pydict({"table": [row["table"]], "change": ["unchanged" if same else "changed"]})
+
+
+def error_in(traceback: str) -> PexesoError | None:
+    r"""Find the last error of ours in the text of a worker's traceback, and make it again.
+
+    Examples
+    --------
+    >>> error_in("Traceback ...\npexeso.errors.EmbedderError: The model is gone.\n")
+    EmbedderError('The model is gone.')
+    """
+    for name, message in reversed(_OWN_ERROR.findall(traceback)):
+        kind = getattr(pexeso.errors, name, None)
+        if isinstance(kind, type) and issubclass(kind, PexesoError):
+            return kind(message)
+    return None

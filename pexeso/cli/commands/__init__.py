@@ -1,0 +1,1 @@
+"""The commands, one module each or for a few that belong together."""

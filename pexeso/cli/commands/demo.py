@@ -1,0 +1,107 @@
+"""``pexeso demo``: index the lake that comes with the project, and search it twice."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+import pexeso
+from pexeso.cli.errors import Failure
+from pexeso.errors import TableReadError
+
+LAKE, SUPPLIERS, AUTOGRAPHS = "lake", "my_suppliers.csv", "my_autographs.csv"
+
+_NEXT = """\
+Your turn:
+  pexeso index YOUR_FOLDER my.pexeso          any folder of CSV, TSV, Parquet or JSON-lines tables
+  pexeso search my.pexeso TABLE.csv:COLUMN    what a column of yours can be joined with
+  pexeso join my.pexeso TABLE.csv:COLUMN -o joined.csv"""
+
+
+@click.command()
+@click.option("--keep", metavar="FOLDER", help="Keep the index here; without it, it is made in a temporary folder.")
+def demo(keep: str | None) -> None:
+    """Index the demo lake and search it twice, showing what matches.
+
+    \b
+    Example:
+      pexeso demo
+      pexeso demo --keep demo.pexeso
+
+    Works from a checkout of the project, where the demo lake is in examples/. Prints each command that it runs.
+    """  # noqa: D301  click reads \b
+    examples = examples_folder()
+    with ExitStack() as stack:
+        index = keep or os.path.join(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="pexeso-demo-")), "demo.pexeso"
+        )
+        show(f"{LAKE}/ holds some hundred small tables, written by many hands. First, an index of it:")
+        run("index", str(examples / LAKE), index)
+
+        suppliers = str(examples / SUPPLIERS)
+        show(
+            "\nA table of yours lists suppliers. Which tables of the lake know them? The likeliest come first (score); "
+            "below each, why, and the first values that match:"
+        )
+        run("search", index, f"{suppliers}:supplier", "--explain", "--pairs", "3")
+
+        autographs = str(examples / AUTOGRAPHS)
+        n_rows, n_equal = equal_cells(examples / LAKE, examples / AUTOGRAPHS, "signed_by")
+        show(
+            "\nAnother lists autographs, the names turned round and misspelt here and there. "
+            f"A join by equal values would find {n_equal} of its {n_rows} names. By likeness, word by word:"
+        )
+        run("search", index, f"{autographs}:signed_by", "-k", "2", "--explain", "--pairs", "8")
+    show(f"\n{_NEXT}")
+    if keep is None:
+        show("\nThe index of this demo is gone again; pexeso demo --keep FOLDER keeps it.")
+
+
+def examples_folder() -> Path:
+    """Return the folder of the demo lake, relative to the current folder where it lies below that."""
+    folder = Path(pexeso.__file__).resolve().parent.parent / "examples"
+    if not (folder / LAKE).is_dir():
+        raise Failure(
+            "The demo lake is not installed with the package: run 'make demo' in a checkout of the project, or index a folder of yours: "
+            "pexeso index FOLDER my.pexeso."
+        )
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+def show(text: str) -> None:
+    """Write a line of the story; it goes to stdout, between the outputs of the commands."""
+    click.echo(text)
+
+
+def run(*arguments: str) -> None:
+    """Show a command as it would be typed, and run it."""
+    click.echo(f"$ {shlex.join(('pexeso', *arguments))}")
+    click.get_current_context().find_root().command.main(
+        args=list(arguments), prog_name="pexeso", standalone_mode=False
+    )
+
+
+def equal_cells(lake: Path, file: Path, column: str) -> tuple[int, int]:
+    """Count the rows of a column, and those whose text stands letter for letter in a cell of the lake."""
+    import pyarrow.compute as pc
+
+    from pexeso.lake.files import find_tables
+    from pexeso.lake.readers.reader import read_table
+    from pexeso.search.query import read_query
+
+    values = read_query(file, column).values
+    found = pc.is_in(values, value_set=values.slice(0, 0))
+    for table in find_tables(lake)[0]:
+        try:
+            cells = read_table(table.path).columns
+        except TableReadError:
+            continue  # some files of the demo lake are broken on purpose
+        for each in cells:
+            found = pc.or_(found, pc.is_in(values, value_set=each, skip_nulls=True))
+    return len(values), pc.sum(found).as_py()

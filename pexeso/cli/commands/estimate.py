@@ -1,0 +1,109 @@
+"""``pexeso estimate``: what indexing a lake will cost, before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.options import build_settings
+from pexeso.cli.output.output import MAX_NAME, count, human_bytes, is_terminal, output_options, plain, write_json
+
+if TYPE_CHECKING:
+    from pexeso.diagnostics.estimate import Estimate
+    from pexeso.options import BuildOptions
+
+
+@click.command()
+@click.argument("lake", metavar="LAKE")
+@build_settings
+@output_options("json")
+def estimate(lake: str, options: BuildOptions, form: str | None) -> None:
+    """Estimate what indexing a lake will cost, before it is done.
+
+    \b
+    Example:
+      pexeso estimate my_folder
+
+    Reads a sample of the files, at most 200 and 64 MiB, and measures on it how fast this machine is. The counts of a lake that is
+    sampled whole are exact; all else is rough, and the time holds for a machine as busy as it is now. Takes the options of pexeso index.
+
+    In Python: pexeso.diagnostics.estimate.estimate_build(LAKE).
+    """  # noqa: D301  click reads \b
+    from pexeso.diagnostics.estimate import estimate_build
+
+    with file_progress("sampling") as progress:
+        found = estimate_build(lake, options, progress=progress)
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        click.echo("\n".join(estimate_lines(found)))
+
+
+def estimate_lines(found: Estimate) -> list[str]:
+    """Lay out an estimate for people."""
+    about = "" if found.exact else "about "
+    formats = ", ".join(f"{facts['files']:,} {name}" for name, facts in found.by_format.items())
+    per_index = f"{count(found.partitions, 'partition')}"
+    facts = [
+        ("lake", f"{found.lake}: {count(found.files, 'file')}, {human_bytes(found.bytes)} ({formats})"),
+        ("tables", f"{about}{found.tables:,}"),
+        ("columns", f"{about}{found.columns:,}, of which {about}{found.columns_indexed:,} will be indexed"),
+        ("values", f"{about}{found.values:,} distinct, in {about}{count(found.postings, '(column, value) pair')}"),
+        (
+            "index",
+            f"about {human_bytes(found.index_bytes)} on disk, of which the model {human_bytes(found.model_bytes)}; {per_index}",
+        ),
+        *_part_lines(found, about),
+        ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}"),
+        ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
+    ]
+    width = max(len(name) for name, _ in facts) + 2
+    return [*(f"{name:<{width}}{plain(value, MAX_NAME)}" for name, value in facts), "", _basis(found)]
+
+
+def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
+    """Tell of the parts for equal text, where there are any."""
+    equal_text = found.equal_text
+    if not equal_text["parts"]:
+        return []
+    pairs = f"{about}{count(equal_text['pairs'], '(column, value) pair')}"
+    holds = (
+        f"{about}{count(equal_text['columns'], 'column')}, {about}{equal_text['tokens']:,} distinct values in {pairs}"
+    )
+    size = f"of the index about {human_bytes(equal_text['bytes'])} in {count(equal_text['shards'], 'shard')}"
+    return [("equal text", f"{' and '.join(equal_text['parts'])}: {holds}; {size}")]
+
+
+def _basis(found: Estimate) -> str:
+    if found.exact:
+        return f"Counted in all {count(found.files, 'file')}; bytes, memory and time are rough."
+    share = found.sampled_bytes / max(1, found.bytes)
+    return f"From {found.sampled_files:,} of {count(found.files, 'file')} ({100 * share:.2g} % of the bytes): a rough figure."
+
+
+def _stages(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{stage} {value:,.0f} s" for stage, value in seconds.items())
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
+
+
+@contextmanager
+def file_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr, where that is a terminal, for work that reports files done and files in all."""
+    if not is_terminal():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=title, unit=" files", leave=False) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield report

@@ -1,0 +1,111 @@
+"""``pexeso explain``: why two columns match or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.options import Asked, distance_settings
+from pexeso.cli.output.advice import tell_advice
+from pexeso.cli.output.output import count, output_options, plain, table_lines, write_csv, write_json
+from pexeso.cli.output.pages import page_options, require_page, write_page
+from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
+from pexeso.cli.query_columns import read_queries
+from pexeso.errors import InputError
+
+if TYPE_CHECKING:
+    from pexeso.results import Explanation, Match
+
+N_WORDS = 6
+"""Carrying words in a table for people; JSON has ten."""
+
+_REASONS = {"unknown": "the model knows nothing about it", "empty": "nothing is left of it without punctuation"}
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("query", metavar="FILE:COLUMN")
+@click.argument("lake_column", metavar="TABLE:COLUMN")
+@distance_settings
+@page_options
+@output_options("json", "csv")
+def explain(
+    index: str, query: str, lake_column: str, asked: Asked, html: str | None, overwrite: bool, form: str | None
+) -> None:
+    """Explain why a column of yours and one of the lake match or not.
+
+    \b
+    Example:
+      pexeso explain lake.pexeso people.csv:company business/firms.csv:name
+      pexeso explain lake.pexeso people.csv:company business/firms.csv:name --html why.html
+
+    Shows every pair of values that match, with its distance and its kind: exact (equal but for case, accents and punctuation),
+    spelling (nearly the same letters) or meaning (the model alone). Names the words that carry the match and, for each value
+    without a match, the nearest of the lake column. TABLE:COLUMN is a column of the lake as pexeso search prints it.
+
+    In Python: pexeso.open_index(INDEX).explain(values, table, column), and .to_html() of that.
+    """  # noqa: D301  click reads \b
+    require_page(html, overwrite=overwrite)
+    table, column = split_lake_column(lake_column)
+    (values,) = read_queries(query, every_column=False)
+    found = asked.open(index).explain(values, table, column, **asked.to_search())
+    tell_advice([found.options])
+    if form == "json":
+        write_json(found.to_dict())
+    elif form == "csv":
+        write_csv(("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(found))
+    else:
+        click.echo("\n".join(explanation_lines(found)))
+    if html is not None:
+        from pexeso.html.page import explanation_page
+
+        write_page(explanation_page(found), html, overwrite=overwrite)
+
+
+def split_lake_column(spec: str) -> tuple[str, str]:
+    """Split ``TABLE:COLUMN`` of the lake at the last colon."""
+    table, colon, column = spec.rpartition(":")
+    if not colon or not table:
+        raise InputError(
+            f"A column of the lake must be given as TABLE:COLUMN, as search prints them. Got {spec!r} instead."
+        )
+    return table, column
+
+
+def explanation_lines(found: Explanation) -> list[str]:
+    """Lay out an explanation for people."""
+    match, limit = found.match, found.options.max_distance
+    lines = [
+        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}.",
+    ]
+    pairs = match.pairs()
+    if pairs:
+        lines += [f"Of these rows: {shares(match.kinds())}.", *_carried_line(match)]
+        lines += ["", f"{count(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
+    if found.unmatched:
+        rows = [
+            (each.query, "", _REASONS[each.reason], "")
+            if each.reason in _REASONS
+            else (each.query, "nearest", each.value or "", "" if each.distance is None else f"{each.distance:.3f}")
+            for each in found.unmatched
+        ]
+        lines += ["", f"{count(len(found.unmatched), 'value')} without a match:"]
+        lines += [f"    {line}" for line in table_lines(("", "", "", ""), rows, "<<<>")]
+    return lines
+
+
+def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
+    matching = [(pair.query, pair.value, pair.distance, True, pair.kind) for pair in found.match.pairs()]
+    return matching + [(each.query, each.value, each.distance, False, "") for each in found.unmatched]
+
+
+def _carried_line(match: Match) -> list[str]:
+    """Name the words that carry the match, with their shares."""
+    carried = match.carried_by(N_WORDS)
+    if not carried.words:
+        return []
+    words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in carried.words)
+    more = carried.n_words - len(carried.words)
+    rest = f", and {count(more, 'more word')}" if more else ""
+    return [f"Carried by: {words}{rest}{carried.extent}."]

@@ -1,0 +1,237 @@
+"""``pexeso info``, ``check`` and ``doctor``: what is in an index, whether it is whole, and whether this machine will do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pexeso.cli.errors import Failure
+from pexeso.cli.output.build_report import report_lines
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    human_bytes,
+    is_terminal,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from pexeso.build.report import BuildReport
+    from pexeso.diagnostics.info import IndexInfo
+    from pexeso.store.integrity import Problem
+
+MAX_PARTITIONS_SHOWN = 20
+MAX_MAPS_SHOWN = 3
+_PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
+_SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.option("--report", is_flag=True, help="Tell what the stages of the last build or update did.")
+@output_options("json")
+def info(index: str, report: bool, form: str | None) -> None:
+    """Show what is in an index, and what was left out and why.
+
+    \b
+    Example:
+      pexeso info lake.pexeso
+      pexeso info lake.pexeso --report
+
+    In Python: pexeso.open_index(INDEX).info().
+    """  # noqa: D301  click reads \b
+    from pexeso.diagnostics.info import index_info, last_report
+    from pexeso.store.opening import open_store_anywhere
+
+    store = open_store_anywhere(index)
+    if report:
+        _show_report(last_report(store), form)
+        return
+    found = index_info(store)
+    if form == "json":
+        write_json(found.to_dict())
+        return
+    click.echo("\n".join(info_lines(found)))
+
+
+def _show_report(report: BuildReport, form: str | None) -> None:
+    if form == "json":
+        write_json(report.to_dict())
+    else:
+        click.echo("\n".join(report_lines(report)))
+
+
+def info_lines(found: IndexInfo) -> list[str]:
+    """Lay out a summary of an index for people."""
+    facts = [
+        ("index", f"{found.path} ({human_bytes(found.bytes)})"),
+        ("written", f"{found.created} by {found.written_by}"),
+        ("lake", found.lake),
+        ("files", f"{found.files:,}, of which {found.tables:,} are tables"),
+        ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
+        ("values", f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}"),
+        ("model", f"{found.model}, {found.dimensions} dimensions"),
+        ("metric", f"{found.metric}, {_map(found)}"),
+        ("partitions", f"{len(found.partitions):,}"),
+        *([("equal text", _equal_text(found))] if found.parts else []),
+    ]
+    lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
+    lines += ["", *_numbered_lines("partition", found.partitions, _PARTITION_COLUMNS)]
+    if found.token_sets:
+        lines += ["", *_numbered_lines("shard", found.token_sets, _SHARD_COLUMNS)]
+    lines += _reason_lines("Files left out", found.files_left_out)
+    lines += _reason_lines("Columns left out", found.columns_left_out)
+    return lines
+
+
+def _equal_text(found: IndexInfo) -> str:
+    """Tell of the parts for equal text: which, and the columns that they find."""
+    columns, deleted, pairs = (
+        sum(shard[name] for shard in found.token_sets) for name in ("columns", "deleted", "pairs")
+    )
+    gone = f", {deleted:,} of them deleted" if deleted else ""
+    where = (
+        f"in {count(len(found.token_sets), 'shard')} ({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
+    )
+    return f"{' and '.join(found.parts)}: {count(columns, 'column')}{gone}, {count(pairs, '(column, value) pair')}, {where}"
+
+
+def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
+    """Lay out what is in each partition or shard."""
+    rows = [
+        (str(number), *(f"{facts.get(name, 0):,}" for name in names))
+        for number, facts in enumerate(folders[:MAX_PARTITIONS_SHOWN])
+    ]
+    lines = table_lines((noun, *names), rows, ">" * (1 + len(names)))
+    n_more = len(folders) - len(rows)
+    return [*lines, f"and {count(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
+
+
+def _reason_lines(title: str, reasons: dict[str, int]) -> list[str]:
+    if not reasons:
+        return []
+    width = max(len(f"{number:,}") for number in reasons.values())
+    return [
+        "",
+        f"{title}:",
+        *(f"  {number:>{width},}  {plain(reason, MAX_NAME)}" for reason, number in reasons.items()),
+    ]
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@output_options("json")
+def check(index: str, form: str | None) -> None:
+    """Compare every byte of an index with its checksums.
+
+    \b
+    Example:
+      pexeso check lake.pexeso
+
+    Ends with exit code 1 where a byte is not as it was written.
+
+    In Python: pexeso.open_index(INDEX).check().
+    """  # noqa: D301  click reads \b
+    from pexeso.diagnostics.check import check_index
+
+    with byte_progress("checking") as progress:
+        problems = check_index(index, progress)
+    failures = [problem for problem in problems if problem.is_failure]
+    if form == "json":
+        write_json({"ok": not failures, "problems": [vars(problem) for problem in problems]})
+    else:
+        _write_problems(index, problems, failed=bool(failures))
+    if failures:
+        raise Failure(f"{count(len(failures), 'problem')} in the index '{index}': do not search it.")
+
+
+def _write_problems(index: str, problems: list[Problem], *, failed: bool) -> None:
+    from pexeso.store.opening import open_store_anywhere
+
+    for problem in problems:
+        click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")
+    if not failed:
+        manifest = open_store_anywhere(index).manifest
+        n_files = sum(1 for _ in manifest.files())
+        click.echo(f"ok: {count(n_files, 'file')}, {manifest.n_bytes:,} bytes")
+
+
+@contextmanager
+def byte_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr, where that is a terminal, for work that reports bytes done and bytes in all."""
+    if not is_terminal():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=title, unit="B", unit_scale=True, leave=False) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield report
+
+
+@click.command()
+@click.argument("folder", metavar="[FOLDER]", default=".")
+@output_options("json")
+def doctor(folder: str, form: str | None) -> None:
+    """See whether this machine has what pexeso needs.
+
+    \b
+    Example:
+      pexeso doctor
+
+    FOLDER is where an index would be written, the current one by default. Ends with exit code 1 where something that
+    pexeso needs is missing.
+    """  # noqa: D301  click reads \b
+    from pexeso.diagnostics.doctor import diagnose
+
+    findings = diagnose(folder)
+    if form == "json":
+        write_json({"findings": [vars(finding) for finding in findings]})
+    else:
+        words = {True: "ok", False: "missing", None: "note"}
+        rows = [(words[finding.ok], finding.name, finding.detail) for finding in findings]
+        for line, finding in zip(table_lines(("", "", ""), rows, "<<<", most=MAX_NAME), findings, strict=True):
+            click.echo(line)
+            if finding.way_out:
+                click.echo(f"{'':9}{finding.way_out}")
+    missing = [finding.name for finding in findings if finding.ok is False]
+    if missing:
+        raise Failure(f"pexeso needs {', '.join(missing)} and cannot work without.")
+    talk("Everything that pexeso needs is there.")
+
+
+def _map(found: IndexInfo) -> str:
+    """Tell the maps in use, the most frequent first."""
+    kinds = Counter((each.get("map", found.map), each.get("coordinates", 0)) for each in found.partitions)
+    words = [
+        f"projected on {n - 1} axes" if kind == "projection" else f"{n} pivot{'s' * (n != 1)}"
+        for (kind, n), _ in kinds.most_common(MAX_MAPS_SHOWN)
+    ]
+    others = len(kinds) - len(words)
+    how = " (chosen by cost)" if any((each.get("choice") or {}).get("trials") for each in found.partitions) else ""
+    levels = sorted({each["levels"] for each in found.partitions if "levels" in each})
+    depth = f" of {_range(levels)} levels" if levels else ""
+    return ", ".join(words) + (f" and {others} others" if others else "") + f", {found.cells}{depth}{how}"
+
+
+def _range(numbers: list[int]) -> str:
+    """Write ascending whole numbers as their range.
+
+    Examples
+    --------
+    >>> _range([4]), _range([4, 5, 7])
+    ('4', '4 to 7')
+    """
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

@@ -1,0 +1,71 @@
+"""``pexeso tune``: thresholds from labelled pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.output.advice import thresholds
+from pexeso.cli.output.output import output_options, write_json
+from pexeso.thresholds.advice import require_min_precision
+
+if TYPE_CHECKING:
+    from pexeso.thresholds.advice import Advice
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("labels", metavar="LABELS.csv")
+@click.option(
+    "--min-precision",
+    type=float,
+    metavar="0..1",
+    help="The precision that must hold on the labels.  [default: the highest F1 that can be had]",
+)
+@output_options("json")
+def tune(index: str, labels: str, min_precision: float | None, form: str | None) -> None:
+    """Choose thresholds from pairs that you have labelled.
+
+    \b
+    Example:
+      pexeso tune lake.pexeso labels.csv
+      pexeso tune lake.pexeso labels.csv --min-precision 0.95
+
+    \b
+    LABELS.csv has pairs of values, which choose the distance:
+      query_value,lake_value,same
+      "CURIE, Marie",Marie Curie,yes
+      "CURIE, Marie",Pierre Curie,no
+    \b
+    or pairs of columns, which choose the share of rows too:
+      query_column,lake_column,same
+      people.csv:company,business/firms.csv:name,yes
+      people.csv:company,geo/cities.csv:city,no
+
+    Some answers must be yes and some no; pairs that are hard to tell say most. Where they leave a choice, it is what
+    pexeso search --auto would choose, so that a handful is of use; how sure the result is stands with it.
+
+    In Python: pexeso.open_index(INDEX).tune(labels).
+    """  # noqa: D301  click reads \b
+    if min_precision is not None:
+        require_min_precision(min_precision)
+    from pexeso.index import open_index
+
+    advice = open_index(index, device="cpu").tune(labels, min_precision=min_precision)
+    if form == "json":
+        write_json(advice.to_dict())
+    else:
+        click.echo("\n".join(advice_lines(advice)))
+
+
+def advice_lines(advice: Advice) -> list[str]:
+    """Lay out advice for people: the options to use, and the reason.
+
+    Examples
+    --------
+    >>> from pexeso.thresholds.advice import Advice
+    >>> advice_lines(Advice(0.34, 0.5, "on 24 pairs it is best."))
+    ['--max-distance 0.34 --min-joinability 0.5', 'On 24 pairs it is best.']
+    """
+    return [thresholds(advice.max_distance, advice.min_joinability), advice.why[:1].upper() + advice.why[1:]]

@@ -1,0 +1,1 @@
+"""What commands write: tables for people, JSON and CSV for programs, pages, messages on stderr."""

@@ -1,0 +1,55 @@
+"""What the command line says about thresholds that an index has chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pexeso.cli.output.output import talk
+
+if TYPE_CHECKING:
+    from pexeso.options import SearchOptions
+    from pexeso.thresholds.advice import Advice
+
+
+def tell_advice(options: Iterable[SearchOptions]) -> None:
+    """Say on stderr which thresholds were chosen and why, once for searches that got the same."""
+    said = set()
+    for each in options:
+        chosen = (each.max_distance, each.min_joinability)
+        if each.advice is not None and chosen not in said:
+            talk(
+                advice_line(each.advice, each.min_joinability)
+                if not said
+                else f"Chosen for a column of few values: {thresholds(*chosen)}"
+            )
+            said.add(chosen)
+
+
+def advice_line(advice: Advice, min_joinability: float | None) -> str:
+    """Write the thresholds chosen, and why, on a line.
+
+    Examples
+    --------
+    >>> from pexeso.thresholds.advice import Advice
+    >>> advice_line(Advice(0.31, 0.5, "strangers are rare."), 0.5)
+    'Chosen: --max-distance 0.31 --min-joinability 0.5: strangers are rare.'
+    >>> advice_line(Advice(0.31, 0.5, "strangers are rare."), 0.75)
+    'Chosen: --max-distance 0.31 --min-joinability 0.75: strangers are rare. Of a column of so few values more must match: fewer could be chance.'
+    """
+    line = f"Chosen: {thresholds(advice.max_distance, min_joinability)}: {advice.why}"
+    if min_joinability is None or advice.min_joinability is None or min_joinability <= advice.min_joinability:
+        return line
+    return f"{line} Of a column of so few values more must match: fewer could be chance."
+
+
+def thresholds(max_distance: float, min_joinability: float | None) -> str:
+    """Write thresholds as the options that give them.
+
+    Examples
+    --------
+    >>> thresholds(0.31, None)
+    '--max-distance 0.31'
+    """
+    share = "" if min_joinability is None else f" --min-joinability {min_joinability:.4g}"
+    return f"--max-distance {max_distance:g}{share}"

@@ -1,0 +1,63 @@
+"""Write a file so that it is whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pexeso.errors import OutputError
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
+    """Return a temporary path next to `path` to write to; it is renamed to `path` where the block ends well.
+
+    Raises
+    ------
+    OutputError
+        The file is there and `overwrite` is False, or the place cannot be written.
+
+    Examples
+    --------
+    >>> folder = tempfile.mkdtemp()
+    >>> with written_whole(os.path.join(folder, "a.txt"), overwrite=False) as temporary:
+    ...     _ = temporary.write_text("done")
+    >>> os.listdir(folder)
+    ['a.txt']
+    """
+    target = Path(path)
+    require_free(target, overwrite=overwrite)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(descriptor)
+        temporary = Path(name)
+        try:
+            yield temporary
+            _finish(temporary, target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+    except OSError as error:
+        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+
+
+def require_free(target: Path, *, overwrite: bool) -> None:
+    """Refuse a path where something is already, unless it is a file that may be replaced."""
+    if target.is_dir():
+        raise OutputError(f"'{target}' is a folder: give the name of a file.")
+    if not overwrite and os.path.lexists(target):
+        raise OutputError(f"'{target}' is there already. Replace it by --overwrite, or choose another name.")
+
+
+def _finish(temporary: Path, target: Path) -> None:
+    """Put the file on the disk, with the rights that new files have, and rename it."""
+    with temporary.open("rb") as stream:
+        os.fsync(stream.fileno())
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o666 & ~mask)
+    os.replace(temporary, target)

@@ -1,0 +1,218 @@
+"""How commands write: the output options they share, tables for people, JSON and CSV for programs, talk on stderr."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from pexeso.runtime.formatting import MAX_CELL, plain
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+MAX_NAME = 1000
+"""The same for names, paths and sentences, which one may want to copy."""
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+_FORMULAS = "pexeso.escape_formulas"
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
+
+_HELP = {
+    "table": "A table to read (the default).",
+    "json": "One JSON document.",
+    "jsonl": "JSON lines, one result a line.",
+    "csv": "CSV with a header.",
+}
+
+
+def output_options(*forms: str) -> Callable[[Command], Command]:
+    """Add the options ``-t/--table``, ``--json``, ``--jsonl``, ``--csv``, those named, as the parameter `form`."""
+
+    def decorate(command: Command) -> Command:
+        for form in reversed(("table", *forms)):
+            names = ["-t", "--table"] if form == "table" else [f"--{form}"]
+            # A default of None, filled in by `chosen_form`: click's versions disagree on defaults of such groups.
+            command = click.option(*names, "form", flag_value=form, default=None, help=_HELP[form])(command)
+        return escape_formulas_option(command) if "csv" in forms else command
+
+    return decorate
+
+
+def escape_formulas_option(command: Command) -> Command:
+    """Add ``--escape-formulas``, which all that the command writes as CSV then follows."""
+
+    def remember(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        context.find_root().meta[_FORMULAS] = value
+
+    return click.option(
+        "--escape-formulas",
+        is_flag=True,
+        expose_value=False,
+        callback=remember,
+        help="In CSV: put ' before cells that a spreadsheet would run as a formula.",
+    )(command)
+
+
+def escapes_formulas() -> bool:
+    """Return whether the command that is running was given ``--escape-formulas``."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().meta.get(_FORMULAS))
+
+
+def without_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; plain numbers stay.
+
+    Examples
+    --------
+    >>> [without_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-cmd", "-5", "+3.2e4", "a=b", 7, None)]
+    ["'=1+1", "'@SUM(A1)", "'-cmd", '-5', '+3.2e4', 'a=b', 7, None]
+    """
+    is_formula = isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell
+
+
+def write_data(text: str) -> None:
+    """Write a text on stdout as it is: click would take escape sequences out where stdout is no terminal."""
+    click.echo(text, nl=False, color=True)
+
+
+def talk(message: str) -> None:
+    """Write a line on stderr."""
+    click.echo(message, err=True)
+
+
+def is_terminal() -> bool:
+    """Return whether stderr is a terminal, so that a progress bar makes sense."""
+    return sys.stderr.isatty()
+
+
+def write_json(document: Any) -> None:
+    """Write a document on stdout: its outer object, and the lists in it, one entry a line."""
+    write_data(f"{_laid_out(document) if isinstance(document, dict) else _compact(document)}\n")
+
+
+def write_json_line(document: Any) -> None:
+    """Write a document on stdout on one line."""
+    write_data(f"{_compact(document)}\n")
+
+
+def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table on stdout as CSV, a row at a time."""
+    escape = escapes_formulas()
+    for row in itertools.chain((columns,), rows):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(map(without_formula, row) if escape else row)
+        write_data(line.getvalue())
+
+
+def table_lines(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], align: str, *, most: int = MAX_CELL
+) -> list[str]:
+    """Lay out a table for people.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : sequence of sequences of str
+    align : str
+        ``<`` or ``>`` for each column.
+    most : int
+        Longest text of a cell, in characters; see `plain`.
+
+    Returns
+    -------
+    list of str
+        The header, unless all its names are empty, and a line for each row.
+
+    Examples
+    --------
+    >>> table_lines(["n", "what"], [["7", "apples"], ["12", "pears"]], "><")
+    [' n  what', ' 7  apples', '12  pears']
+    """
+    shown = [[plain(cell, most) for cell in row] for row in (columns, *rows)]
+    # A longer cell is shown in full and moves what follows it in its own row, not in all others.
+    widths = [
+        max((width for width in map(display_width, cells) if width <= MAX_CELL), default=0)
+        for cells in zip(*shown, strict=True)
+    ]
+    lines = [
+        "  ".join(_pad(cell, width, side) for cell, width, side in zip(row, widths, align, strict=True)).rstrip()
+        for row in shown
+    ]
+    return lines if any(columns) else lines[1:]
+
+
+def display_width(text: str) -> int:
+    """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter.
+
+    Examples
+    --------
+    >>> display_width("東京"), display_width("Oslo")
+    (4, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(_cells(letter) for letter in text)
+
+
+def human_bytes(n_bytes: float) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> human_bytes(999), human_bytes(12_345_678)
+    ('999 bytes', '12.3 MB')
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} bytes"
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 999.95:
+            return f"{n_bytes:.1f} {unit}"
+    return f"{n_bytes / 1000:,.1f} TB"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "column"), count(1200, "value")
+    ('1 column', '1,200 values')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _compact(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _laid_out(document: dict[str, Any]) -> str:
+    members = []
+    for name, value in document.items():
+        text = _compact(value)
+        if isinstance(value, list) and value:
+            entries = ",\n".join(f"    {_compact(entry)}" for entry in value)
+            text = f"[\n{entries}\n  ]"
+        members.append(f"  {_compact(name)}: {text}")
+    return "{\n" + ",\n".join(members) + "\n}"
+
+
+def _pad(text: str, width: int, side: str) -> str:
+    space = " " * max(0, width - display_width(text))
+    return text + space if side == "<" else space + text
+
+
+def _cells(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

@@ -1,0 +1,46 @@
+"""The option ``--html``: what a command found, as a page in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from pexeso.cli.output.files import require_free, written_whole
+from pexeso.cli.output.output import human_bytes, talk
+from pexeso.errors import OutputError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def page_options(command: Command) -> Command:
+    """Add ``--html`` and ``--overwrite``, as the parameters `html` and `overwrite`."""
+    overwrite = click.option("--overwrite", is_flag=True, help="With --html: replace a file PAGE that is there.")
+    html = click.option(
+        "--html", metavar="PAGE", help="Write a page for the browser too: one file, which loads nothing else."
+    )
+    return html(overwrite(command))
+
+
+def require_page(html: str | None, *, overwrite: bool) -> None:
+    """Refuse, before any work is done, a page that could not be written in the end."""
+    if html is None:
+        if overwrite:
+            raise click.UsageError("--overwrite is for the file of --html, and none was named.")
+        return
+    if not html:
+        raise click.UsageError("--html needs the name of a file, such as --html report.html.")
+    folder = Path(html).parent
+    if not folder.is_dir():
+        raise OutputError(f"'{html}' cannot be written: there is no folder '{folder}'.")
+    require_free(Path(html), overwrite=overwrite)
+
+
+def write_page(pieces: Iterator[str], html: str, *, overwrite: bool) -> None:
+    """Write a page piece by piece to its file, which is there whole or not at all, and say where it is."""
+    with written_whole(html, overwrite=overwrite) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        for piece in pieces:
+            stream.write(piece)
+    talk(f"Page for the browser: '{html}' ({human_bytes(Path(html).stat().st_size)})")

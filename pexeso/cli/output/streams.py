@@ -1,0 +1,126 @@
+"""The two streams of the command line: nothing of a lake or an argument can steer the terminal that shows it.
+
+A cell, a file's name or an argument may hold escape sequences, which a terminal obeys. Messages (stderr) never have control
+characters: they are written as escapes. Data (stdout) has them as they are, byte for byte, unless the stream is a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from pexeso.errors import OutputError
+
+# Control characters but line feed and tab, line separators, lone surrogates, marks that turn the direction of writing.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def without_control_characters(text: str) -> str:
+    r"""Write control characters as escapes; line feeds and tabs stay.
+
+    Examples
+    --------
+    >>> print(without_control_characters("a\x1b[31mb\n"), end="")
+    a\u001b[31mb
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class SafeStream:
+    """A text stream that writes to another one, control characters as escapes where `escapes` says so.
+
+    Parameters
+    ----------
+    stream : text stream
+    escapes : bool
+    is_data : bool
+        A failed write raises an OutputError; otherwise what cannot be written is lost, as there is nobody to read it.
+    """
+
+    # No attribute `buffer`: what is written must come through here.
+    def __init__(self, stream: TextIO, *, escapes: bool, is_data: bool) -> None:
+        self._stream, self._escapes, self._is_data = stream, escapes, is_data
+
+    @property
+    def encoding(self) -> str:
+        """Of the stream behind."""
+        return self._stream.encoding
+
+    @property
+    def errors(self) -> str | None:
+        """Of the stream behind."""
+        return self._stream.errors
+
+    @property
+    def closed(self) -> bool:
+        """Of the stream behind."""
+        return self._stream.closed
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def isatty(self) -> bool:
+        """Return whether the stream behind is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor of the stream behind."""
+        return self._stream.fileno()
+
+    def write(self, text: str) -> int:
+        """Write a text; a carriage return at its start, by which progress bars are drawn, stays in messages."""
+        if not isinstance(text, str):
+            raise TypeError(f"A text stream takes texts. Got {type(text).__name__}.")
+        if not text:
+            return 0  # click tries streams out with nothing, and passes over errors
+        shown = text
+        if self._escapes:
+            start = 1 if not self._is_data and text.startswith("\r") else 0
+            shown = text[:start] + without_control_characters(text[start:])
+        with self._failures():
+            self._stream.write(shown)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        with self._failures():
+            self._stream.flush()
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._drop()
+            if self._is_data:
+                raise OutputError(
+                    f"Standard output cannot be written: {error.strerror or error}. Make room, or write elsewhere; "
+                    "what was written so far is cut off."
+                ) from error
+
+    def _drop(self) -> None:
+        """Let what is still buffered go nowhere, so that the end of the process does not fail over it once more."""
+        with contextlib.suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+
+@contextmanager
+def safe_streams() -> Iterator[None]:
+    """Put a `SafeStream` before stdout and stderr of this process for the duration of the block."""
+    stdout, stderr = sys.stdout, sys.stderr
+    sys.stdout = SafeStream(stdout, escapes=stdout.isatty(), is_data=True)
+    sys.stderr = SafeStream(stderr, escapes=True, is_data=False)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = stdout, stderr

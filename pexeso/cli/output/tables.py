@@ -1,0 +1,100 @@
+"""Write an Arrow table to a file, in the format that its name asks for, or as CSV on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pexeso.cli.output.files import require_free, written_whole
+from pexeso.cli.output.output import escapes_formulas, without_formula, write_data
+from pexeso.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+def require_writable(path: str, *, overwrite: bool, option: str, formats: tuple[str, ...] = ()) -> None:
+    """Refuse a file whose name has no known ending, or that is there and may not be replaced.
+
+    Parameters
+    ----------
+    path : str
+    overwrite : bool
+    option : str
+        What the user gave it as.
+    formats : tuple of str
+        The endings allowed; all known ones by default.
+    """
+    allowed = formats or tuple(_WRITERS)
+    if not path.lower().endswith(allowed):
+        *others, last = allowed
+        listed = f"{', '.join(others)} or {last}" if others else last
+        raise InputError(f"{option} must end in {listed}. Got {path!r} instead.")
+    require_free(Path(path), overwrite=overwrite)
+
+
+def write_table(table: pa.Table, path: str | None, *, overwrite: bool) -> None:
+    """Write a table to a file, whole or not at all; without a path as CSV on stdout.
+
+    Lists become JSON texts in CSV. Other formats keep the types that the table has.
+    """
+    if path is None:
+        write_data(_for_csv(table).to_csv(index=False))
+        return
+    write = next(writer for ending, writer in _WRITERS.items() if path.lower().endswith(ending))
+    with written_whole(path, overwrite=overwrite) as temporary:
+        write(table, temporary)
+
+
+def _for_csv(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    for place, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            texts = [None if each is None else _json(each) for each in table.column(place).to_pylist()]
+            frame.isetitem(place, pd.Series(texts, dtype=object))
+    return _without_formulas(frame) if escapes_formulas() else frame
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run, names of columns among them."""
+    import pandas as pd
+
+    for position in range(frame.shape[1]):
+        column = frame.iloc[:, position]
+        if not pd.api.types.is_numeric_dtype(column):
+            frame.isetitem(position, column.map(without_formula))
+    return frame.set_axis([without_formula(name) for name in frame.columns], axis=1)
+
+
+def _json(cells: list[str]) -> str:
+    return json.dumps(cells, ensure_ascii=False)
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    _for_csv(table).to_csv(path, index=False)
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, path)
+
+
+def _write_feather(table: pa.Table, path: Path) -> None:
+    import pyarrow.feather as feather
+
+    feather.write_feather(table, path)
+
+
+_WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".arrow": _write_feather,
+    ".feather": _write_feather,
+}

@@ -1,0 +1,72 @@
+"""Check a whole index: every byte against its checksum, and then whether what the bytes say can be searched.
+
+Checksums find damage. They are no signature: an index that was written wrong, or made to do harm, has right ones too. So the contents of each
+part are looked at as well, against everything that a search takes for granted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from pexeso.io.location import Place, locate
+from pexeso.registry import registered
+from pexeso.store.integrity import Problem, check_store
+from pexeso.store.opening import open_store_anywhere
+
+Progress = Callable[[int, int], None]
+
+
+def check_index(path: str | os.PathLike[str] | Place, progress: Progress | None = None) -> list[Problem]:
+    """Read an index twice: every byte against its checksum, then the contents of each part against what a search takes for granted.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    progress : callable, optional
+        Called with the bytes checked so far and those to check altogether.
+
+    Returns
+    -------
+    list of Problem
+        As `pexeso.store.integrity.check_store` gives them; then, where every byte is as it was written, those of kind ``content`` and ``version``.
+        Where none is a failure, the index is whole.
+
+    Raises
+    ------
+    IndexNotFoundError
+        There is no index at the path.
+    """
+    done = [0, 0]
+
+    def report(part: int, total: int) -> None:
+        done[:] = part, total
+        if progress is not None:
+            progress(part, 2 * total)
+
+    place = locate(path)
+    if isinstance(place, Place):
+        from pexeso.store.remote.check import check_remote_store
+
+        problems = check_remote_store(place, report)
+    else:
+        problems = check_store(place, report)
+    if any(problem.is_failure for problem in problems):
+        return problems
+    store, total = open_store_anywhere(place), done[1]
+    found, begun, whole = (
+        [],
+        0,
+        max(1, sum(entry.n_bytes for entries in store.manifest.parts.values() for entry in entries)),
+    )
+
+    def report_part(part: int, _: int) -> None:
+        if progress is not None:
+            progress(total + total * (begun + part) // whole, 2 * total)
+
+    for each in registered():
+        found += each.check(store, report_part)
+        begun += sum(entry.n_bytes for entry in store.manifest.parts.get(each.name, ()))
+        report_part(0, whole)  # a part need not tell how far it is
+    return [*found, *problems]

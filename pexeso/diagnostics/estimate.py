@@ -1,0 +1,161 @@
+"""What a build will cost, before it is run: counts, bytes, memory and time, from a bounded sample of the lake's files."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pexeso.build.job import stage_names
+from pexeso.errors import LakeError
+from pexeso.lake.files import find_tables
+from pexeso.options import BuildOptions
+from pexeso.parts.base import OfParts, PartEstimate
+from pexeso.parts.estimation.sample import LakeSample, by_format, choose_sample
+from pexeso.parts.estimation.stages import shared_seconds
+from pexeso.registry import asked, registered
+
+SAMPLE_FILES = 200
+SAMPLE_BYTES = 64 << 20
+"""Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
+
+BASE_BYTES = 1_780_000_000
+"""Memory of a build of a small lake in local mode: of Java, and of the processes of Python with the packages that they load."""
+
+JAVA_BYTES_PER_POSTING, MOST_JAVA_BYTES = 1024, 1 << 30
+"""What Java takes besides as the lake grows, up to its limit of 2 GiB (``spark.driver.memory``)."""
+
+READ_MEMORY_FACTOR = 3
+"""Memory of a task as a multiple of the file that it reads."""
+
+
+@dataclass(frozen=True)
+class Estimate(OfParts):
+    """What indexing a lake will cost.
+
+    Attributes
+    ----------
+    lake : str
+    files, bytes : int
+        Files of the lake that are tables by their name, and their size on disk.
+    by_format : dict of str to dict
+        ``files`` and ``bytes`` of each format.
+    skipped : int
+        Files that are no tables by their name.
+    sampled_files, sampled_bytes : int
+        What the figures rest on.
+    exact : bool
+        True where the whole lake was sampled: then the counts are not estimates.
+    tables, columns, columns_indexed : int
+        As `IndexInfo` counts them.
+    index_bytes : int
+        On disk.
+    memory_bytes : int
+        Of a build on this machine, at its highest: Java's, and that of training the model or of one task for each core.
+    cores : int
+    seconds : dict of str to float
+        By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark), on this machine, at the rates measured on the sample,
+        and as busy as the machine was when they were measured.
+    of_parts : dict
+        What each part says besides: ``postings``, ``values``, ``dimensions``, ``model_bytes`` (part of the index's) and ``partitions``; and of token sets as
+        ``equal_text`` what `pexeso.parts.token_sets.estimate.TokenSetsEstimate` has.
+    """
+
+    lake: str
+    files: int
+    bytes: int
+    by_format: dict[str, dict[str, int]]
+    skipped: int
+    sampled_files: int
+    sampled_bytes: int
+    exact: bool
+    tables: int
+    columns: int
+    columns_indexed: int
+    index_bytes: int
+    memory_bytes: int
+    cores: int
+    seconds: dict[str, float]
+
+
+def estimate_build(
+    lake: str | os.PathLike[str],
+    options: BuildOptions | None = None,
+    *,
+    sample_files: int = SAMPLE_FILES,
+    sample_bytes: int = SAMPLE_BYTES,
+    progress: Callable[[int, int], None] | None = None,
+) -> Estimate:
+    """Estimate what `build_index` would cost, without Spark.
+
+    The sample is drawn with the seed of the options. Columns are scaled by the number of files; (column, value) pairs by bytes, each format
+    for itself; distinct values by Heaps' law: their number grows as a power of the number of pairs, fitted to the sample and its first half.
+
+    Parameters
+    ----------
+    lake : path
+    options : BuildOptions, optional
+    sample_files, sample_bytes : int
+        The largest sample.
+    progress : callable, optional
+        Called with the files read and the files to read.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    LakeError
+        There is no table in the lake, or no column that can be a join key in the sample.
+    EmbedderError, MissingPackageError, InputError
+        The model cannot be had.
+    """
+    options = options or BuildOptions()
+    files, skipped = find_tables(lake)
+    if not files:
+        raise LakeError(f"There is no table in '{lake}': none of the {len(skipped)} files there is one by its name.")
+    chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
+    sample = LakeSample.read(files, chosen, options, [part.records for part in asked(options.parts)], progress)
+    if not sample.count("value"):
+        raise LakeError(
+            f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that can be a join key. "
+            "Sample more files, or change the rules that choose columns."
+        )
+    n_bytes = sum(file.n_bytes for file in files)
+    found = [part.estimate(sample) for part in registered()]
+    postings = sample.lake_pairs("value")
+    largest_task = max(READ_MEMORY_FACTOR * max(file.n_bytes for file in files), *(each.memory_bytes for each in found))
+    java = min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
+    # Training, in the driver, and tasks take their memory one after the other.
+    memory_bytes = BASE_BYTES + java + max(sample.cores * largest_task, *(each.driver_bytes for each in found))
+    return Estimate(
+        lake=os.fspath(lake),
+        files=len(files),
+        bytes=n_bytes,
+        by_format=by_format(files),
+        skipped=len(skipped),
+        sampled_files=len(chosen),
+        sampled_bytes=sum(file.n_bytes for file in chosen),
+        exact=sample.exact,
+        tables=round(sample.count("table") * sample.scale),
+        columns=round(sample.count("column", kept=False) * sample.scale),
+        columns_indexed=round(sample.count("column") * sample.scale),
+        index_bytes=sum(each.n_bytes for each in found),
+        memory_bytes=memory_bytes,
+        cores=sample.cores,
+        seconds=_seconds(sample, found, n_bytes, postings),
+        of_parts={name: value for each in found for name, value in each.fields.items()},
+    )
+
+
+def _seconds(sample: LakeSample, found: list[PartEstimate], n_bytes: int, postings: int) -> dict[str, float]:
+    """Add up the seconds of each stage, in their order."""
+    read = sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes
+    seconds = Counter(
+        shared_seconds(read=read, tables=len(sample.files), postings=postings, cores=sample.cores, factor=sample.factor)
+    )
+    for each in found:
+        seconds.update(each.seconds)
+    return {stage: round(seconds[stage], 1) for stage in ("start", *stage_names()) if stage in seconds}

@@ -1,0 +1,302 @@
+"""Compiled loops of the CPU kernel: one block against all the query values that its box did not rule out.
+
+Under the projection a block's rows are recovered once, seen from the middle of its box, and multiplied with four query values at a
+time; the squared distance falls out of the products. Small coordinates around the middle keep the rounding small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.runtime.jit import loop
+
+_NOTHING = np.float32(0.0)
+_HALF = np.float32(0.5)
+
+
+@loop(loose=True)
+def axes_apart(points, query, codes, block, lower, step, gaps):
+    """Bound the distances of a mapped vector to the vectors of a block from below, axis by axis (Lemma 1 for pivots).
+
+    Parameters
+    ----------
+    points : float32 (n, A)
+    query : int
+        Which of them.
+    codes : uint8 (K, A, B)
+        Where each vector lies in its block's box, in steps.
+    block : int
+        Which of them.
+    lower, step : float32 (A,)
+        The box's corner, and a 256th of its edges.
+    gaps : float32 (B,)
+        Gets the bounds.
+    """
+    for row in range(codes.shape[2]):
+        gaps[row] = _NOTHING
+    for axis in range(codes.shape[1]):
+        half = _HALF * step[axis]
+        moved = lower[axis] - points[query, axis] + half
+        for row in range(codes.shape[2]):
+            gaps[row] = max(gaps[row], abs(moved + np.float32(codes[block, axis, row]) * step[axis]) - half)
+
+
+@loop(loose=True)
+def decode(codes, block, half_width, step, tile, half_squares):
+    """Recover the mapped vectors of a block, seen from the middle of its box: each the middle of its steps.
+
+    Parameters
+    ----------
+    codes : uint8 (K, A, B)
+    block : int
+    half_width, step : float32 (A,)
+        Half the box's edges, and a 256th of them.
+    tile : float32 (A, B)
+        Gets the vectors; each is off by at most half a step on every axis.
+    half_squares : float32 (B,)
+        Gets half their squared lengths.
+    """
+    for row in range(codes.shape[2]):
+        half_squares[row] = _NOTHING
+    for axis in range(codes.shape[1]):
+        begin = _HALF * step[axis] - half_width[axis]
+        for row in range(codes.shape[2]):
+            x = np.float32(codes[block, axis, row]) * step[axis] + begin
+            tile[axis, row] = x
+            half_squares[row] += _HALF * x * x
+
+
+@loop(loose=True)
+def multiply(moved, first, tile, half_squares, gaps):
+    """Take half squared lengths less inner products, for one query value; ``|q - x|**2 / 2`` is that and ``|q|**2 / 2``.
+
+    Parameters
+    ----------
+    moved : float32 (n, A)
+        Mapped query values, seen from the middle of the box.
+    first : int
+        Which of them.
+    tile : float32 (A, B)
+    half_squares : float32 (B,)
+    gaps : float32 (4, B)
+        Gets the result in its first row.
+    """
+    for row in range(tile.shape[1]):
+        gaps[0, row] = half_squares[row]
+    for axis in range(0, tile.shape[0], 4):
+        a0, a1, a2, a3 = moved[first, axis], moved[first, axis + 1], moved[first, axis + 2], moved[first, axis + 3]
+        for row in range(tile.shape[1]):
+            x0, x1, x2, x3 = tile[axis, row], tile[axis + 1, row], tile[axis + 2, row], tile[axis + 3, row]
+            gaps[0, row] -= (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
+
+
+@loop(loose=True)
+def multiply_four(moved, first, tile, half_squares, gaps):
+    """Do as `multiply` for four query values that follow each other, so that what is loaded of the tile is used four times."""
+    for row in range(tile.shape[1]):
+        gaps[0, row] = half_squares[row]
+        gaps[1, row] = half_squares[row]
+        gaps[2, row] = half_squares[row]
+        gaps[3, row] = half_squares[row]
+    for axis in range(0, tile.shape[0], 4):
+        a0, a1, a2, a3 = moved[first, axis], moved[first, axis + 1], moved[first, axis + 2], moved[first, axis + 3]
+        b0, b1, b2, b3 = (
+            moved[first + 1, axis],
+            moved[first + 1, axis + 1],
+            moved[first + 1, axis + 2],
+            moved[first + 1, axis + 3],
+        )
+        c0, c1, c2, c3 = (
+            moved[first + 2, axis],
+            moved[first + 2, axis + 1],
+            moved[first + 2, axis + 2],
+            moved[first + 2, axis + 3],
+        )
+        d0, d1, d2, d3 = (
+            moved[first + 3, axis],
+            moved[first + 3, axis + 1],
+            moved[first + 3, axis + 2],
+            moved[first + 3, axis + 3],
+        )
+        for row in range(tile.shape[1]):
+            x0, x1, x2, x3 = tile[axis, row], tile[axis + 1, row], tile[axis + 2, row], tile[axis + 3, row]
+            gaps[0, row] -= (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
+            gaps[1, row] -= (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
+            gaps[2, row] -= (c0 * x0 + c1 * x1) + (c2 * x2 + c3 * x3)
+            gaps[3, row] -= (d0 * x0 + d1 * x1) + (d2 * x2 + d3 * x3)
+
+
+@loop(loose=True)
+def look_from_the_middle(points, members, n_members, lower, upper, reach, moved, limits):
+    """Move query values to where the middle of a block's box is the origin, and give the limit of each for `multiply`.
+
+    A row is within the reach, less the half step that its coordinates are off on each axis, when ``|q - x|**2 / 2 <= (reach + |step| / 2)**2 / 2``.
+    Products of A terms and norms, with lengths up to ``|q|`` and ``|x| <= |half width|``, are off by at most
+    ``(A + 6) u (|q|**2 + |x|**2)`` with ``u = 2**-24``; four times that is allowed for.
+
+    Parameters
+    ----------
+    points : float32 (n, A)
+    members : int32 (m,)
+    n_members : int
+    lower, upper : float32 (A,)
+        The box.
+    reach : float32
+    moved : float32 (n, A)
+        Gets the moved query values, in the order of `members`.
+    limits : float32 (n,)
+        Gets the limits on ``|x|**2 / 2 - q . x``.
+    """
+    n_axes = points.shape[1]
+    half_steps, widest = _NOTHING, _NOTHING
+    for axis in range(n_axes):
+        half = _HALF * (upper[axis] - lower[axis])
+        widest += half * half
+    half_steps = np.sqrt(widest) * np.float32(1.0 / 256.0)
+    wide = reach + half_steps
+    error = np.float32(n_axes + 6) * np.float32(2.0**-22)
+    for place in range(n_members):
+        squares = _NOTHING
+        for axis in range(n_axes):
+            x = points[members[place], axis] - _HALF * (lower[axis] + upper[axis])
+            moved[place, axis] = x
+            squares += x * x
+        limits[place] = _HALF * (wide * wide - squares) + error * (squares + widest)
+
+
+@loop(loose=True)
+def box_is_within(point, lower, upper, limit, euclidean):
+    """Return whether every vector of a box is surely within a limit of the vector behind a mapped one (Lemmas 2, 5 and 6).
+
+    Pivots: ``q'_i + x'_i`` bounds the distance from above on every axis i. Projection: ``|q - x|**2 = |Aq - Ax|**2 + |rest|**2`` and the rests are at
+    most ``r_q + r_x`` apart; the rest is the last axis that is not padding, and padding is 0 on both sides.
+    """
+    n_axes = point.shape[0]
+    if not euclidean:
+        least = point[0] + upper[0]
+        for axis in range(1, n_axes):
+            least = min(least, point[axis] + upper[axis])
+        return least <= limit
+    total = _NOTHING
+    for axis in range(n_axes):
+        far = max(upper[axis] - point[axis], point[axis] - lower[axis])
+        total += far * far
+        if total > limit:
+            return False
+    return True
+
+
+@loop(loose=True)
+def collect(gaps, which, n_rows, limit, query, first_row, found_query, found_row, n_found):
+    """Append the rows of a block whose gap is not over the limit; give the number of pairs found so far."""
+    least = gaps[which, 0]
+    for row in range(1, n_rows):
+        least = min(least, gaps[which, row])
+    if least > limit:
+        return n_found
+    for row in range(n_rows):
+        if gaps[which, row] <= limit:
+            found_query[n_found], found_row[n_found] = query, first_row + row
+            n_found += 1
+    return n_found
+
+
+@loop()
+def search_block(
+    points,
+    turned,
+    may_accept,
+    members,
+    n_members,
+    limits,
+    accept_limit,
+    euclidean,
+    boxes,
+    group,
+    box,
+    codes,
+    block,
+    n_rows,
+    scratch,
+    found_query,
+    found_row,
+    n_found,
+    work,
+):
+    """Find the rows of one block that may match, for all query values that its box did not rule out.
+
+    Parameters
+    ----------
+    members : int32 (n,)
+        The first `n_members` are query values.
+    group, box : int
+        The block's box.
+    block : int
+    scratch : tuple of arrays
+        As `walk` makes them.
+    n_found : int
+        Pairs found before.
+
+    Other parameters are those of `walk`.
+
+    Returns
+    -------
+    int
+        Pairs found, or -1 when they do not fit.
+    """
+    corners, tile, half_squares, gaps, moved, own_limits, left = scratch
+    n_axes, size = codes.shape[1], codes.shape[2]
+    first_row = block * size
+    if first_row >= n_rows:
+        return n_found
+    rows = min(size, n_rows - first_row)
+    lower, upper, step = corners[0], corners[1], corners[2]
+    for axis in range(n_axes):
+        lower[axis], upper[axis] = boxes[group, axis, 0, box], boxes[group, axis, 1, box]
+        step[axis] = (upper[axis] - lower[axis]) * np.float32(1.0 / 256.0)
+    work[1] += n_members
+    work[3] += n_axes * size
+    if n_found + n_members * size > found_row.shape[0]:
+        return -1
+    n_left = 0
+    for place in range(n_members):
+        query = members[place]
+        if may_accept[query] and box_is_within(turned[query], lower, upper, accept_limit, euclidean):
+            for row in range(rows):
+                found_query[n_found], found_row[n_found] = query, ~(first_row + row)
+                n_found += 1
+            work[4] += rows
+            continue
+        left[n_left] = query
+        n_left += 1
+    work[2] += n_left * rows
+    if not euclidean:
+        for place in range(n_left):
+            axes_apart(points, left[place], codes, block, lower, step, gaps[0])
+            n_found = collect(gaps, 0, rows, limits[2], left[place], first_row, found_query, found_row, n_found)
+        return n_found
+    look_from_the_middle(points, left, n_left, lower, upper, limits[3], moved, own_limits)
+    for axis in range(n_axes):
+        lower[axis] = _HALF * (upper[axis] - lower[axis])
+    decode(codes, block, lower, step, tile, half_squares)
+    place = 0
+    while place + 4 <= n_left:
+        multiply_four(moved, place, tile, half_squares, gaps)
+        for which in range(4):
+            n_found = collect(
+                gaps,
+                which,
+                rows,
+                own_limits[place + which],
+                left[place + which],
+                first_row,
+                found_query,
+                found_row,
+                n_found,
+            )
+        place += 4
+    while place < n_left:
+        multiply(moved, place, tile, half_squares, gaps)
+        n_found = collect(gaps, 0, rows, own_limits[place], left[place], first_row, found_query, found_row, n_found)
+        place += 1
+    return n_found

@@ -1,0 +1,373 @@
+"""Compiled loops of the CPU kernel: which pairs match, and what that means for their columns.
+
+Functions that decide a match keep to IEEE 754 to the letter: no reordering, no fusing. Only the first, quick look may be loose, and its
+error is bounded (`pexeso.engine.precision`).
+
+Compiled loops go where the numbers in an index lead them, and these come from files that may have been made to lead elsewhere. So the
+first loop that follows a row to its columns looks at every number before it is used: `count_pairs` at the offsets of a row, `count_columns`
+and `count_batch` at its columns. `decide` and `settle` are given the pairs that were counted, and go nowhere else. Rows need no look: a
+walk makes them up from the shapes of the arrays (`pexeso.engine.layout.validation.require_shapes`). One comparison that never fails costs a loop
+over scattered memory nothing that can be measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.errors import IndexCorruptError
+from pexeso.runtime.jit import loop
+
+EUCLIDEAN, MANHATTAN, CHEBYSHEV = 0, 1, 2
+
+NO_MATCH, MATCH, SKIPPED = 0, 1, 2
+
+_WAY_OUT = "'pexeso check' lists the damage; restore the index, or build it again."
+_NO_RUN = f"The offsets of value_columns in a partition lead out of its postings: {_WAY_OUT}"
+_NO_COLUMN = f"The postings of a partition name a column that it does not have: {_WAY_OUT}"
+
+
+@loop(loose=True)
+def quick_distance(left, right, metric, limit):
+    """Return the float32 distance (squared if Euclidean) of two vectors, or some number beyond `limit` once it is sure to be."""
+    total = np.float32(0.0)
+    n = left.shape[0]
+    for begin in range(0, n, 64):
+        end = min(begin + 64, n)
+        part = np.float32(0.0)
+        if metric == EUCLIDEAN:
+            for axis in range(begin, end):
+                difference = left[axis] - right[axis]
+                part += difference * difference
+            total += part
+        elif metric == MANHATTAN:
+            for axis in range(begin, end):
+                part += abs(left[axis] - right[axis])
+            total += part
+        else:
+            for axis in range(begin, end):
+                part = max(part, abs(left[axis] - right[axis]))
+            total = max(total, part)
+        if total > limit:
+            return total
+    return total
+
+
+@loop()
+def defining_distance(left, right, metric, terms):
+    """Return the float64 distance of two vectors, to the bit that of `pexeso.engine.metrics.Metric.distances`.
+
+    Parameters
+    ----------
+    left, right : float32 (d,)
+    metric : int
+    terms : float64 (d,)
+        Scratch.
+    """
+    n = left.shape[0]
+    if metric == CHEBYSHEV:
+        largest = 0.0
+        for axis in range(n):
+            largest = max(largest, abs(np.float64(left[axis]) - np.float64(right[axis])))
+        return largest
+    for axis in range(n):
+        difference = np.float64(left[axis]) - np.float64(right[axis])
+        terms[axis] = abs(difference) if metric == MANHATTAN else difference * difference
+    width = n
+    while width > 1:
+        half = (width + 1) // 2
+        for axis in range(width - half):
+            terms[axis] = terms[axis] + terms[half + axis]
+        width = half
+    return terms[0] if metric == MANHATTAN else np.sqrt(terms[0])
+
+
+@loop()
+def decide(
+    begin,
+    end,
+    members,
+    offsets,
+    rows,
+    query_vectors,
+    vectors,
+    metric,
+    tau,
+    surely,
+    possibly,
+    check_columns,
+    column_offsets,
+    columns,
+    possible,
+    matched,
+    needed,
+    enough,
+    states,
+    work,
+):
+    """Decide the pairs of some query values; those with no column that still matters are skipped (Lemma 7).
+
+    Parameters
+    ----------
+    begin, end : int
+        The run of `members` to decide.
+    members : int64 (m,)
+        Query values.
+    offsets : int64 (n + 1,)
+    rows : int32 (p,)
+        The pairs by query value; a complement is a match without a look.
+    query_vectors : float32 (n, d)
+    vectors : float32 (N, d)
+    metric : int
+    tau : float
+    surely, possibly : float
+        A quick distance of at most the first is a match, one over the second is none.
+    check_columns : bool
+    column_offsets : int64 (N + 1,)
+    columns : int32 (postings,)
+    possible, matched : int64 (C,)
+    needed : int
+        A column whose possible count is less is dead.
+    enough : int
+        A column whose matched count is no less needs no more.
+    states : uint8 (p,)
+        Set to `NO_MATCH`, `MATCH` or `SKIPPED`.
+    work : int64 (4,)
+        Adds distances in float32, distances in float64, vectors read, pairs skipped.
+    """
+    terms = np.empty(query_vectors.shape[1], np.float64)
+    for place in range(begin, end):
+        query = members[place]
+        for pair in range(offsets[query], offsets[query + 1]):
+            row = rows[pair]
+            sure = row < 0
+            if sure:
+                row = ~row
+            if check_columns:
+                wanted = False
+                for posting in range(column_offsets[row], column_offsets[row + 1]):
+                    column = columns[posting]
+                    if possible[column] >= needed and matched[column] < enough:
+                        wanted = True
+                        break
+                if not wanted:
+                    states[pair] = SKIPPED
+                    work[3] += 1
+                    continue
+            if sure:
+                states[pair] = MATCH
+                continue
+            work[0] += 1
+            quick = quick_distance(query_vectors[query], vectors[row], metric, np.float32(possibly))
+            if quick <= surely:
+                states[pair] = MATCH
+            elif quick > possibly:
+                states[pair] = NO_MATCH
+            else:
+                work[1] += 1
+                distance = defining_distance(query_vectors[query], vectors[row], metric, terms)
+                states[pair] = MATCH if distance <= tau else NO_MATCH
+
+
+@loop()
+def count_pairs(offsets, rows, column_offsets, columns, members):
+    """Return the number of (query value, row, column) triples of some query values.
+
+    Raises
+    ------
+    IndexCorruptError
+        When the columns of a row are not a run of `columns`.
+    """
+    total = 0
+    for query in members:
+        for pair in range(offsets[query], offsets[query + 1]):
+            row = rows[pair]
+            if row < 0:
+                row = ~row
+            first, last = column_offsets[row], column_offsets[row + 1]
+            if first < 0 or last < first or last > columns.shape[0]:
+                raise IndexCorruptError(_NO_RUN)
+            total += last - first
+    return total
+
+
+@loop()
+def count_columns(members, weights, offsets, rows, column_offsets, columns, mark, last, seen, counts, touched):
+    """Add to each column the weight of the query values that have a pair with one of its rows, each value once.
+
+    Parameters
+    ----------
+    members : int64 (m,)
+        Query values.
+    weights : int64 (m,)
+        Of each member.
+    offsets : int64 (n + 1,)
+    rows : int32 (p,)
+    column_offsets : int64 (N + 1,)
+    columns : int32 (postings,)
+    mark : int
+        Values ``mark, ..., mark + m - 1`` are not in `last`.
+    last : int32 (C,)
+        The last mark that each column got.
+    seen : bool (C,)
+        Columns that are in `touched`.
+    counts : int64 (C,)
+    touched : int32 (room,)
+        Gets the columns that are new.
+
+    Returns
+    -------
+    int
+        New columns.
+
+    Raises
+    ------
+    IndexCorruptError
+        When a row names a column that there is not. What was counted till then must not be used.
+    """
+    n_touched, n_columns = 0, counts.shape[0]
+    for place in range(members.shape[0]):
+        query = members[place]
+        for pair in range(offsets[query], offsets[query + 1]):
+            row = rows[pair]
+            if row < 0:
+                row = ~row
+            for posting in range(column_offsets[row], column_offsets[row + 1]):
+                column = columns[posting]
+                if column < 0 or column >= n_columns:
+                    raise IndexCorruptError(_NO_COLUMN)
+                if last[column] == mark + place:
+                    continue
+                last[column] = mark + place
+                counts[column] += weights[place]
+                if not seen[column]:
+                    seen[column] = True
+                    touched[n_touched] = column
+                    n_touched += 1
+    return n_touched
+
+
+@loop()
+def settle(members, weights, offsets, rows, states, column_offsets, columns, mark, last, possible, matched):
+    """Count what `decide` found: matched counts rise, and a column loses the query values that turned out to have no match in it.
+
+    Parameters are those of `count_columns`; values ``mark, ..., mark + 2 m - 1`` are not in `last`.
+    """
+    for place in range(members.shape[0]):
+        query = members[place]
+        hit, miss = mark + 2 * place, mark + 2 * place + 1
+        for pair in range(offsets[query], offsets[query + 1]):
+            if states[pair] != MATCH:
+                continue
+            row = rows[pair]
+            if row < 0:
+                row = ~row
+            for posting in range(column_offsets[row], column_offsets[row + 1]):
+                column = columns[posting]
+                if last[column] != hit:
+                    last[column] = hit
+                    matched[column] += weights[place]
+        for pair in range(offsets[query], offsets[query + 1]):
+            row = rows[pair]
+            if row < 0:
+                row = ~row
+            for posting in range(column_offsets[row], column_offsets[row + 1]):
+                column = columns[posting]
+                if last[column] != hit and last[column] != miss:
+                    last[column] = miss
+                    possible[column] -= weights[place]
+
+
+@loop()
+def keep_matches(offsets, rows, states):
+    """Drop the pairs that do not match, in place of a copy for each query value.
+
+    Returns
+    -------
+    offsets : int64 (n + 1,)
+    rows : int32 (m,)
+        Without complements.
+    """
+    kept_offsets = np.zeros(offsets.shape[0], np.int64)
+    n_kept = 0
+    for pair in range(rows.shape[0]):
+        n_kept += states[pair] == MATCH
+    kept = np.empty(n_kept, np.int32)
+    n_kept = 0
+    for query in range(offsets.shape[0] - 1):
+        for pair in range(offsets[query], offsets[query + 1]):
+            if states[pair] == MATCH:
+                kept[n_kept] = rows[pair] if rows[pair] >= 0 else ~rows[pair]
+                n_kept += 1
+        kept_offsets[query + 1] = n_kept
+    return kept_offsets, kept
+
+
+@loop()
+def count_batch(
+    begin, end, query_offsets, members, weights, needed, offsets, rows, column_offsets, columns, last, counts, room
+):
+    """Count for a run of query columns, from matching pairs, and keep the columns with as many matches as needed.
+
+    Parameters
+    ----------
+    begin, end : int
+        The run of query columns.
+    query_offsets : int64 (Q + 1,)
+    members : int64 (query_offsets[-1],)
+        The distinct values of each query column.
+    weights : int64 (query_offsets[-1],)
+    needed : int64 (Q,)
+    offsets, rows, column_offsets, columns
+        Matching pairs, and the columns of each row.
+    last : int32 (C,)
+        Zeros.
+    counts : int64 (C,)
+        Zeros; they are zeros again afterwards.
+    room : int
+        Most columns that one query column touches.
+
+    Returns
+    -------
+    which, column, count : int64 (r,)
+        Ordered by query column; columns in no order.
+
+    Raises
+    ------
+    IndexCorruptError
+        When a row names a column that there is not.
+    """
+    touched, n_columns = np.empty(room, np.int32), counts.shape[0]
+    size, n_found = 1024, 0
+    which, column_found, count_found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    mark = 0
+    for query_column in range(begin, end):
+        n_touched = 0
+        for place in range(query_offsets[query_column], query_offsets[query_column + 1]):
+            query = members[place]
+            mark += 1
+            for pair in range(offsets[query], offsets[query + 1]):
+                row = rows[pair]
+                for posting in range(column_offsets[row], column_offsets[row + 1]):
+                    column = columns[posting]
+                    if column < 0 or column >= n_columns:
+                        raise IndexCorruptError(_NO_COLUMN)
+                    if last[column] == mark:
+                        continue
+                    last[column] = mark
+                    if counts[column] == 0:
+                        touched[n_touched] = column
+                        n_touched += 1
+                    counts[column] += weights[place]
+        for number in range(n_touched):
+            column = touched[number]
+            if counts[column] >= needed[query_column]:
+                if n_found == size:
+                    size *= 2
+                    which = np.concatenate((which, np.empty(n_found, np.int64)))
+                    column_found = np.concatenate((column_found, np.empty(n_found, np.int64)))
+                    count_found = np.concatenate((count_found, np.empty(n_found, np.int64)))
+                which[n_found], column_found[n_found] = query_column, column
+                count_found[n_found] = counts[column]
+                n_found += 1
+            counts[column] = 0
+    return which[:n_found].copy(), column_found[:n_found].copy(), count_found[:n_found].copy()

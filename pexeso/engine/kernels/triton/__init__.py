@@ -1,0 +1,1 @@
+"""The kernel for CUDA: programs compiled by Triton."""

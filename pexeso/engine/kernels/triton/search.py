@@ -1,0 +1,413 @@
+"""The launches of one search for candidates on CUDA, and the lists they fill."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+
+from pexeso.engine.arrays import offsets_of
+from pexeso.engine.interface import Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels.triton import boxes as boxes
+from pexeso.engine.kernels.triton import distances as distances
+from pexeso.engine.kernels.triton import lists as lists
+from pexeso.engine.kernels.triton.workspace import Workspace
+from pexeso.engine.layout.blocks import pad_axes
+from pexeso.engine.layout.maps import ProjectionMap, square_with_room
+from pexeso.engine.layout.ordering import order_by_splits
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.lemmas import Lemma
+from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, product_band
+from pexeso.engine.stats import SearchStats
+
+TILES = (16, 32)
+"""Query values that are looked at together: the fewest that a product takes, and as many as an int32 has bits."""
+
+SLAB = 1 << 14
+"""Query values of one run of launches; more go slab after slab into the same list."""
+
+DENSE_UNITS = 1 << 16
+"""(tile of query values, group of boxes) pairs that are tested outright rather than reached from a coarser level."""
+
+FEW, FEW_DIMENSIONS = 4, 24
+"""A block that at most so many query values of a tile reach is compared value by value: `FEW`, or one for each `FEW_DIMENSIONS` dimensions."""
+
+ORDERED_FROM = 1 << 10
+"""Query values from which on bringing neighbours together pays."""
+
+MOST_DIMENSIONS = 1024
+"""More, and tensor operations decide: the tree of the defining distance would not fit in registers."""
+
+TENSOR_CORE_TERMS = 4
+"""Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021):
+each addition costs at most ``2**-23``, and so does each of its addends. The bound of a sum of four times as many terms, rounded to nearest, covers both."""
+
+_ACCEPTING = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
+
+
+@dataclass(frozen=True)
+class DecidedPairs(Pairs):
+    """Pairs that all match, so that every row stands as its complement.
+
+    Attributes
+    ----------
+    queries : int32 (p,)
+        The query value of each pair.
+    """
+
+    queries: torch.Tensor
+
+
+class CandidateSearch:
+    """The launches of one search for candidates.
+
+    Parameters
+    ----------
+    partition, query, threshold
+    space : Workspace
+        With all counters at zero, and `n_slabs` slabs.
+    """
+
+    def __init__(self, partition: Partition, query: Query, threshold: Threshold, space: Workspace) -> None:
+        self._partition, self._query, self._threshold, self._space = partition, query, threshold, space
+        self._device, self._blocks = partition.device, partition.blocks
+        self._projected = isinstance(partition.map, ProjectionMap)
+        self._decides = decides(partition)
+        self._tile = TILES[len(query) > TILES[0]]
+        self._starts = self._blocks.starts.tolist()
+        # A product of a tile is of use only where products decide.
+        self._few = max(FEW, partition.dimensions // FEW_DIMENSIONS) if self._decides else self._tile
+        accept = threshold.tau - threshold.slack
+        self._accepts = bool(threshold.lemmas & _ACCEPTING) and partition.map.may_accept(partition.lower_corner, accept)
+        # Neighbours in one tile share most of their boxes.
+        ordered = len(query) >= min(ORDERED_FROM, SLAB + 1)
+        self._order = order_by_splits(query.mapped, self._tile).int() if ordered else None
+        self._matches_of = torch.zeros(len(query), dtype=torch.int64, device=self._device)
+
+    def launch(self) -> None:
+        """Launch everything up to the list of matches; nothing is read back."""
+        for slab, begin in enumerate(range(0, len(self._query), SLAB)):
+            self._run_slab(self._space.lengths[slab], begin, min(begin + SLAB, len(self._query)))
+
+    def run(self) -> tuple[Pairs, dict[str, int]]:
+        """Launch everything; give what was found and how long each list would have to be."""
+        self.launch()
+        if not self._decides:
+            return self._undecided()
+        space = self._space
+        offsets = offsets_of(self._matches_of)
+        grouped = torch.empty((2, len(space.matches[0])), dtype=torch.int32, device=self._device)
+        self._launch(
+            distances.group_matches,
+            *space.matches,
+            space.n_matches,
+            space.room["matches"],
+            offsets[:-1].clone(),
+            *grouped,
+            TILE=256,
+        )
+        needed = self._read()
+        n_found = min(needed["matches"], space.room["matches"])
+        return DecidedPairs(offsets, grouped[1, :n_found], grouped[0, :n_found]), needed
+
+    def tell(self, stats: SearchStats, counters: list[int] | None = None) -> None:
+        """Add the work that was done to the counters of the search; `counters` where the caller has read them."""
+        work, n_axes = counters or self._counters, self._blocks.codes.shape[1]
+        n_rows, products = self._space.n_rows(work), work[lists.PRODUCTS.value]
+        stats.box_pairs += work[lists.BOXES_TESTED.value]
+        stats.candidate_pairs += work[lists.PAIRS_LEFT.value]
+        stats.vectors_touched += work[lists.ROWS_TESTED.value] + products
+        stats.matched_by_map += work[lists.ACCEPTED.value]
+        stats.candidates += n_rows + products + work[lists.ACCEPTED.value]
+        # Each box, block and row once a pair: what the caches save is not known.
+        n_bytes = (work[lists.BOXES_TESTED.value] * 8 + work[lists.ROWS_TESTED.value]) * n_axes
+        if self._decides:
+            stats.distances += n_rows + products
+            stats.defining_distances += work[lists.BAND.value]
+            n_bytes += (n_rows + products) * 4 * self._partition.dimensions
+        stats.bytes_read += n_bytes
+
+    def _run_slab(self, lengths: list[torch.Tensor], begin: int, end: int) -> None:
+        self._prepare(begin, end)
+        self._walk(lengths)
+        # Rows that are decided at once make room for those of the next slab.
+        n_rows = lengths[-1] if self._decides else self._space.lengths[0][-1]
+        self._test_rows(lengths[-2], n_rows)
+        if self._decides:
+            if end - begin > self._few:
+                self._multiply(lengths[-3], n_rows)
+            self._decide(n_rows)
+
+    def _prepare(self, begin: int, end: int) -> None:
+        """Lay the query values of a slab out axis by axis."""
+        query = self._query
+        self._members: torch.Tensor | slice = slice(begin, end)
+        self._names = self._matches_of
+        if self._order is not None:
+            self._names = self._order[begin:end]
+            self._members = self._names.long()
+        self._n_members = end - begin
+        mapped = query.mapped if end - begin == len(query) and self._order is None else query.mapped[self._members]
+        self._points = pad_axes(mapped).t().contiguous()
+        self._upper, self._able = self._points, self._names
+        accept = self._threshold.tau - self._threshold.slack
+        if self._accepts:
+            upper, able = self._partition.map.upper_points(mapped, accept)
+            self._upper = pad_axes(upper, self._partition.map.upper_fill).t().contiguous()
+            self._able = able.to(torch.int8)
+        self._accept = max(accept, 0.0) ** 2 * (1.0 - 2.0**-16) if self._projected else accept
+
+    def _walk(self, lengths: list[torch.Tensor]) -> None:
+        """Test boxes from the first level on that is worth it, down to the blocks."""
+        starts, space = self._starts, self._space
+        last = len(starts) - 2
+        n_tiles = -(-self._n_members // self._tile)
+        fits = [level for level in range(last + 1) if n_tiles * (starts[level + 1] - starts[level]) <= DENSE_UNITS]
+        first = max(fits, default=0)
+        for level in range(first, last + 1):
+            n_groups = starts[level + 1] - starts[level]
+            n_below = len(self._blocks) if level == last else starts[level + 2] - starts[level + 1]
+            source, target = (level - 1) % 2, 2 if level == last else level % 2
+            self._launch(
+                boxes.walk_level,
+                self._points,
+                self._blocks.boxes,
+                space.units[source],
+                space.bits[source],
+                lengths[level - 1],
+                space.room["units"],
+                space.units[target],
+                space.bits[target],
+                lengths[level],
+                space.room["units"],
+                *space.pairs,
+                lengths[last + 1],
+                space.room["pairs"],
+                space.work,
+                starts[level],
+                n_groups,
+                n_below,
+                n_tiles,
+                self._n_members,
+                self._few,
+                self._limit(Lemma.VECTOR_CELL_FILTERING if level == last else Lemma.CELL_CELL_FILTERING),
+                DENSE=level == first,
+                LAST=level == last,
+                EUCLIDEAN=self._projected,
+                TILE=self._tile,
+                **self._axes(),
+                num_warps=self._tile // 16,
+            )
+
+    def _test_rows(self, n_pairs: torch.Tensor, n_rows: torch.Tensor) -> None:
+        rows, space = _rows_at_once(self._blocks.size), self._space
+        self._launch(
+            boxes.test_rows,
+            self._points,
+            self._upper,
+            self._able,
+            self._names,
+            self._blocks.boxes,
+            self._blocks.codes,
+            *space.pairs,
+            n_pairs,
+            space.room["pairs"],
+            *space.rows,
+            n_rows,
+            space.room["rows"],
+            *self._found(),
+            self._starts[-2],
+            self._blocks.n_rows,
+            self._n_members,
+            self._limit(Lemma.PIVOT_FILTERING),
+            self._accept,
+            EUCLIDEAN=self._projected,
+            ACCEPTS=self._accepts,
+            ORDERED=self._order is not None,
+            SIZE=self._blocks.size,
+            ROWS=rows,
+            PAIRS=512 // rows,
+            **self._axes(),
+        )
+
+    def _multiply(self, n_units: torch.Tensor, n_rows: torch.Tensor) -> None:
+        partition, dimensions, space = self._partition, self._partition.dimensions, self._space
+        halves = self._query.vectors[self._members].half()
+        band = tile_band(self._threshold.tau, dimensions)
+        self._launch(
+            distances.multiply_tiles,
+            self._names,
+            partition.vectors,
+            halves,
+            halves.float().square_().sum(1),
+            space.units[2],
+            space.bits[2],
+            n_units,
+            space.room["units"],
+            *space.rows,
+            n_rows,
+            space.room["rows"],
+            *self._found(),
+            self._blocks.n_rows,
+            self._n_members,
+            band.surely,
+            band.possibly,
+            ORDERED=self._order is not None,
+            SIZE=self._blocks.size,
+            ROWS=_rows_at_once(self._blocks.size),
+            TILE=self._tile,
+            DIMENSIONS=dimensions,
+            CHUNK=min(64, max(16, next_power_of_2(dimensions))),
+            num_warps=4,
+        )
+
+    def _decide(self, n_rows: torch.Tensor) -> None:
+        partition, dimensions, space = self._partition, self._partition.dimensions, self._space
+        tree = _tree(dimensions, self._device)
+        band = difference_band(partition.metric, self._threshold.tau, dimensions)
+        self._launch(
+            distances.decide_rows,
+            *space.rows,
+            n_rows,
+            space.room["rows"],
+            self._query.vectors,
+            partition.vectors,
+            tree,
+            _largest_square(self._threshold.tau, self._device),
+            *self._found(),
+            band.surely,
+            band.possibly,
+            DIMENSIONS=dimensions,
+            PADDED=len(tree),
+            LEVELS=len(tree).bit_length() - 1,
+            CHUNK=min(64, len(tree)),
+            TILE=min(64, max(1, 2048 // len(tree))),
+            enable_fp_fusion=False,
+        )
+
+    def _undecided(self) -> tuple[Pairs, dict[str, int]]:
+        """Put rows that are known to match and those that are left open together."""
+        needed, space, n = self._read(), self._space, len(self._query)
+        listed = ((space.matches, "matches"), (space.rows, "rows"))
+        parts = [torch.stack(each)[:, : min(needed[name], space.room[name])] for each, name in listed]
+        queries, rows = torch.cat(parts, 1)
+        whole = needed | {"rows": needed["rows"] + needed["matches"]}
+        if any(needed[name] > size for name, size in space.room.items()):
+            return Pairs(self._matches_of[:1], rows[:0]), needed
+        return pairs_by_query(queries.long(), rows, n), whole
+
+    def _read(self) -> dict[str, int]:
+        """Read the counters: the one time that the host waits."""
+        self._counters = self._space.counters.tolist()
+        return self._space.needed(self._counters)
+
+    def _found(self) -> tuple[object, ...]:
+        """Return where matches go."""
+        space = self._space
+        return (*space.matches, space.n_matches, space.room["matches"], self._matches_of, space.work)
+
+    def _limit(self, lemma: Lemma) -> float:
+        reach = self._threshold.reach(lemma)
+        return square_with_room(reach) if self._projected and reach < 1e15 else reach
+
+    def _axes(self) -> dict[str, int]:
+        n_axes = self._blocks.codes.shape[1]
+        return {"AXES": n_axes, "UNROLL": next(step for step in (16, 8, 4) if n_axes % step == 0)}
+
+    def _launch(self, program: object, *arguments: object, **options: object) -> None:
+        program[(lists.n_programs(self._device),)](*arguments, **options)
+
+
+def decides(partition: Partition) -> bool:
+    """Return whether candidates are decided where they are found."""
+    return partition.metric.name in ("euclidean", "angular") and partition.dimensions <= MOST_DIMENSIONS
+
+
+def n_slabs(n_queries: int) -> int:
+    """Return the number of runs of launches for so many query values."""
+    return max(1, -(-n_queries // SLAB))
+
+
+def largest_square(tau: float) -> float:
+    """Return the largest float64 number whose square root, rounded, is at most tau.
+
+    Examples
+    --------
+    >>> square = largest_square(0.12)
+    >>> math.sqrt(square) <= 0.12 < math.sqrt(math.nextafter(square, 1.0))
+    True
+    """
+    square = tau * tau
+    while math.sqrt(square) > tau:
+        square = math.nextafter(square, 0.0)
+    while math.sqrt(math.nextafter(square, math.inf)) <= tau:
+        square = math.nextafter(square, math.inf)
+    return square
+
+
+def tree_places(dimensions: int) -> np.ndarray:
+    """Lay entries out so that adding neighbours, again and again, adds as `pexeso.engine.metrics.tree_sum` does.
+
+    Parameters
+    ----------
+    dimensions : int
+        At least 1.
+
+    Returns
+    -------
+    int32 (D,)
+        The entry at each place, or -1; D is the power of two from `dimensions` on.
+
+    Examples
+    --------
+    >>> tree_places(3).tolist()
+    [0, 2, 1, -1]
+    """
+    rest, places = np.arange(dimensions), np.zeros(dimensions, np.int64)
+    width, level = dimensions, 0
+    while width > 1:
+        half = (width + 1) // 2
+        upper = rest >= half
+        places |= upper.astype(np.int64) << level
+        rest -= half * upper
+        width, level = half, level + 1
+    tree = np.full(1 << level, -1, np.int32)
+    tree[places] = np.arange(dimensions)
+    return tree
+
+
+@cache
+def _tree(dimensions: int, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(tree_places(dimensions)).to(device)
+
+
+@cache
+def _largest_square(tau: float, device: torch.device) -> torch.Tensor:
+    return torch.full((1,), largest_square(tau), dtype=torch.float64, device=device)
+
+
+def tile_band(tau: float, dimensions: int) -> Band:
+    """Return the band of products over vectors rounded to float16, with squared lengths that are summed in float32.
+
+    `product_band` allows ``2 g(n, u) L'**2`` for n products. Here the product may be off by ``2 g(4 d, u) L'**2`` (`TENSOR_CORE_TERMS`), and each of the
+    two squared lengths by ``g(d, u) L'**2``: together less than ``2 g(5 d, u) L'**2``.
+    """
+    return product_band(tau, (TENSOR_CORE_TERMS + 1) * dimensions, FLOAT16_ROUNDOFF)
+
+
+def _rows_at_once(block_size: int) -> int:
+    return min(64, max(16, next_power_of_2(block_size)))
+
+
+def next_power_of_2(number: int) -> int:
+    """Return the smallest power of two that is not less.
+
+    Examples
+    --------
+    >>> [next_power_of_2(number) for number in (1, 5, 64)]
+    [1, 8, 64]
+    """
+    return 1 << max(0, number - 1).bit_length()

@@ -1,0 +1,132 @@
+"""Device memory of a search on CUDA: the lists its launches fill, and their counters, made once and used again."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+
+import torch
+
+from pexeso.engine.kernels.triton import lists as lists
+
+FIRST_ROOM = {"units": 1 << 18, "pairs": 1 << 18, "rows": 1 << 20, "matches": 1 << 18, "columns": 1 << 12}
+"""Items that each list has room for at first."""
+
+_HEADER = 16
+_N_MATCHES, _N_COLUMNS = 8, 10
+
+
+class Workspace:
+    """The lists of one search.
+
+    `units` (three, of which two in turn) hold (box, tile of query values), with a bit for each of the tile; `pairs` (query value, block), `rows`
+    candidates, `matches` what is found. Every counter and list begins at a multiple of 16 bytes, for which Triton compiles once.
+
+    Parameters
+    ----------
+    room : dict of str to int
+        Items of each list.
+    n_levels : int
+        Of boxes.
+    n_slabs : int
+        Runs of launches, each with counters of its own.
+    device : torch.device
+
+    Attributes
+    ----------
+    state : int64
+        The counters, and behind them the columns that were found: what the host reads at the end.
+    lengths : list (n_slabs) of list (n_levels + 2) of int64 (1,)
+        Length of the units of each level, of the pairs and of the rows.
+    """
+
+    def __init__(self, room: dict[str, int], n_levels: int, n_slabs: int, device: torch.device) -> None:
+        self.room, self.n_levels, self.n_slabs, self._device = dict(room), n_levels, n_slabs, device
+        self.n_lists = n_levels + 2
+        self.n_counters = _HEADER + 2 * n_slabs * self.n_lists
+        self.state = torch.zeros(self.n_counters + 2 * room["columns"], dtype=torch.int64, device=device)
+        self.counters = self.state[: self.n_counters]
+        self.work = self.state[: lists.N_COUNTERS.value]
+        self.n_matches = self.state[_N_MATCHES : _N_MATCHES + 1]
+        self.n_columns = self.state[_N_COLUMNS : _N_COLUMNS + 1]
+        self.columns = self.state[self.n_counters :]
+        places = range(_HEADER, self.n_counters, 2)
+        single = [self.state[place : place + 1] for place in places]
+        self.lengths = [single[slab * self.n_lists : (slab + 1) * self.n_lists] for slab in range(n_slabs)]
+
+    @cached_property
+    def units(self) -> tuple[torch.Tensor, ...]:
+        """Three lists of (box, tile), int64."""
+        return self._lists(3, "units", torch.int64)
+
+    @cached_property
+    def bits(self) -> tuple[torch.Tensor, ...]:
+        """The query values of each unit's tile that are left, int32."""
+        return self._lists(3, "units")
+
+    @cached_property
+    def pairs(self) -> tuple[torch.Tensor, ...]:
+        """Query values and blocks, int32."""
+        return self._lists(2, "pairs")
+
+    @cached_property
+    def rows(self) -> tuple[torch.Tensor, ...]:
+        """Query values and rows, int32."""
+        return self._lists(2, "rows")
+
+    @cached_property
+    def matches(self) -> tuple[torch.Tensor, ...]:
+        """Query values and complements of rows, int32."""
+        return self._lists(2, "matches")
+
+    def needed(self, counters: list[int]) -> dict[str, int]:
+        """Return how long each list would have to be, from `counters` as read back."""
+        lengths = [counters[_HEADER + 2 * place] for place in range(self.n_slabs * self.n_lists)]
+        by_list = [lengths[place :: self.n_lists] for place in range(self.n_lists)]
+        return {
+            "units": max((max(each) for each in by_list[:-2]), default=0),
+            "pairs": max(by_list[-2], default=0),
+            "rows": max(by_list[-1], default=0),
+            "matches": counters[_N_MATCHES],
+            "columns": counters[_N_COLUMNS],
+        }
+
+    def n_rows(self, counters: list[int]) -> int:
+        """Return how many rows were listed in all."""
+        return sum(
+            counters[_HEADER + 2 * place]
+            for place in range(self.n_lists - 1, self.n_slabs * self.n_lists, self.n_lists)
+        )
+
+    def _lists(self, n: int, name: str, dtype: torch.dtype = torch.int32) -> tuple[torch.Tensor, ...]:
+        width = -(-self.room[name] // 16) * 16
+        return tuple(torch.empty((n, width), dtype=dtype, device=self._device))
+
+
+class Workspaces(threading.local):
+    """The workspace of each thread, and the room that searches turned out to need."""
+
+    def __init__(self) -> None:
+        self.room = dict(FIRST_ROOM)
+        self._last: Workspace | None = None
+
+    def take(self, most: dict[str, int], n_levels: int, n_slabs: int, device: torch.device) -> Workspace:
+        """Return a workspace with all counters at zero; the last one again where it fits."""
+        room = {name: min(size, most[name]) for name, size in self.room.items()}
+        last, self._last = self._last, None
+        if last is not None and (last.room, last.n_levels, last.n_slabs, last.state.device) == (
+            room,
+            n_levels,
+            n_slabs,
+            device,
+        ):
+            last.counters.zero_()
+            self._last = last
+            return last
+        del last
+        self._last = Workspace(room, n_levels, n_slabs, device)
+        return self._last
+
+    def forget(self) -> None:
+        """Let the memory go."""
+        self._last = None

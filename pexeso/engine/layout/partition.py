@@ -1,0 +1,159 @@
+"""One partition of an index: the arrays it consists of, as tensors on a device."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from pexeso.engine.arrays import as_tensor
+from pexeso.engine.fetching import Pages
+from pexeso.engine.layout.blocks import Blocks
+from pexeso.engine.layout.cells import Cells
+from pexeso.engine.layout.grid import Grid, Level
+from pexeso.engine.layout.grid_cells import GridCells
+from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots, map_of, slack
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.validation import require_shapes
+from pexeso.engine.metrics import Metric
+from pexeso.engine.postings import Csr
+
+LEVEL_ARRAYS = ("codes", "first", "count", "lower", "upper")
+CSR_ARRAYS = ("value_columns", "column_values")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The arrays of one partition as tensors on a device.
+
+    Shape letters: N stored vectors (distinct values), d dimensions, P mapped coordinates, C columns.
+
+    Attributes
+    ----------
+    options : PartitionLayoutOptions
+    vectors : float32 (N, d)
+        In the order of the cells.
+    map : PivotMap or ProjectionMap
+    cells : Cells
+        Blocks or GridCells.
+    value_columns : Csr
+        Columns of each of the N values.
+    column_values : Csr
+        Values of each of the C columns.
+    pages : Pages, optional
+        What brings parts of the arrays into memory, where they are mapped files.
+    """
+
+    options: PartitionLayoutOptions
+    vectors: torch.Tensor
+    map: PivotMap | ProjectionMap
+    cells: Cells
+    value_columns: Csr
+    column_values: Csr
+    pages: Pages | None = None
+
+    @property
+    def n_values(self) -> int:
+        """N: distinct values with a vector."""
+        return len(self.vectors)
+
+    @property
+    def n_columns(self) -> int:
+        """C: columns, those without any vector included."""
+        return len(self.column_values)
+
+    @property
+    def dimensions(self) -> int:
+        """d: vector dimensions."""
+        return self.vectors.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.vectors.device
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric that the partition was built for."""
+        return Metric(self.options.metric)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The cells of a partition that is cut into blocks."""
+        if not isinstance(self.cells, Blocks):
+            raise TypeError("This partition is cut into a grid, and has no blocks.")
+        return self.cells
+
+    @cached_property
+    def lower_corner(self) -> list[float]:
+        """Smallest value of each mapped coordinate, (P,), of a partition that is cut into blocks; infinite where there is no vector."""
+        n_coordinates = len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)
+        return self.blocks.outer_corners()[0][:n_coordinates].tolist() or [math.inf] * n_coordinates
+
+    @cached_property
+    def slack(self) -> float:
+        """The tolerance of the mapped coordinates."""
+        return slack(*self.cells.outer_corners())
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        options: PartitionLayoutOptions,
+        device: torch.device | str = "cpu",
+        *,
+        pages: Pages | None = None,
+    ) -> Partition:
+        """View the arrays that `pexeso.engine.building.building.build_partition` gave; on the CPU nothing is copied, or read but the numbers of levels."""
+        require_shapes(arrays, options)
+        made = cls.from_tensors({name: as_tensor(array, device) for name, array in arrays.items()}, options, pages)
+        if made.device.type != "cpu":
+            # Programs of a device go where these numbers lead; compiled loops and tensor operations look at them as they go.
+            made.value_columns.require_sound(made.n_columns)
+            made.column_values.require_sound(made.n_values)
+        return made
+
+    @classmethod
+    def from_tensors(
+        cls, tensors: Mapping[str, torch.Tensor], options: PartitionLayoutOptions, pages: Pages | None = None
+    ) -> Partition:
+        """View the tensors that `pexeso.engine.building.building.build_tensors` gave, on the device where they are."""
+        return cls(
+            options=options,
+            vectors=tensors["vectors"],
+            map=map_of(tensors, options),
+            cells=_blocks(tensors) if "block_codes" in tensors else _grid(tensors),
+            **{name: Csr(tensors[f"{name}_offsets"], tensors[f"{name}_members"]) for name in CSR_ARRAYS},
+            pages=pages,
+        )
+
+
+def choose_anchors(
+    rows: torch.Tensor, stored: torch.Tensor | None, options: PartitionLayoutOptions
+) -> dict[str, torch.Tensor]:
+    """Choose what the map is made of, pivots or axes, among the rows `stored` (None for all)."""
+    if options.map == "projection":
+        return {"axes": choose_axes(rows, options.n_axes, seed=options.seed, among=stored)}
+    if len(rows if stored is None else stored) == 0:
+        return {"pivots": torch.zeros((1, rows.shape[1]), device=rows.device)}
+    pivots = choose_pivots(rows, options.n_pivots, choice=options.pivot_choice, seed=options.seed, among=stored)
+    return {"pivots": pivots}
+
+
+def _blocks(tensors: Mapping[str, torch.Tensor]) -> Blocks:
+    # Level numbers steer the host's loops: they stay there.
+    return Blocks(tensors["boxes"], tensors["box_starts"].cpu(), tensors["block_codes"], len(tensors["vectors"]))
+
+
+def _grid(tensors: Mapping[str, torch.Tensor]) -> GridCells:
+    bounds = [0, *torch.cumsum(tensors["level_sizes"], 0).tolist()]
+    levels = tuple(
+        Level(*(tensors[f"cell_{name}"][begin:end] for name in LEVEL_ARRAYS))
+        for begin, end in itertools.pairwise(bounds)
+    )
+    return GridCells(Grid(levels), *(tensors[name] for name in ("mapped", "origin", "extent")))

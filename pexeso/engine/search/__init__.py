@@ -1,0 +1,1 @@
+"""Search over one partition: candidates, verification, products, pairs."""

@@ -1,0 +1,395 @@
+"""Threshold and top-k search over one partition, for one query column or many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+import torch
+
+from pexeso.engine.building.building import check_tensors, check_vectors
+from pexeso.engine.fetching import fetch_cells
+from pexeso.engine.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
+from pexeso.engine.oracle import oracle_counts, oracle_pairs
+from pexeso.engine.search.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
+from pexeso.engine.search.memory import search_within_memory
+from pexeso.engine.search.prefixes import compare_with_columns, few_values, prefixes_multiplied, prefixes_of
+from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
+from pexeso.engine.search.summary import PartitionProbe, prepare_query, threshold_of
+from pexeso.engine.search.verification import Verifier
+from pexeso.engine.stats import SearchStats
+from pexeso.engine.threads import few_threads
+
+_DECIMALS = 10**9
+
+_MATCHES_A_PAIR = 3
+"""Matches of a batch that may be held for each pair of the budget: 8 bytes each while they are put together, a third of what a pair takes."""
+
+Found = tuple[torch.Tensor, torch.Tensor]
+"""Columns and their counts, int64 (r,) each."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is searched for.
+
+    Attributes
+    ----------
+    max_distance : float
+        In [0, 1], inclusive; a fraction of the metric's largest distance (the paper's tau as a ratio).
+    min_count : int
+        Matches a column needs, at least 1.
+    k : int or None
+        Keep only the k columns of highest count.
+    decide : bool
+        Counts may be lower bounds (the paper's early acceptance). With `k` counts are always exact.
+    lemmas : frozenset of Lemma
+    """
+
+    max_distance: float
+    min_count: int = 1
+    k: int | None = None
+    decide: bool = False
+    lemmas: frozenset[Lemma] = ALL_LEMMAS
+
+
+def count_needed(min_joinability: float, total: int) -> int:
+    """Return the smallest count c with c / total >= min_joinability, free of float surprises; at least 1.
+
+    Thresholds are taken to nine decimals: ``c * 10**9 >= round(T * 10**9) * |Q|``.
+
+    Examples
+    --------
+    >>> count_needed(0.6, 5), count_needed(0.2, 3), count_needed(1.0, 7)
+    (3, 1, 7)
+    """
+    scaled = round(min_joinability * _DECIMALS) * total
+    return max(1, -(-scaled // _DECIMALS))
+
+
+def search_partition(
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    total: int,
+    goal: Goal,
+    stats: SearchStats,
+    left_out: torch.Tensor | None = None,
+    *,
+    kernel: KernelChoice | None = None,
+    max_pairs: int = MAX_PAIRS,
+    outlook: PartitionProbe | None = None,
+) -> Found:
+    """Find the joinable columns of one partition.
+
+    Parameters
+    ----------
+    partition : Partition
+    vectors : float32 (n, d)
+        The distinct query values; zero vectors match nothing.
+    weights : int64 (n,)
+        How often each occurs.
+    total : int
+        |Q|, at least ``weights.sum()``.
+    goal : Goal
+    stats : SearchStats
+        Counters and seconds are added to it.
+    left_out : bool (C,), optional
+        Columns that must not be found.
+    kernel : KernelChoice, optional
+        By default the fastest for the partition's device.
+    max_pairs : int
+        Most (query value, stored value) pairs held at a time; a query column with more candidates is taken in parts. A single
+        query value may exceed it, up to the number of stored values. Where a device runs out of memory it is lowered.
+    outlook : PartitionProbe, optional
+        What the partition's summary says of these values at this threshold, where it has been looked at.
+
+    Returns
+    -------
+    columns : int64 (r,)
+        Column numbers in the partition, ascending.
+    counts : int64 (r,)
+        Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns that tie with the k-th are given:
+        ranking over partitions is the caller's.
+
+    Raises
+    ------
+    InputError
+        When a vector is not finite or neither zero nor of unit length.
+    DeviceError
+        When the device has not enough memory even for one query value at a time.
+    """
+    kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
+    stats.partitions += 1
+
+    def attempt(max_pairs: int) -> Found:
+        with few_threads() if kernel.brings_threads else nullcontext():
+            seen = outlook or _unseen(partition, vectors, weights, total, goal, stats)
+            return _search(partition, seen, goal, stats, left_out, kernel, max_pairs)
+
+    return search_within_memory(attempt, partition, kernel, max_pairs, stats)
+
+
+def _unseen(
+    partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int, goal: Goal, stats: SearchStats
+) -> PartitionProbe:
+    """Map query values without a look at the partition's summary."""
+    with stats.phase("map"):
+        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+        return PartitionProbe(*prepare_query(partition, vectors, weights, total), threshold, None)
+
+
+def _search(
+    partition: Partition,
+    outlook: PartitionProbe,
+    goal: Goal,
+    stats: SearchStats,
+    left_out: torch.Tensor | None,
+    kernel: Kernel,
+    max_pairs: int,
+) -> Found:
+    query, threshold = outlook.query, outlook.threshold
+    with stats.phase("block"):
+        found = kernel.search(partition, query, threshold, goal.min_count, max_pairs, stats)
+    if found is not None:
+        return _ranked(*found, goal, left_out)
+    verifier = Verifier(
+        partition,
+        kernel,
+        threshold,
+        stats,
+        weight=int(query.weights.sum()),
+        min_count=goal.min_count,
+        k=goal.k,
+        decide=goal.decide and goal.k is None,
+        left_out=left_out,
+    )
+    _verify_in_prefixes(partition, outlook, goal, kernel, max_pairs, verifier, stats)
+    columns, counts = verifier.found()
+    verifier.close()
+    return columns.cpu(), counts.cpu()
+
+
+def _verify_in_prefixes(
+    partition: Partition,
+    outlook: PartitionProbe,
+    goal: Goal,
+    kernel: Kernel,
+    max_pairs: int,
+    verifier: Verifier,
+    stats: SearchStats,
+) -> None:
+    """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
+    threshold = outlook.threshold
+    with stats.phase("block"):
+        multiply = products_pay(partition, outlook.query, threshold, kernel)
+        if multiply:
+            query, ends = prefixes_multiplied(outlook.query, goal.min_count, partition.n_values)
+        else:
+            query, ends = walking_order(partition, outlook, goal, kernel, stats)
+    begin = 0
+    for end in ends:
+        walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
+        for part, pairs in _candidates(partition, walking, threshold, kernel, max_pairs, stats, multiply):
+            with stats.phase("verify"):
+                verifier.add(part, pairs)
+        begin = end
+        if not len(rest):
+            return
+        with stats.phase("verify"):
+            columns = verifier.alive()
+            if not few_values(partition, columns, len(rest), multiplied=multiply):
+                continue
+            for part, pairs in compare_with_columns(partition, rest, columns, threshold, max_pairs, stats):
+                verifier.add(part, pairs)
+            return
+
+
+def walking_order(
+    partition: Partition, outlook: PartitionProbe, goal: Goal, kernel: Kernel, stats: SearchStats
+) -> tuple[Query, list[int]]:
+    """Return the query values in the order in which they walk, and how many of them each prefix has; the last has all.
+
+    With ``goal.k`` the count needed is that of the k-th column found in other partitions; while it is 1 all walk at once.
+    """
+    if Lemma.COLUMN_PRUNING not in goal.lemmas or not partition.cells.has_summary:
+        return outlook.query, [len(outlook.query)]
+    return prefixes_of(partition, outlook, goal.min_count, kernel, stats)
+
+
+def search_batch_partition(
+    partition: Partition,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    max_distance: float,
+    stats: SearchStats,
+    *,
+    lemmas: frozenset[Lemma] = ALL_LEMMAS,
+    kernel: KernelChoice | None = None,
+    max_pairs: int = MAX_PAIRS,
+) -> list[Found]:
+    """Find the joinable columns for many query columns in one pass: each distinct value is compared once, whichever query columns hold it.
+
+    Parameters
+    ----------
+    partition : Partition
+    vectors : float32 (n, d)
+        The distinct values of all query columns; zero vectors match nothing.
+    queries : sequence of BatchQuery
+    max_distance : float
+        In [0, 1], inclusive.
+    stats : SearchStats
+    lemmas : frozenset of Lemma
+        Lemma 7 has no part in it: a pair serves many columns.
+    kernel, max_pairs
+        As in `search_partition`; besides, three times as many matches are held until they are counted. Where there are more, half of
+        the query columns are searched after the other half.
+
+    Returns
+    -------
+    list of (columns, counts)
+        For each query column as `search_partition` gives them, counts exact.
+    """
+    kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
+    goal = Goal(max_distance, lemmas=lemmas)
+    stats.partitions += 1
+
+    def attempt(max_pairs: int) -> list[Found]:
+        with few_threads() if kernel.brings_threads else nullcontext():
+            return _search_batch(partition, vectors, queries, goal, stats, kernel, max_pairs)
+
+    return search_within_memory(attempt, partition, kernel, max_pairs, stats)
+
+
+def _search_batch(
+    partition: Partition,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    goal: Goal,
+    stats: SearchStats,
+    kernel: Kernel,
+    max_pairs: int,
+) -> list[Found]:
+    """Search all query columns in one pass, or in several where their matches would be too many to be held together."""
+    found = _search_together(partition, vectors, queries, goal, stats, kernel, max_pairs)
+    if found is not None:
+        return found
+    if len(queries) == 1:
+        # A single query column is counted part by part, and holds no matches.
+        weights = queries[0].weights
+        alone = replace(goal, min_count=queries[0].min_count)
+        part = vectors[queries[0].members]
+        outlook = _unseen(partition, part, weights, int(weights.sum()), alone, stats)
+        return [_search(partition, outlook, alone, stats, None, kernel, max_pairs)]
+    half = len(queries) // 2
+    return [
+        each
+        for some in (queries[:half], queries[half:])
+        for each in _search_batch(partition, *vectors_of(vectors, some), goal, stats, kernel, max_pairs)
+    ]
+
+
+def _search_together(
+    partition: Partition,
+    vectors: torch.Tensor,
+    queries: Sequence[BatchQuery],
+    goal: Goal,
+    stats: SearchStats,
+    kernel: Kernel,
+    max_pairs: int,
+) -> list[Found] | None:
+    """Search all query columns in one pass; None when there are too many matches."""
+    with stats.phase("map"):
+        taken = vectors.to(partition.device)
+        real = check_vectors(taken.numpy()) if taken.device.type == "cpu" else check_tensors(taken)
+        if len(real) < len(taken):
+            taken = taken[real]
+        mapped = partition.map.map(taken)
+        ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
+        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+    place = torch.full((len(vectors),), -1, dtype=torch.int64)
+    place[real.cpu()] = torch.arange(len(real))
+    counter = BatchCounter(partition, kernel, queries, place)
+    matches: list[Pairs] = []
+    query = Query(taken, mapped, ones, 0)
+    with stats.phase("block"):
+        multiply = products_pay(partition, query, threshold, kernel)
+    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats, multiply):
+        with stats.phase("verify"):
+            matches.append(kernel.matches(partition, part, pairs, threshold, stats))
+        # What a single part gave fits, as its candidates did.
+        if len(matches) > 1 and sum(len(each) for each in matches) > _MATCHES_A_PAIR * max_pairs:
+            return None
+    with stats.phase("verify"):
+        return counter.count(join_pairs(matches, len(taken), partition))
+
+
+def _ranked(
+    columns: torch.Tensor, counts: torch.Tensor, goal: Goal, left_out: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bring what a kernel found into the order of columns; keep the best, and those that tie with the last of them."""
+    if left_out is not None:
+        kept = ~left_out.cpu()[columns]
+        columns, counts = columns[kept], counts[kept]
+    if goal.k is not None and len(counts) > goal.k:
+        kept = counts >= torch.topk(counts, goal.k).values[-1]
+        columns, counts = columns[kept], counts[kept]
+    order = torch.argsort(columns)
+    return columns[order], counts[order]
+
+
+def _candidates(
+    partition: Partition,
+    query: Query,
+    threshold: Threshold,
+    kernel: Kernel,
+    max_pairs: int,
+    stats: SearchStats,
+    multiply: bool,
+) -> Iterator[tuple[Query, Pairs]]:
+    """Yield runs of query values with their candidate pairs, by products or by a walk; a run with too many is multiplied or halved."""
+    if multiply:
+        yield from product_candidates(partition, query, threshold, max_pairs, stats)
+        return
+    fetch_cells(partition, query, threshold, kernel)
+    todo = [(query, True)] if len(query) and partition.n_values else []
+    while todo:
+        part, limited = todo.pop()
+        room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
+        limit = walk_limit(partition, part, threshold, kernel) if limited else None
+        with stats.phase("block"):
+            most = room if limit is None else min(room, limit)
+            pairs = partition.cells.candidates(partition, part, threshold, kernel, most, stats)
+        if pairs is not None:
+            yield part, pairs
+        elif limit is None or limit >= room:
+            half = len(part) // 2
+            todo += [(part.take(slice(half, None)), limited), (part.take(slice(None, half)), limited)]
+        elif products_pay(partition, part, threshold, kernel, begun=True):
+            yield from product_candidates(partition, part, threshold, max_pairs, stats)
+        else:
+            todo.append((part, False))
+
+
+def exact_partition(
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    goal: Goal,
+    left_out: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Do as `search_partition` by brute force: the oracle. With ``goal.k`` the same ties with the k-th are given."""
+    tau = partition.metric.threshold(goal.max_distance, partition.dimensions)
+    query, value, _ = oracle_pairs(vectors.to(partition.device), partition.vectors, tau, partition.metric)
+    counts = oracle_counts(query, value, weights.to(partition.device), partition.column_values, partition.n_values)
+    if left_out is not None:
+        counts[left_out.to(counts.device)] = 0
+    floor = goal.min_count
+    if goal.k is not None and len(counts) >= goal.k:
+        floor = max(floor, int(torch.sort(counts, descending=True).values[goal.k - 1]))
+    columns = torch.nonzero(counts >= floor)[:, 0]
+    return columns.cpu(), counts[columns].cpu()

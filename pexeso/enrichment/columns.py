@@ -1,0 +1,195 @@
+"""A column as numbers or as text, and whether two columns say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.join.aggregation import Groups, aggregated
+from pexeso.join.numbers import read_numbers
+from pexeso.search.query import query_from_values
+
+NUMBER = "number"
+TEXT = "text"
+
+COMPARED_ROWS = 10_000
+"""Most rows by which columns are compared: so many, spread evenly, tell whether nine rows in ten are the same."""
+
+FEW_NUMBERS = 10
+"""A target with more different numbers than this is one of amounts; with fewer, equal numbers in two columns may be chance."""
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of n rows.
+
+    Attributes
+    ----------
+    kind : {"number", "text"}
+    cells : pyarrow.DoubleArray or pyarrow.StringArray (n,)
+        Null where there is no cell.
+    """
+
+    kind: str
+    cells: pa.Array
+
+    @property
+    def filled(self) -> int:
+        """Rows with a cell."""
+        return len(self.cells) - self.cells.null_count
+
+    @property
+    def distinct(self) -> int:
+        """Different cells."""
+        return pc.count_distinct(self.cells).as_py()
+
+    def take(self, rows: pa.Array) -> Column:
+        """Return the column for these rows; null rows have no cell."""
+        return Column(self.kind, self.cells.take(rows))
+
+
+def kind_of(cells: pa.StringArray, min_number_fraction: float) -> str:
+    """Return whether cells hold numbers; those that are empty do not count.
+
+    Examples
+    --------
+    >>> kind_of(pa.array(["1,200", "7 %", None]), 0.9), kind_of(pa.array(["7", "n/a"]), 0.9)
+    ('number', 'text')
+    """
+    present = len(cells) - cells.null_count
+    numbers = read_numbers(cells)
+    return NUMBER if present and len(cells) - numbers.null_count >= min_number_fraction * present else TEXT
+
+
+def column_of_values(values: Any, min_number_fraction: float) -> Column:
+    """Read a column of the user's table: numbers as they are, all else through its text, as cells of the lake are read."""
+    numbers = _numbers_of(values)
+    if numbers is not None:
+        return Column(NUMBER, numbers)
+    texts = trimmed(query_from_values(values).values)
+    kind = kind_of(texts, min_number_fraction)
+    return Column(kind, read_numbers(texts) if kind == NUMBER else texts)
+
+
+def _numbers_of(values: Any) -> pa.DoubleArray | None:
+    """Return a column whose type is one of numbers as float64, null where it is not finite; None for other types."""
+    try:
+        array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None  # mixed types, of which texts can be made all the same
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        return None
+    cells = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    cells = pc.cast(cells, pa.float64(), safe=False)
+    return pc.if_else(pc.is_finite(cells), cells, pa.scalar(None, pa.float64()))
+
+
+def trimmed(cells: pa.StringArray) -> pa.StringArray:
+    """Leave out white space around cells, and make those of nothing else null."""
+    cells = pc.utf8_trim_whitespace(cells)
+    return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
+
+
+def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
+    """Make one cell of each row's: the mean of numbers, the first text.
+
+    Parameters
+    ----------
+    lists : pyarrow.ListArray of strings
+        For each row the cells of the found rows joined with it, nearest first; null where there are none.
+    min_number_fraction : float
+
+    Examples
+    --------
+    >>> column_of_lists(pa.array([["1", "2"], None, ["1,000"]]), 0.9).cells.to_pylist()
+    [1.5, None, 1000.0]
+    >>> column_of_lists(pa.array([["b", "a"], [], ["c"]]), 0.9).cells.to_pylist()
+    ['b', None, 'c']
+    """
+    cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
+    present = pc.is_valid(cells)
+    cells, parents = cells.filter(present), parents.filter(present).to_numpy(zero_copy_only=False)
+    kind = kind_of(cells, min_number_fraction)
+    groups = Groups.of(parents)
+    values = aggregated(cells, groups, "mean" if kind == NUMBER else "first")
+    place = np.full(len(lists), -1, dtype=np.int64)
+    place[parents[groups.starts]] = np.arange(len(groups))
+    return Column(kind, values.take(pa.array(place, mask=place < 0)))
+
+
+def column_by_key(column: Column, key: pa.Int32Array) -> Column:
+    """Return each row what its key's rows have together: what a join with the same table would bring back.
+
+    Parameters
+    ----------
+    column : Column, n rows
+    key : pyarrow.Int32Array (n,)
+        A number for each key, null where the row has none.
+    """
+    keys = pc.fill_null(key, -1).to_numpy(zero_copy_only=False)
+    order = np.argsort(keys, kind="stable")
+    order = order[(keys[order] >= 0) & column.cells.is_valid().to_numpy(zero_copy_only=False)[order]]
+    groups = Groups.of(keys[order])
+    if column.kind == TEXT:
+        values = column.cells.take(pa.array(order[groups.starts]))
+    else:
+        numbers = column.cells.to_numpy(zero_copy_only=False)[order]
+        means = np.bincount(groups.of_row, weights=numbers, minlength=len(groups)) / np.bincount(groups.of_row)
+        values = pa.array(means.astype(np.float64))
+    place = np.full(int(keys.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last is that of rows without a key
+    place[keys[order][groups.starts]] = np.arange(len(groups))
+    rows = place[keys]
+    return Column(column.kind, values.take(pa.array(rows, mask=rows < 0)))
+
+
+def compared_rows(n_rows: int) -> np.ndarray:
+    """Return the rows, at most `COMPARED_ROWS`, by which the columns of a table are compared; int64."""
+    return np.linspace(0, n_rows - 1, min(n_rows, COMPARED_ROWS)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Some rows of a column, in a form that is quickly compared: numbers, or hashes of text in lower case; NaN and 0 where there is no cell."""
+
+    kind: str
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, column: Column) -> Compared:
+        """Take at most `COMPARED_ROWS` rows, the same for all columns of a table."""
+        cells = column.cells.take(pa.array(compared_rows(len(column.cells))))
+        if column.kind == NUMBER:
+            return cls(NUMBER, cells.to_numpy(zero_copy_only=False).astype(np.float64))
+        from pandas.util import hash_array
+
+        encoded = pc.utf8_lower(cells).dictionary_encode()
+        hashes = hash_array(np.append(encoded.dictionary.to_numpy(zero_copy_only=False), "").astype(object))
+        hashes[-1] = 0
+        places = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
+        return cls(TEXT, hashes[places])
+
+    @property
+    def filled(self) -> np.ndarray:
+        """Bool: rows with a cell."""
+        return ~np.isnan(self.values) if self.kind == NUMBER else self.values != 0
+
+    def same_in(self, other: Compared) -> np.ndarray:
+        """Bool: the rows in which both have a cell, and the same."""
+        if self.kind != other.kind:
+            return np.zeros(len(self.values), dtype=bool)
+        if self.kind == TEXT:
+            return self.filled & (self.values == other.values)
+        scale = np.maximum(np.abs(self.values), np.abs(other.values))
+        with np.errstate(invalid="ignore"):
+            return np.abs(self.values - other.values) <= _TOLERANCE * scale
+
+    def says_the_same(self, other: Compared, min_fraction: float) -> bool:
+        """Return whether enough of the rows with a cell in either have the same in both."""
+        either = np.count_nonzero(self.filled | other.filled)
+        return bool(either) and np.count_nonzero(self.same_in(other)) >= min_fraction * either

@@ -1,0 +1,284 @@
+"""A table made richer: the lake searched with its key, the found tables joined, and the columns worth having added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pexeso.enrichment.frames import columns_of, with_columns
+from pexeso.enrichment.gathering import AddedColumn, FoundTable, JoinedTable, LeftOutColumn, gather
+from pexeso.enrichment.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
+from pexeso.errors import InputError
+from pexeso.join.tables import position_of
+from pexeso.runtime.formatting import plain_scalar, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pexeso.index import Index
+    from pexeso.results import Match
+
+DEFAULT_MAX_TABLES = 50
+_SHOWN = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Enrichment:
+    """A table with what the lake knows about its key.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame or pyarrow.Table
+        The user's rows and columns as they were, then those added: float64 or text, missing where there is none.
+    on : str
+        The key.
+    target : str or None
+    columns : tuple of AddedColumn
+        What was added, in the order of the table.
+    left_out : tuple of LeftOutColumn
+        The other columns of the tables that were joined, with the rule.
+    tables : tuple of JoinedTable
+        The tables found, best first.
+    rules : EnrichmentRules
+    options : dict
+        Those of the search; empty where the tables were given.
+    """
+
+    table: Any
+    on: str
+    target: str | None
+    columns: tuple[AddedColumn, ...]
+    left_out: tuple[LeftOutColumn, ...]
+    tables: tuple[JoinedTable, ...]
+    rules: EnrichmentRules
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = _many(len(self.table), "row"), _many(len(self.columns), "column"), _many(len(self.tables), "table")
+        return f"Enrichment({counts[0]}, {counts[1]} added, {counts[2]} found)"
+
+    @property
+    def report(self) -> str:
+        """What was added and from where, and what was left out and why, for people."""
+        if not self.tables:
+            return self._nothing_found()
+        used = sum(table.added > 0 for table in self.tables)
+        lines = [
+            f"{_many(len(self.columns), 'column')} added from {used:,} of {_many(len(self.tables), 'table')} found."
+        ]
+        for table in self.tables:
+            lines.append(f"{table.table}, joined on {table.key}: {table.joinability:.1%} of the rows match")
+            if table.reason is not None:
+                lines.append(f"    left out as a whole: {table.reason}")
+                continue
+            lines += [f"    + {_shown(column)}" for column in self.columns if column.table == table.table]
+            out = [each for each in self.left_out if each.table == table.table and each.rule != JOIN_COLUMN]
+            lines += _left_out_lines(out)
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was done as plain JSON, without the table itself."""
+        return {
+            "on": self.on,
+            "target": self.target,
+            "rows": len(self.table),
+            "columns": [asdict(column) for column in self.columns],
+            "left_out": [asdict(column) for column in self.left_out],
+            "tables": [asdict(table) for table in self.tables],
+            "rules": asdict(self.rules),
+            "options": dict(self.options),
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row a column added: where it is from, its kind, coverage and joinability."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(column) for column in self.columns], columns=list(AddedColumn.__dataclass_fields__))
+
+    def _nothing_found(self) -> str:
+        found = "No table of the lake was found"
+        if "max_distance" not in self.options:
+            return f"{found} to join '{self.on}' with; nothing was added."
+        share = self.options["min_joinability"]
+        rows = "any of the rows" if share is None else f"at least {share:.0%} of the rows"
+        return (
+            f"{found} with a match within distance {self.options['max_distance']:g} for {rows} of '{self.on}'; nothing was added. "
+            "Try a larger max_distance or a smaller min_joinability."
+        )
+
+
+def enrich(
+    index: Index,
+    table: Any,
+    on: str | int,
+    *,
+    target: str | None = None,
+    max_tables: int = DEFAULT_MAX_TABLES,
+    exclude_tables: Sequence[str] = (),
+    exclude_self: bool = True,
+    **options: Any,
+) -> Enrichment:
+    """Add to a table what the lake knows about its key: search, join the tables found, keep the columns worth having.
+
+    Each row of `table` stays one. The best column of each found table is joined, each key with the nearest value there; where several rows of the found table
+    have it, their numbers are averaged and of their texts the first that is not empty is taken.
+
+    Memory: `table`, the columns added, the pairs of values that match, and one found table at a time.
+
+    Parameters
+    ----------
+    index : Index
+    table : pandas.DataFrame or pyarrow.Table
+    on : str or int
+        The key: name or position of a column of text in `table`.
+    target : str, optional
+        The column that is to be predicted. It takes no part in the search; columns of the lake that say the same are left out.
+    max_tables : int
+        At most so many tables are joined, those with most matches first.
+    exclude_tables : sequence of str
+        Tables of the lake that are not used.
+    exclude_self : bool
+        Leave out a table that holds a copy of every column of `table`, the key apart: `table` itself, or a version of it.
+    **options
+        Of the search (`max_distance`, `min_joinability`, ...; see `pexeso.options.SearchOptions`) and the rules for columns
+        (`min_coverage`, ...; see `pexeso.enrichment.rules.EnrichmentRules`).
+
+    Returns
+    -------
+    Enrichment
+        With the table as it was where nothing is found.
+
+    Raises
+    ------
+    InputError, ColumnNotFoundError
+        An argument is none of those allowed, or there is no such column.
+    TableReadError, PlaceError
+        None of the tables found can be read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pexeso
+    >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+    >>> mine = pd.DataFrame({"country": ["Norway", "Korea, Rep."], "sales": [7, 12]})
+    >>> print(pexeso.enrich(index, mine, on="country", target="sales").report)  # doctest: +SKIP
+    """
+    max_tables = plain_scalar(max_tables)
+    if not isinstance(max_tables, int) or isinstance(max_tables, bool) or max_tables < 1:
+        raise InputError(f"max_tables must be a whole number of at least 1. Got {shown(max_tables)} instead.")
+    if isinstance(exclude_tables, str):
+        raise InputError(
+            f"exclude_tables must be a list of tables of the lake. Got the text {exclude_tables!r}; put it into a list."
+        )
+    columns = columns_of(table)
+    names = list(columns)
+    key = names[position_of(names, on)]
+    rules, asked = split_rules(options)
+    chosen = index.search_options(asked).to_dict()
+    if target is not None:
+        _check_target(names, target, key)
+    found = _best_of_each_table(index, columns[key], asked, max_tables, frozenset(exclude_tables))
+    return _enriched(table, columns, key, target, found, rules, exclude_self, chosen)
+
+
+def enrich_from(
+    found: Iterable[FoundTable],
+    table: Any,
+    on: str | int,
+    *,
+    target: str | None = None,
+    exclude_self: bool = True,
+    **rules: Any,
+) -> Enrichment:
+    """Enrich a table from tables that were found already, by `Index.search` or in any other way; else as `enrich`.
+
+    Parameters
+    ----------
+    found : iterable of Match
+        Best first; of a table only the first is used.
+    table, on, target, exclude_self
+        As in `enrich`.
+    **rules
+        Of `pexeso.enrichment.rules.EnrichmentRules`.
+
+    Returns
+    -------
+    Enrichment
+    """
+    columns = columns_of(table)
+    names = list(columns)
+    key = names[position_of(names, on)]
+    chosen, unknown = split_rules(rules)
+    if unknown:
+        raise InputError(
+            f"Rules are {', '.join(EnrichmentRules.__dataclass_fields__)}. Got {', '.join(sorted(unknown))}."
+        )
+    if target is not None:
+        _check_target(names, target, key)
+    first: dict[str, FoundTable] = {}
+    for match in found:
+        first.setdefault(match.table, match)
+    return _enriched(table, columns, key, target, first.values(), chosen, exclude_self, {})
+
+
+def _enriched(
+    table: Any,
+    columns: dict[str, Any],
+    key: str,
+    target: str | None,
+    found: Iterable[FoundTable],
+    rules: EnrichmentRules,
+    exclude_self: bool,
+    options: Mapping[str, Any],
+) -> Enrichment:
+    done = gather(columns, key, target, found, rules, exclude_self=exclude_self)
+    parts = (tuple(done.added), tuple(done.left_out), tuple(done.tables))
+    return Enrichment(
+        with_columns(table, [column.name for column in done.added], done.cells), key, target, *parts, rules, options
+    )
+
+
+def _best_of_each_table(
+    index: Index, values: Any, options: Mapping[str, Any], max_tables: int, exclude: frozenset[str]
+) -> list[Match]:
+    """Search for more and more columns, until there are enough tables: pairs are found for all columns of a result, so there should not be many."""
+    most = options.get("k")
+    min_joinability = index.search_options(options).min_joinability
+    k = 2 * (max_tables + len(exclude))
+    while True:
+        asked = k if most is None else min(k, most)
+        result = index.search(values, **{**options, "k": asked, "min_joinability": min_joinability})
+        best: dict[str, Match] = {}
+        for match in result:
+            if match.table not in exclude:
+                best.setdefault(match.table, match)
+        if len(best) >= max_tables or len(result) < asked or asked == most:
+            return list(best.values())[:max_tables]
+        k *= 2
+
+
+def _check_target(names: Sequence[str], target: str, key: str) -> None:
+    position_of(names, target)
+    if target == key:
+        raise InputError(f"The target is what is to be predicted, and cannot be the key {key!r} that is searched with.")
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _shown(column: AddedColumn) -> str:
+    what = "numbers" if column.kind == "number" else "texts"
+    return f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of the rows"
+
+
+def _left_out_lines(left_out: Sequence[LeftOutColumn]) -> list[str]:
+    # Which column another says the same as is worth telling; of the other rules their name is enough.
+    said = {each: each.detail.removesuffix(".") if each.rule == COPY else SAID[each.rule] for each in left_out}
+    lines = []
+    for reason in sorted(set(said.values())):
+        names = [each.column for each in left_out if said[each] == reason]
+        more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        lines.append(f"    - {', '.join(names[:_SHOWN])}{more}: {reason}")
+    return lines

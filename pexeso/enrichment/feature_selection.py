@@ -1,0 +1,165 @@
+"""Which of the columns that enrichment added help to predict a target, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pexeso.enrichment.enrich import Enrichment
+from pexeso.enrichment.features import TASKS, read_features, read_target
+from pexeso.enrichment.frames import columns_of
+from pexeso.enrichment.models import ModelOptions, choose_features, make_forest, predict_unseen, scores_of
+from pexeso.errors import InputError
+from pexeso.runtime.formatting import plain_scalar, shown
+
+DEFAULT_MAX_TEXTS = 20
+
+
+@dataclass(frozen=True)
+class FeatureChoice:
+    """Features chosen for a target, and what a model makes of them.
+
+    Attributes
+    ----------
+    target : str
+    task : {"regression", "classification"}
+    rows : int
+        With a target.
+    kept : tuple of str
+        Columns kept, the most important first; the user's own among them.
+    importances : dict
+        Of each column kept: its share of what the forest on all rows makes of them, in sum 1.
+    eliminated : tuple of str
+        Columns that elimination dropped.
+    left_out : dict
+        From each column that is no feature to the reason.
+    scores_without, scores_with : dict
+        Without and with the added columns, of rows that the model has not seen: ``r2`` and ``mean_squared_error``, or ``accuracy`` and ``macro_f1``.
+    """
+
+    target: str
+    task: str
+    rows: int
+    kept: tuple[str, ...]
+    importances: Mapping[str, float]
+    eliminated: tuple[str, ...]
+    left_out: Mapping[str, str]
+    scores_without: Mapping[str, float]
+    scores_with: Mapping[str, float]
+
+    @property
+    def report(self) -> str:
+        """Return what was kept and what it gives, for people."""
+        lines = [
+            f"{self.task} of '{self.target}', {self.rows:,} rows: {len(self.kept)} of {len(self.kept) + len(self.eliminated)} features kept"
+        ]
+        lines += [f"    {self.importances[name]:.3f}  {name}" for name in self.kept]
+        lines += [f"    no feature: {name} ({reason})" for name, reason in self.left_out.items()]
+        for name, without in self.scores_without.items():
+            lines.append(f"{name}: {without:.4g} without the added columns, {self.scores_with[name]:.4g} with them")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain JSON."""
+        return asdict(self)
+
+
+def select_features(
+    enrichment: Enrichment,
+    target: str | None = None,
+    *,
+    task: str = "auto",
+    max_texts: int = DEFAULT_MAX_TEXTS,
+    folds: int = 4,
+    trees: int = 50,
+    seed: int = 0,
+) -> FeatureChoice:
+    """Choose features for a target by recursive elimination with a random forest, and tell whether the added columns help.
+
+    Rows without a target are passed over. The key is no feature; columns of text are, where they have few different texts. The scores are of predictions by
+    cross-validation, with features chosen anew in each fold: choosing them on all rows first makes any score too good.
+
+    Parameters
+    ----------
+    enrichment : Enrichment
+    target : str, optional
+        A column of its table; by default the target that it was made with.
+    task : {"auto", "regression", "classification"}
+        ``auto``: numbers of more than ten different values are predicted, all else is told apart.
+    max_texts : int
+        Columns with more different texts are no features.
+    folds : int
+        At least 2.
+    trees : int
+        Of each forest.
+    seed : int
+        Of splits and forests.
+
+    Returns
+    -------
+    FeatureChoice
+
+    Raises
+    ------
+    InputError
+        An argument is none of those allowed, or the target has too few rows for the folds.
+
+    Examples
+    --------
+    >>> enrichment = pexeso.enrich(index, mine, on="country", target="sales")  # doctest: +SKIP
+    >>> print(pexeso.select_features(enrichment).report)  # doctest: +SKIP
+    """
+    options = _checked(task, max_texts, ModelOptions(folds, trees, seed=seed))
+    target = target if target is not None else enrichment.target
+    columns = columns_of(enrichment.table)
+    if target is None:
+        raise InputError(
+            "Name the target: target=COLUMN, here or in enrich, where columns that say the same are left out."
+        )
+    if target not in columns or target == enrichment.on:
+        others = ", ".join(repr(name) for name in columns if name != enrichment.on)
+        raise InputError(
+            f"The target must be a column of the table and not its key. Got {target!r}; the columns are {others}."
+        )
+    share = enrichment.rules.min_number_fraction
+    wanted = read_target(columns[target], task, folds=folds, min_number_fraction=share)
+    usable = {name: values for name, values in columns.items() if name not in (target, enrichment.on)}
+    features = read_features(usable, wanted.rows, max_texts=max_texts, min_number_fraction=share)
+    added = {column.name for column in enrichment.columns}
+    own = features.of([name for name in features.names if name not in added])
+    scores = [
+        scores_of(wanted.values, predict_unseen(matrix, wanted.values, wanted.task, options), wanted.task)
+        for matrix in (own, features.matrix)
+    ]
+    importances = _importances(features.matrix, features.names, wanted, options)
+    eliminated = tuple(name for name in features.names if name not in importances)
+    return FeatureChoice(
+        target, wanted.task, len(wanted.rows), tuple(importances), importances, eliminated, features.left_out, *scores
+    )
+
+
+def _importances(matrix: Any, names: tuple[str, ...], wanted: Any, options: ModelOptions) -> dict[str, float]:
+    """Choose features on all rows, and give what a forest makes of each, the most important first."""
+    if not names:
+        return {}
+    kept = choose_features(matrix, wanted.values, wanted.task, options)
+    forest = make_forest(wanted.task, options).fit(matrix[:, kept], wanted.values)
+    left = [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
+    pairs = sorted(zip(left, forest.feature_importances_.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
+    return dict(pairs)
+
+
+def _checked(task: str, max_texts: int, options: ModelOptions) -> ModelOptions:
+    if task not in ("auto", *TASKS):
+        raise InputError(f"task must be one of auto, {', '.join(TASKS)}. Got {task!r} instead.")
+    for name, value, least in (
+        ("max_texts", max_texts, 1),
+        ("folds", options.folds, 2),
+        ("trees", options.trees, 1),
+        ("seed", options.seed, 0),
+    ):
+        number = plain_scalar(value)
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise InputError(f"{name} must be a whole number of at least {least}. Got {shown(value)} instead.")
+    return options

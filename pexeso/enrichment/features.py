@@ -1,0 +1,158 @@
+"""A table as scikit-learn takes it: one feature a column, numbers as they are and few different texts as numbers; and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.enrichment.columns import FEW_NUMBERS, NUMBER, Column, column_of_values
+from pexeso.errors import InputError
+
+REGRESSION = "regression"
+CLASSIFICATION = "classification"
+TASKS = (REGRESSION, CLASSIFICATION)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of n rows.
+
+    Attributes
+    ----------
+    matrix : float64 (n, m)
+        NaN where there is no cell.
+    names : tuple of str
+        The columns, m of them.
+    left_out : dict
+        From each column that is no feature to the reason.
+    """
+
+    matrix: np.ndarray
+    names: tuple[str, ...]
+    left_out: dict[str, str]
+
+    def of(self, names: list[str]) -> np.ndarray:
+        """Return the features of these names; those that are none are passed over."""
+        return self.matrix[:, [place for place, name in enumerate(self.names) if name in set(names)]]
+
+
+def read_features(
+    columns: Mapping[str, Any], rows: np.ndarray, *, max_texts: int, min_number_fraction: float
+) -> Features:
+    """Make features of columns.
+
+    A column of text becomes one feature, the place of its text in order: all that a tree needs, and elimination can then keep or drop the column. The encoder
+    sees no target, so it can be fitted before the rows are split.
+
+    Parameters
+    ----------
+    columns : mapping
+        From names to values.
+    rows : int64 (n,)
+        The rows to take.
+    max_texts : int
+        Columns with more different texts are left out: with one for almost each row, a tree learns the rows by heart.
+    min_number_fraction : float
+        As in `EnrichmentRules`.
+
+    Examples
+    --------
+    >>> found = read_features({"n": [1, None], "t": ["b", "a"]}, np.array([0, 1]), max_texts=9, min_number_fraction=0.9)
+    >>> found.matrix.tolist()
+    [[1.0, 1.0], [nan, 0.0]]
+    """
+    features, names, left_out = [], [], {}
+    for name, values in columns.items():
+        column = column_of_values(values, min_number_fraction).take(pa.array(rows))
+        if column.distinct < 2:
+            left_out[name] = "the same in all rows"
+        elif column.kind != NUMBER and column.distinct > max_texts:
+            left_out[name] = f"{column.distinct:,} different texts, more than {max_texts:,}"
+        else:
+            features.append(_feature(column))
+            names.append(name)
+    return Features(np.column_stack(features) if features else np.zeros((len(rows), 0)), tuple(names), left_out)
+
+
+def _feature(column: Column) -> np.ndarray:
+    cells = column.cells.to_numpy(zero_copy_only=False)
+    if column.kind == NUMBER:
+        return cells.astype(np.float64)
+    from sklearn.preprocessing import OrdinalEncoder
+
+    cells = np.where(column.cells.is_valid().to_numpy(zero_copy_only=False), cells, np.nan).astype(object)
+    return OrdinalEncoder().fit_transform(cells[:, None])[:, 0]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted.
+
+    Attributes
+    ----------
+    task : {"regression", "classification"}
+    values : float64 or object (n,)
+        Numbers, or classes as text.
+    rows : int64 (n,)
+        The rows of the table that have a target, n of them.
+    """
+
+    task: str
+    values: np.ndarray
+    rows: np.ndarray
+
+
+def read_target(values: Any, task: str, *, folds: int, min_number_fraction: float) -> Target:
+    """Read the target, and tell which task it is.
+
+    Parameters
+    ----------
+    values : any column
+    task : {"auto", "regression", "classification"}
+        ``auto``: numbers of more than ten different values are predicted, all else is told apart.
+    folds : int
+        Each must have enough rows.
+    min_number_fraction : float
+
+    Raises
+    ------
+    InputError
+        There are too few rows, of a class or in all, or the target is not one of numbers and is to be.
+    """
+    column = column_of_values(values, min_number_fraction)
+    present = column.cells.is_valid().to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(present)
+    cells = column.cells.take(pa.array(rows))
+    if task == "auto":
+        amounts = column.kind == NUMBER and pc.count_distinct(cells).as_py() > FEW_NUMBERS
+        task = REGRESSION if amounts else CLASSIFICATION
+    if len(rows) < 2 * folds:
+        raise InputError(f"The target has {len(rows):,} rows with a value; {folds} folds need at least {2 * folds}.")
+    if task == REGRESSION:
+        if column.kind != NUMBER:
+            raise InputError(
+                "The target is not one of numbers, so it cannot be the target of a regression. Use task='classification'."
+            )
+        return Target(task, cells.to_numpy(zero_copy_only=False), rows)
+    classes = pc.cast(cells, pa.string()).to_numpy(zero_copy_only=False).astype(object)
+    _check_classes(classes, folds)
+    return Target(task, classes, rows)
+
+
+def _check_classes(classes: np.ndarray, folds: int) -> None:
+    found, counts = np.unique(classes.astype(str), return_counts=True)
+    names = found.tolist()
+    if len(names) < 2:
+        raise InputError(f"The target has one class alone, {names[0]!r}: there is nothing to tell apart.")
+    fewest = int(counts.argmin())
+    n_rows = int(counts[fewest])
+    if n_rows < 2 * folds:
+        raise InputError(
+            f"The class {names[fewest]!r} of the target has {n_rows:,} row{'s' * (n_rows != 1)}; {folds} folds need at least {2 * folds} of each class. "
+            "Put rare classes together, or ask for fewer folds."
+        )

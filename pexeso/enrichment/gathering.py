@@ -1,0 +1,297 @@
+"""Found tables taken one at a time: of each the columns worth adding, in the order of the user's rows, and of the others the reason why not.
+
+Memory: the columns added so far, at most 80 kB of each more to compare it with (`COMPARED_ROWS`), and one found table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.enrichment.columns import (
+    Column,
+    Compared,
+    column_by_key,
+    column_of_lists,
+    column_of_values,
+    compared_rows,
+    trimmed,
+)
+from pexeso.enrichment.rules import CONSTANT, COPY, EMPTY, JOIN_COLUMN, MISSING, SAID, TARGET, EnrichmentRules
+from pexeso.enrichment.target import tells_target
+from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
+from pexeso.search.query import query_from_values
+
+OWN_TABLE = "it holds a copy of every other column of yours: your own table, or a version of it"
+
+
+class FoundTable(Protocol):
+    """A column of the lake that the user's key can be joined with; `pexeso.results.Match` is one.
+
+    Attributes
+    ----------
+    table, column : str
+    joinability : float
+    """
+
+    table: str
+    column: str
+    joinability: float
+
+    def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
+        """Join as `pexeso.results.Match.join` does."""
+
+
+@dataclass(frozen=True)
+class AddedColumn:
+    """A column that was added, and where it is from.
+
+    Attributes
+    ----------
+    name : str
+        In the enriched table.
+    table, column : str
+        Of the lake.
+    key : str
+        The column of that table that was joined on.
+    joinability : float
+        Share of the user's rows with a match there, as the search counted it.
+    kind : {"number", "text"}
+        The mean of numbers, or the first text that is not empty.
+    coverage : float
+        Share of the user's rows with a cell.
+    distinct : int
+        Different cells.
+    """
+
+    name: str
+    table: str
+    column: str
+    key: str
+    joinability: float
+    kind: str
+    coverage: float
+    distinct: int
+
+
+@dataclass(frozen=True)
+class LeftOutColumn:
+    """A column of a found table that was not added.
+
+    Attributes
+    ----------
+    table, column : str
+    rule : str
+        One of `pexeso.enrichment.rules.SAID`.
+    detail : str
+        A sentence.
+    """
+
+    table: str
+    column: str
+    rule: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """A found table.
+
+    Attributes
+    ----------
+    table, key : str
+        The table, and its column that was joined on.
+    joinability : float
+    added : int
+        How many of its columns were added.
+    reason : str or None
+        Why the table was left out as a whole.
+    """
+
+    table: str
+    key: str
+    joinability: float
+    added: int = 0
+    reason: str | None = None
+
+
+@dataclass
+class _Mine:
+    """The user's table, as found columns are compared with it."""
+
+    texts: pa.StringArray
+    key: pa.Int32Array
+    others: dict[str, list[Compared]]
+    key_column: Compared
+    target: Compared | None
+    of_key: np.ndarray
+
+
+@dataclass
+class Gathered:
+    """What was gathered so far."""
+
+    names: list[str]
+    cells: list[pa.Array] = field(default_factory=list)
+    added: list[AddedColumn] = field(default_factory=list)
+    left_out: list[LeftOutColumn] = field(default_factory=list)
+    tables: list[JoinedTable] = field(default_factory=list)
+    compared: dict[str, Compared] = field(default_factory=dict)
+
+
+def gather(
+    columns: dict[str, Any],
+    key: str,
+    target: str | None,
+    found: Iterable[FoundTable],
+    rules: EnrichmentRules,
+    *,
+    exclude_self: bool = True,
+) -> Gathered:
+    """Gather columns from found tables.
+
+    Parameters
+    ----------
+    columns : dict
+        The user's table: from each name to its values, n of them.
+    key : str
+        The column that was searched with.
+    target : str or None
+        What is to be predicted: columns that give it away are left out.
+    found : iterable of FoundTable
+        Best first; each table once.
+    rules : EnrichmentRules
+    exclude_self : bool
+        Leave out tables that hold a copy of every other column of the user's.
+
+    Returns
+    -------
+    Gathered
+        `cells` has an array of length n for each of `added`.
+
+    Raises
+    ------
+    TableReadError, PlaceError
+        None of the found tables can be read. Where some can, the others are told in `tables`.
+    """
+    mine = _read_mine(columns, key, target, rules)
+    done = Gathered(list(columns))
+    first_error = None
+    for each in found:
+        try:
+            lists = each.join(
+                pa.table({"": mine.texts}), 0, aggregate="list", provenance=()
+            )  # without a name, so that no found column must give way
+        except (TableReadError, PlaceError, ColumnNotFoundError) as error:
+            first_error = first_error or error
+            done.tables.append(JoinedTable(each.table, each.column, each.joinability, reason=str(error)))
+            continue
+        _take(done, each, dict(_columns_of(lists, mine.key, rules)), mine, rules, exclude_self)
+    if first_error is not None and all(table.reason for table in done.tables):
+        raise first_error
+    return done
+
+
+def _read_mine(columns: dict[str, Any], key: str, target: str | None, rules: EnrichmentRules) -> _Mine:
+    encoded = query_from_values(columns[key]).values.dictionary_encode()
+    # Rows of one key that differ in case alone are joined alike, here and by the lake.
+    by_case = pc.utf8_lower(trimmed(encoded.dictionary)).dictionary_encode().indices.take(encoded.indices)
+    others: dict[str, list[Compared]] = {}
+    for name, values in columns.items():
+        if name != key:
+            column = column_of_values(values, rules.min_number_fraction)
+            others[name] = [Compared.of(column), Compared.of(column_by_key(column, by_case))]
+    own_key = Compared.of(Column("text", trimmed(encoded.dictionary).take(encoded.indices)))
+    asked = None if target is None else others[target][1]
+    keys = by_case.take(pa.array(compared_rows(len(by_case))))
+    _, of_key = np.unique(pc.fill_null(keys, -1).to_numpy(zero_copy_only=False), return_index=True)
+    return _Mine(encoded.dictionary, encoded.indices, others, own_key, asked, of_key)
+
+
+def _columns_of(lists: pa.Table, key: pa.Int32Array, rules: EnrichmentRules) -> Iterator[tuple[str, Column]]:
+    for name, cells in list(zip(lists.column_names, lists.columns, strict=True))[1:]:
+        by_key = column_of_lists(cells.combine_chunks(), rules.min_number_fraction)
+        yield name, by_key.take(key)
+
+
+def _take(
+    done: Gathered,
+    found: FoundTable,
+    columns: dict[str, Column],
+    mine: _Mine,
+    rules: EnrichmentRules,
+    exclude_self: bool,
+) -> None:
+    compared = {name: Compared.of(column) for name, column in columns.items()}
+    if exclude_self and _is_own(mine, list(compared.values()), rules):
+        done.tables.append(JoinedTable(found.table, found.column, found.joinability, reason=OWN_TABLE))
+        return
+    n_before = len(done.added)
+    joined = {f"{found.table}:{found.column}": compared[found.column]}
+    for name, column in columns.items():
+        reason = _why_not(column, compared[name], {**done.compared, **joined}, mine, rules)
+        if name == found.column:
+            reason = JOIN_COLUMN, f"{SAID[JOIN_COLUMN]}."
+        if reason is not None:
+            done.left_out.append(LeftOutColumn(found.table, name, *reason))
+            continue
+        new = _free_name(f"{found.table}:{name}", done.names)
+        coverage = column.filled / len(column.cells)
+        done.names.append(new)
+        done.cells.append(column.cells)
+        done.compared[new] = compared[name]
+        done.added.append(
+            AddedColumn(new, found.table, name, found.column, found.joinability, column.kind, coverage, column.distinct)
+        )
+    done.tables.append(JoinedTable(found.table, found.column, found.joinability, len(done.added) - n_before))
+
+
+def _is_own(mine: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
+    """Return whether each column of the user's that is not constant, the key apart, has a copy among these; there must be one."""
+    telling = [forms for forms in mine.others.values() if _is_telling(forms[0])]
+    return bool(telling) and all(
+        any(each.says_the_same(form, rules.min_copy_fraction) for each in compared for form in forms)
+        for forms in telling
+    )
+
+
+def _is_telling(column: Compared) -> bool:
+    values = column.values[column.filled]
+    return bool(len(values)) and bool((values != values[0]).any())
+
+
+def _why_not(
+    column: Column, compared: Compared, added: dict[str, Compared], mine: _Mine, rules: EnrichmentRules
+) -> tuple[str, str] | None:
+    """Return the rule by which a column is left out, and a sentence; None where it is worth adding."""
+    n_rows = len(column.cells)
+    if not column.filled:
+        return EMPTY, f"{SAID[EMPTY]}."
+    if column.filled < rules.min_coverage * n_rows:
+        return (
+            MISSING,
+            f"{SAID[MISSING]}: it covers {column.filled / n_rows:.0%}, less than {rules.min_coverage:.0%}.",
+        )
+    if column.distinct < 2:
+        return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
+    if mine.target is not None and tells_target(compared, mine.target, mine.of_key, rules):
+        return TARGET, f"{SAID[TARGET]}: with it a model would be told what it is to predict."
+    for name, others in {
+        **{"the key": [mine.key_column]},
+        **mine.others,
+        **{each: [one] for each, one in added.items()},
+    }.items():
+        if any(compared.says_the_same(other, rules.min_copy_fraction) for other in others):
+            return COPY, f"{SAID[COPY]}: {name}."
+    return None
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    endings = ("" if number == 1 else f"_{number}" for number in count(1))
+    return next(free for ending in endings if (free := name + ending) not in taken)

@@ -1,0 +1,136 @@
+"""Why a query column and one lake column match or not: the pairs, and what stands nearest to each value without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
+from pexeso.lake.catalog import Catalog
+from pexeso.lake.columns import find_column
+from pexeso.results import Unmatched
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.pairs import posting_arrays
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.ranking import Hit
+from pexeso.store.local.reader import Store
+
+QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
+"""What the search for nearest values compares at a time: 32 MiB of distances."""
+
+NO_VALUE, UNKNOWN, TOO_FAR = "empty", "unknown", "too far"
+
+
+def locate_column(store: Store, table: str, column: str) -> Hit:
+    """Find a column of the lake in an index.
+
+    Parameters
+    ----------
+    store : Store
+    table : str
+        As results name it: its path relative to the lake.
+    column : str
+        Its name, or ``#position``.
+
+    Returns
+    -------
+    Hit
+        With a count of 0.
+
+    Raises
+    ------
+    InputError
+        The table is not in the lake, could not be read, or the column was left out; the message says why.
+    ColumnNotFoundError
+        The table has no such column; the message lists those there are.
+    """
+    for name, value in (("table", table), ("column", column)):
+        if not isinstance(value, str):
+            raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
+    catalog = Catalog(store.catalog_files)
+    rows = catalog.columns(["name", "label", "position", "reason", "column_id"], among=pa.array([table])).sort_by(
+        "position"
+    )
+    if not rows.num_rows:
+        raise InputError(_no_table(store, catalog, table))
+    row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
+    if row["column_id"] is None:
+        raise ColumnNotFoundError(f"The column {column!r} of '{table}' is not in the index: {row['reason']}.")
+    for number in range(store.n_partitions):
+        places = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
+        if len(places):
+            return Hit(row["column_id"], 0, number, int(places[0]), table, row["label"])
+    raise IndexCorruptError(
+        f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition holds it: build the index again."
+    )
+
+
+def _no_table(store: Store, catalog: Catalog, table: str) -> str:
+    reasons = catalog.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
+    if reasons and reasons[0] is not None:
+        return f"The table '{table}' is not in the index: {reasons[0]}."
+    return f"The lake has no table '{table}'. Tables are named by their path relative to '{store.manifest.facts['lake']}', as search prints them."
+
+
+@damage_made_plain("the index")
+def find_unmatched(
+    scan: PartitionLoader, query: EncodedQuery, hit: Hit, is_matched: np.ndarray, most: int | None = None
+) -> tuple[Unmatched, ...]:
+    """List the texts of the query column without a pair, with the lake value nearest to each; the first `most` of them, or all.
+
+    Parameters
+    ----------
+    is_matched : numpy.ndarray, bool
+        For each of ``query.texts`` whether it has a pair.
+    """
+    texts, value_of_text = query.texts
+    known = (query.vectors != 0).any(1).numpy()
+    left = [(texts[place], int(value_of_text[place])) for place in np.flatnonzero(~is_matched)[:most].tolist()]
+    wanted = sorted({value for _, value in left if known[value]})
+    nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
+    found = [
+        Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
+        for text, value in left
+    ]
+    return (*found, *(Unmatched(text, NO_VALUE) for text in texts_without_value(query).to_pylist()))[:most]
+
+
+def texts_without_value(query: EncodedQuery) -> pa.Array:
+    """Return the distinct texts, such as ``--``, of which normalisation leaves nothing."""
+    return pc.drop_null(query.column.values.filter(query.value_of_row.is_null())).unique()
+
+
+def _nearest(
+    scan: PartitionLoader, vectors: torch.Tensor, hit: Hit
+) -> list[tuple[str, float]] | list[tuple[None, None]]:
+    """Give, for each query vector, the nearest value of a column and its distance."""
+    partition = scan.open(hit.partition)
+    start, end = partition.column_values.offsets[hit.place : hit.place + 2].tolist()
+    if start == end:
+        return [(None, None)] * len(vectors)
+    vectors = vectors.to(partition.device)
+    rows = partition.column_values.members[start:end].long()
+    place = _nearest_rows(partition, vectors, rows)
+    # The matrix product chose; the distance shown is the defining one.
+    distance = partition.metric.distances(vectors, partition.vectors[rows[place]])
+    fraction = partition.metric.fraction(distance, partition.dimensions)
+    texts, _ = posting_arrays(scan, hit.partition, (place + start).cpu().numpy())
+    return list(zip(texts.to_pylist(), fraction.tolist(), strict=True))
+
+
+def _nearest_rows(partition: Partition, vectors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Return the place in `rows` of the stored vector nearest to each query vector, the first of several."""
+    best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=vectors.device)
+    place = torch.zeros(len(vectors), dtype=torch.int64, device=vectors.device)
+    for ours in torch.split(torch.arange(len(vectors), device=vectors.device), QUERY_VALUES_AT_ONCE):
+        for theirs in torch.split(torch.arange(len(rows), device=vectors.device), LAKE_VALUES_AT_ONCE):
+            lake = partition.vectors[rows[theirs]].double()
+            least, which = partition.metric.quick_distances(vectors[ours].double(), lake).min(1)
+            nearer = least < best[ours]
+            best[ours] = torch.where(nearer, least, best[ours])
+            place[ours] = torch.where(nearer, theirs[which], place[ours])
+    return place

@@ -1,0 +1,200 @@
+"""The user's table and a found one, side by side: the first rows that match, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import PexesoError
+from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.reader import read_table
+from pexeso.lake.rows import read_rows
+
+if TYPE_CHECKING:
+    import os
+
+    from pexeso.io.location import Place
+    from pexeso.lake.catalog import Catalog
+    from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.search.match_kinds import Pair
+    from pexeso.search.pairs import PairTable
+    from pexeso.search.query import QueryColumn
+
+SPARK = "spark"
+"""The format, in the catalog, of a table that has no file."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """One of the two tables, as far as it is shown.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Labels, the key column first, then the others in their order.
+    n_columns : int
+        Of the table.
+    note : str or None
+        Why no more than the key is shown, where that is so.
+    """
+
+    columns: tuple[str, ...]
+    n_columns: int
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class JoinedRow:
+    """A row of the query and a row of the lake that it matches.
+
+    Attributes
+    ----------
+    ours, theirs : tuple of str or None
+        Cells as text, one for each of the columns of the halves; None where a cell is empty.
+    pair : Pair
+        The nearest of the row's value.
+    """
+
+    ours: tuple[str | None, ...]
+    theirs: tuple[str | None, ...]
+    pair: Pair
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Two tables side by side, joined on the nearest value of each row.
+
+    Attributes
+    ----------
+    ours, theirs : Half
+    rows : tuple of JoinedRow
+        The first rows of the query that match, in order, each with the first row of the lake's table that holds the value.
+    n_rows : int
+        Rows of the query that match.
+    """
+
+    ours: Half
+    theirs: Half
+    rows: tuple[JoinedRow, ...]
+    n_rows: int
+
+
+class TwoTables:
+    """Reads the tables behind a query column and the columns found for it; the user's is read once and kept.
+
+    A table is read whole, one of the lake at a time: about three times the text of its file is in memory meanwhile. One of the lake that is larger than
+    `max_table_bytes` is not read; the index has none.
+    """
+
+    def __init__(
+        self,
+        query: QueryColumn,
+        lake: str | os.PathLike[str] | Place,
+        normaliser: Normaliser,
+        catalog: Catalog,
+        max_table_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self._query, self._lake, self._normaliser, self._catalog = query, lake, normaliser, catalog
+        self._max_table_bytes = max_table_bytes
+
+    def show(self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int) -> SideBySide:
+        """Put the first matching rows of both tables side by side.
+
+        Parameters
+        ----------
+        table, column : str
+            The found column, as a result names it.
+        pairs : PairTable
+        n_rows, n_columns : int
+            The most to give, at least 1; columns of each table.
+
+        Returns
+        -------
+        SideBySide
+            Never an error for a table that cannot be read: its half has the key alone, and says why.
+        """
+        nearest = pairs.take(pairs.starts)
+        places = pc.index_in(self._query.values, value_set=nearest.texts.take(pa.array(nearest.text)))
+        rows = pc.indices_nonzero(places.is_valid())
+        shown = rows.slice(0, n_rows)
+        keys = nearest.take(places.take(shown).to_numpy(zero_copy_only=False)).to_pairs()
+        ours, our_cells = self._ours(shown, n_columns)
+        theirs, their_cells = self._theirs(table, column, keys, n_columns)
+        joined = zip(our_cells, their_cells, keys, strict=True)
+        return SideBySide(ours, theirs, tuple(JoinedRow(*each) for each in joined), len(rows))
+
+    @cached_property
+    def _own_table(self) -> tuple[list[str], Sequence[pa.Array]] | str | None:
+        """The user's whole table, labels and columns; why it cannot be shown; None where the query came from no file."""
+        if self._query.file is None:
+            return None
+        try:
+            table = read_table(self._query.file)
+        except PexesoError as error:
+            return str(error)
+        if any(len(values) != len(self._query.values) for values in table.columns):
+            return f"'{self._query.file}' has changed since the query was read."
+        return label_columns(table.names), table.columns
+
+    def _ours(self, rows: pa.Array, most: int) -> tuple[Half, list[tuple[str | None, ...]]]:
+        found, label = self._own_table, self._query.column or "values"
+        if found is None or isinstance(found, str) or label not in found[0]:
+            return Half((label,), 1, found if isinstance(found, str) else None), _cells([self._query.values], rows)
+        labels, columns = found
+        order = _key_first(labels.index(label), len(labels), most)
+        half = Half(tuple(labels[place] for place in order), len(labels))
+        return half, _cells([columns[place] for place in order], rows)
+
+    def _theirs(
+        self, table: str, column: str, pairs: Sequence[Pair], most: int
+    ) -> tuple[Half, list[tuple[str | None, ...]]]:
+        try:
+            found = self._no_file(table) or read_rows(self._lake, table, max_bytes=self._max_table_bytes)
+            if isinstance(found, pa.Table):
+                return self._lake_rows(found, column, pairs, most)
+            note = found
+        except PexesoError as error:
+            note = str(error)
+        return Half((column,), 1, note), [(pair.value,) for pair in pairs]
+
+    def _no_file(self, table: str) -> str | None:
+        formats = self._catalog.tables(["format"], among=pa.array([table]))["format"].to_pylist()
+        if SPARK in formats:
+            return f"'{table}' is a table of Spark: it has no file whose other columns could be shown here."
+        return None
+
+    def _lake_rows(
+        self, found: pa.Table, column: str, pairs: Sequence[Pair], most: int
+    ) -> tuple[Half, list[tuple[str | None, ...]]]:
+        labels = found.column_names
+        key = find_column(labels, column)
+        values = self._normaliser.normalise(found.column(key).combine_chunks())
+        places = {pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs}
+        order = _key_first(key, len(labels), most)
+        gone = any(place < 0 for place in places.values())
+        note = "The table has changed since it was indexed: not all of these values are in it." if gone else None
+        columns = [found.column(place).combine_chunks() for place in order]
+        rows = pa.array([None if places[pair.key] < 0 else places[pair.key] for pair in pairs], pa.int64())
+        cells = _cells(columns, rows)
+        # A value that is gone is shown as the index has it.
+        cells = [
+            cell if row is not None else (pair.value, *cell[1:])
+            for cell, row, pair in zip(cells, rows.to_pylist(), pairs, strict=True)
+        ]
+        return Half(tuple(labels[place] for place in order), len(labels), note), cells
+
+
+def _key_first(key: int, n_columns: int, most: int) -> list[int]:
+    others = (place for place in range(n_columns) if place != key)
+    return [key, *others][:most]
+
+
+def _cells(columns: Sequence[pa.Array], rows: pa.Array) -> list[tuple[str | None, ...]]:
+    taken = [column.take(rows).to_pylist() for column in columns]
+    return list(zip(*taken, strict=True))

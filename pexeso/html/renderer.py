@@ -1,0 +1,31 @@
+"""What an index passes to its results, so that they can be shown as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from pexeso.results import Explanation, SearchResult
+
+
+class HtmlRenderer:
+    """Makes pages and tables of HTML; templates are loaded when the first one is made."""
+
+    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
+        """Return the page of search results, or write it to a stream; see `pexeso.html.page.results_page`."""
+        from pexeso.html.page import results_page, written
+
+        return written(results_page(results), stream)
+
+    def results_table(self, result: SearchResult) -> str:
+        """Return a small table of the columns found, for notebooks."""
+        from pexeso.html.page import results_table
+
+        return results_table(result)
+
+    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
+        """Return the page of an explanation, or write it to a stream."""
+        from pexeso.html.page import explanation_page, written
+
+        return written(explanation_page(found), stream)

@@ -1,0 +1,108 @@
+"""A match joined with the user's table: in memory for pandas and Arrow, in Spark's tasks for a Spark DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.io.location import Place
+from pexeso.join.mapping import make_mapping
+from pexeso.join.matched_rows import find_rows
+from pexeso.join.options import JoinOptions
+from pexeso.join.tables import Joined, join_table
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.rows import read_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pexeso.results import Match
+    from pexeso.search.encoded_query import EncodedQuery
+
+SPARK_LAKE = "spark:"
+"""What the name of a lake begins with that was one of Spark's tables."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The lake of an index, as far as a join needs it.
+
+    Attributes
+    ----------
+    where : Path or Place
+        Where its tables are.
+    normaliser : Normaliser
+        Rows of a found table are looked up by normalised value, as the index holds them.
+    max_table_bytes : int
+        Tables of more bytes were left out of the index, and are not read.
+    labels_of : callable
+        From a table to its columns as the index knows them.
+    """
+
+    where: Path | Place
+    normaliser: Normaliser
+    max_table_bytes: int
+    labels_of: Callable[[str], list[str]]
+
+
+def join_match(
+    lake: Lake,
+    query: EncodedQuery,
+    match: Match,
+    table: Any,
+    on: str | int | None,
+    options: JoinOptions,
+    to: str | None = None,
+) -> Joined:
+    """Join a match with a table of the user's.
+
+    Parameters
+    ----------
+    lake : Lake
+    query : EncodedQuery
+        What was searched with.
+    match : Match
+    table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+        The user's.
+    on : str or int or None
+        Name or position of the query column in it; None: as the query column was called.
+    options : JoinOptions
+    to : {"pandas", "arrow"}, optional
+        The kind of table that is given back, where `table` is not one of Spark's.
+
+    Returns
+    -------
+    Joined
+
+    Raises
+    ------
+    InputError
+        An argument is none of those allowed.
+    TableReadError, PlaceError
+        The found table cannot be read.
+    """
+    on = on if on is not None else query.column.column
+    texts, query_of_text = query.texts
+    mapping = make_mapping(pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values)
+    from_spark = str(lake.where).startswith(SPARK_LAKE)
+    if hasattr(table, "sparkSession"):
+        if to is not None:
+            raise InputError(f"A Spark DataFrame is joined to a Spark DataFrame: leave out to={to!r}.")
+        from pexeso.join.spark import FoundTable, join_frame
+
+        labels = lake.labels_of(match.table)
+        asked = FoundTable(
+            lake.where, match.table, match.column, labels, lake.normaliser, lake.max_table_bytes, mapping, options
+        )
+        return join_frame(table, on, asked, query.column.values, from_spark=from_spark)
+    if from_spark:
+        raise InputError(
+            f"The index was built from Spark's tables, which are not read here: give a Spark DataFrame to join with '{match.table}'."
+        )
+    rows = read_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
+    found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options)
+    return join_table(table, on, found, query.column.values, to=to)

@@ -1,0 +1,175 @@
+"""The rows of the found table that are joined, by query value: as they are, or aggregated to one row a query value.
+
+The same code runs where a table is joined in memory and in a task of Spark, so both give the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.join.aggregation import Groups, aggregated, type_of
+from pexeso.join.mapping import JoinMapping
+from pexeso.join.options import PROVENANCE, JoinOptions
+from pexeso.lake.columns import find_column
+from pexeso.lake.normalise.normaliser import Normaliser
+
+PROVENANCE_TYPES = {"table": pa.string(), "column": pa.string(), "value": pa.string(), "distance": pa.float64()}
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """The found table, and which of its rows are joined with which query value.
+
+    Memory: the table, and 32 bytes for each row of it that is joined with a query value.
+
+    Attributes
+    ----------
+    table, column : str
+        The found column's.
+    rows : pyarrow.Table
+        The found table, all cells text.
+    mapping : JoinMapping
+    options : JoinOptions
+    key : int64 (r,)
+        For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
+    query : int64 (p,)
+        The query value of each joined row, in order; of one query value the rows of nearer lake values first, then in the order of the file.
+    row : int64 (p,)
+        The place of each in `rows`.
+    distance : float64 (p,)
+    """
+
+    table: str
+    column: str
+    rows: pa.Table
+    mapping: JoinMapping
+    options: JoinOptions
+    key: np.ndarray
+    query: np.ndarray
+    row: np.ndarray
+    distance: np.ndarray
+
+    @property
+    def position(self) -> int:
+        """Where the found column stands in the table."""
+        return find_column(self.rows.column_names, self.column)
+
+    @cached_property
+    def ways(self) -> list[str] | None:
+        """How each column is aggregated; None where rows stay as they are."""
+        return self.options.ways(self.rows.column_names)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The joined rows of each query value."""
+        return Groups.of(self.query)
+
+    @property
+    def query_of_row(self) -> np.ndarray:
+        """Int64 (o,): the query value of each row of `take`, in order."""
+        return self.query if self.ways is None else self.query[self.groups.starts]
+
+    def take(self, start: int = 0, stop: int | None = None) -> pa.Table:
+        """Return what is put beside the user's rows: provenance as asked for, then the columns of the found table.
+
+        Parameters
+        ----------
+        start, stop : int
+            Only these of the rows of `query_of_row`; where rows are aggregated all of them must be taken.
+
+        Returns
+        -------
+        pyarrow.Table
+            Names are ``c0``, ``c1`` and so on; of the types of `found_schema`.
+        """
+        first = slice(start, stop) if self.ways is None else self.groups.starts
+        one_row, distance = pa.array(self.row[first]), self.distance[first]
+        provenance = {
+            "table": lambda: pa.array(np.repeat(self.table, len(one_row)), pa.string()),
+            "column": lambda: pa.array(np.repeat(self.column, len(one_row)), pa.string()),
+            "value": lambda: self._cells(self.position).take(one_row),
+            "distance": lambda: pa.array(distance),
+        }
+        columns = [provenance[name]() for name in PROVENANCE if name in self.options.provenance]
+        for position in range(self.rows.num_columns):
+            if self.ways is None:
+                columns.append(self._cells(position).take(one_row))
+            else:
+                columns.append(
+                    aggregated(self._cells(position).take(pa.array(self.row)), self.groups, self.ways[position])
+                )
+        return pa.Table.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
+
+    def cells_of(self, position: int) -> pa.StringArray:
+        """Return the cells of a column in the joined rows, p of them."""
+        return self._cells(position).take(pa.array(self.row))
+
+    def _cells(self, position: int) -> pa.StringArray:
+        column = self.rows.column(position)
+        return (
+            column.chunk(0)
+            if column.num_chunks == 1
+            else pa.concat_arrays(column.chunks or [pa.array([], pa.string())])
+        )
+
+
+def find_rows(
+    table: str, column: str, rows: pa.Table, mapping: JoinMapping, normaliser: Normaliser, options: JoinOptions
+) -> FoundRows:
+    """Find the rows of the found table that are joined with each query value.
+
+    Parameters
+    ----------
+    table, column : str
+        As a result names them.
+    rows : pyarrow.Table
+        The whole of the found table: the order of day and month in its dates is decided by all values of the column, as it was for the index.
+    mapping : JoinMapping
+    normaliser : Normaliser
+        Of the index.
+    options : JoinOptions
+
+    Raises
+    ------
+    ColumnNotFoundError
+        The table has no such column.
+    """
+    position = find_column(rows.column_names, column)
+    keys = normaliser.normalise(rows.column(position))
+    key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
+    key = key.to_numpy(zero_copy_only=False).astype(np.int64)
+    by_key = np.argsort(key, kind="stable")
+    starts = np.searchsorted(key[by_key], np.arange(len(mapping.lake_keys) + 1))
+    links = np.flatnonzero(mapping.chosen)
+    lake = mapping.lake[links]
+    link, place = expand(starts[lake], starts[lake + 1] - starts[lake])
+    link = links[link]
+    return FoundRows(
+        table, column, rows, mapping, options, key, mapping.query[link], by_key[place], mapping.distance[link]
+    )
+
+
+def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Write out ranges: for each number in them the range that it belongs to, and the number.
+
+    Examples
+    --------
+    >>> expand(np.array([5, 0, 2]), np.array([2, 0, 1]))
+    (array([0, 0, 2]), array([5, 6, 2]))
+    """
+    owner = np.repeat(np.arange(len(starts)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return owner, np.arange(len(owner)) - before[owner] + starts[owner]
+
+
+def found_types(labels: list[str], options: JoinOptions) -> list[pa.DataType]:
+    """Return the types of what `FoundRows.take` gives, for a found table with these columns."""
+    ways = options.ways(labels) or ["first"] * len(labels)
+    return [PROVENANCE_TYPES[name] for name in PROVENANCE if name in options.provenance] + [
+        type_of(way) for way in ways
+    ]

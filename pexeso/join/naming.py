@@ -1,0 +1,116 @@
+"""What the columns of a joined table are called: the user's names stay, and what is added gets names that are free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from pexeso.errors import InputError
+from pexeso.join.options import PROVENANCE, JoinOptions
+
+PREFIX = "match_"
+
+
+@dataclass(frozen=True)
+class JoinedNames:
+    """The names of the columns that a join adds.
+
+    Attributes
+    ----------
+    provenance : dict
+        From each of `PROVENANCE` that was asked for to its column, in that order.
+    found : list of str
+        For each column of the found table.
+    note : str or None
+        What to tell the user where a name of provenance was taken.
+    """
+
+    provenance: dict[str, str]
+    found: list[str]
+    note: str | None = None
+
+
+def choose_names(
+    mine: Sequence[str], labels: Sequence[str], table: str, options: JoinOptions, *, fold_case: bool = False
+) -> JoinedNames:
+    """Choose names for what a join adds, none of which is there already.
+
+    Parameters
+    ----------
+    mine : sequence of str
+        The user's columns.
+    labels : sequence of str
+        Those of the found table, all different.
+    table : str
+        The found table.
+    options : JoinOptions
+        `provenance` and `suffix` are looked at.
+    fold_case : bool
+        Names that differ in case alone are the same, as they are to Spark.
+
+    Raises
+    ------
+    InputError
+        A name is taken with `suffix`, too.
+
+    Examples
+    --------
+    >>> choose_names(["city", "match_value"], ["city", "people"], "a.csv", JoinOptions()).found
+    ['a.csv:city', 'people']
+    >>> choose_names(["city", "match_value"], ["city", "people"], "a.csv", JoinOptions()).provenance
+    {'value': 'match_value_2', 'distance': 'match_distance_2'}
+    """
+    key: Callable[[str], str] = str.casefold if fold_case else str
+    taken = {key(name) for name in mine}
+    asked = [name for name in PROVENANCE if name in options.provenance]
+    clashes = [PREFIX + name for name in asked if key(PREFIX + name) in taken]
+    ending = next(end for end in _endings() if not any(key(PREFIX + name + end) in taken for name in asked))
+    provenance = {name: PREFIX + name + ending for name in asked}
+    # The names that provenance has where nothing is taken are kept for it: what a column means must not hang on the options.
+    taken |= {key(name) for name in provenance.values()} | {key(PREFIX + name) for name in asked}
+    return JoinedNames(provenance, _found_names(labels, table, options, taken, key), _note(clashes, provenance))
+
+
+def _endings() -> Iterable[str]:
+    yield ""
+    yield from (f"_{number}" for number in count(2))
+
+
+def _note(clashes: list[str], provenance: dict[str, str]) -> str | None:
+    if not clashes:
+        return None
+    stay = "is a column of your table and stays as it is"
+    if len(clashes) > 1:
+        stay = "are columns of your table and stay as they are"
+    return f"{', '.join(clashes)} {stay}; what the join adds is called {', '.join(provenance.values())}."
+
+
+def _found_names(
+    labels: Sequence[str], table: str, options: JoinOptions, taken: set[str], key: Callable[[str], str]
+) -> list[str]:
+    free = {key(label) for label in labels if key(label) not in taken}
+    used = taken | free
+    names, still_taken = [], []
+    for label in labels:
+        if key(label) not in taken:
+            names.append(label)
+            continue
+        name = _other_name(label, table, options, used, key)
+        if name is None:
+            still_taken.append(f"{label}{options.suffix}")
+            continue
+        names.append(name)
+        used.add(key(name))
+    if still_taken:
+        raise InputError(
+            f"With the suffix {options.suffix!r} these names are taken as well: {', '.join(still_taken)}. Choose another suffix."
+        )
+    return names
+
+
+def _other_name(label: str, table: str, options: JoinOptions, used: set[str], key: Callable[[str], str]) -> str | None:
+    if options.suffix is not None:
+        name = label + options.suffix
+        return None if key(name) in used else name
+    return next(name for end in _endings() if key(name := f"{table}:{label}{end}") not in used)

@@ -1,0 +1,160 @@
+"""What a join did, for people and programs: how many rows were joined, and where it had to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.join.conflicts import (
+    DIFFERING,
+    GONE,
+    KINDS,
+    NOT_A_NUMBER,
+    NOT_SEARCHED,
+    REPEATED,
+    SHARED,
+    TIED,
+    UNPAIRED,
+)
+
+EXAMPLES = 3
+"""Conflicts of each kind that `JoinReport.to_dict` shows."""
+
+_SAID = {
+    SHARED: (
+        "lake value is wanted by several values of yours",
+        "lake values are wanted by several values of yours each",
+    ),
+    TIED: (
+        "value of yours has several lake values equally near",
+        "values of yours have several lake values equally near",
+    ),
+    UNPAIRED: ("value of yours has matches, all taken by others", "values of yours have matches, all taken by others"),
+    REPEATED: ("value of yours is joined with several rows", "values of yours are joined with several rows each"),
+    DIFFERING: (
+        "value of yours has cells that differ, of which the first is taken",
+        "values of yours have cells that differ, of which the first is taken",
+    ),
+    NOT_A_NUMBER: (
+        "column has cells that are no numbers, left out",
+        "columns have cells that are no numbers, left out",
+    ),
+    GONE: (
+        "lake value is no longer in the table: bring the index up to date",
+        "lake values are no longer in the table: bring the index up to date",
+    ),
+    NOT_SEARCHED: (
+        "value of your table was not in the query column",
+        "values of your table were not in the query column",
+    ),
+}
+_OTHERS = {
+    SHARED: "query_value",
+    TIED: "lake_value",
+    UNPAIRED: "lake_value",
+    REPEATED: "lake_value",
+    DIFFERING: "cell",
+    NOT_A_NUMBER: "cell",
+}
+"""What is shown behind the value that a conflict is about."""
+_MOST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class JoinReport:
+    """What a join did.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the user's table.
+    matched_rows : int
+        Those that were joined with a row of the found table at least.
+    joined_rows : int
+        Rows of the joined table.
+    note : str or None
+        What to know about the names of columns.
+    conflicts : pyarrow.Table
+        Of `pexeso.join.conflicts.CONFLICTS`: every value and cell that takes part in a conflict.
+    counts : dict
+        The number of conflicts of each kind that there are; see `pexeso.join.conflicts.KINDS`.
+    """
+
+    rows: int
+    matched_rows: int
+    joined_rows: int
+    note: str | None = None
+    conflicts: pa.Table = field(repr=False, kw_only=True)
+    counts: dict[str, int] = field(kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form: numbers of rows, and for each kind of conflict their number and a few examples."""
+        return {
+            "rows": self.rows,
+            "matched_rows": self.matched_rows,
+            "joined_rows": self.joined_rows,
+            "note": self.note,
+            "conflicts": {
+                kind: {
+                    "count": number,
+                    "examples": [self._example(kind, place) for place in range(min(number, EXAMPLES))],
+                }
+                for kind, number in self.counts.items()
+            },
+        }
+
+    def lines(self) -> list[str]:
+        """Say in a line for each kind of conflict how many there are, with an example; empty where there is nothing to say."""
+        said = [] if self.note is None else [f"Note: {self.note}"]
+        for kind, number in self.counts.items():
+            said.append(f"{number:,} {_SAID[kind][number != 1]}, such as {_shown(self._example(kind, 0))}.")
+        return said
+
+    def _of(self, kind: str) -> pa.Table:
+        return self.conflicts.filter(pc.equal(self.conflicts["kind"], kind))
+
+    def _example(self, kind: str, place: int) -> dict[str, Any]:
+        rows = self._of(kind)
+        subject = _subjects(rows, kind)[place]
+        rows = rows.filter(pc.equal(rows[KINDS[kind]], subject))
+        column = rows["column"][0]
+        if column.is_valid:
+            rows = rows.filter(pc.equal(rows["column"], column))
+        others = rows[_OTHERS[kind]].unique() if kind in _OTHERS else pa.array([], pa.string())
+        return {
+            "of": subject.as_py(),
+            "column": column.as_py(),
+            "with": others[:_MOST_SHOWN].to_pylist(),
+            "n": len(others),
+        }
+
+
+def count_conflicts(conflicts: pa.Table) -> dict[str, int]:
+    """Count the conflicts of each kind that there are: the different values or columns that they are about.
+
+    Examples
+    --------
+    >>> from pexeso.join.conflicts import CONFLICTS
+    >>> rows = [{"kind": "gone", "lake_value": "Oslo"}, {"kind": "gone", "lake_value": "Rome"}]
+    >>> count_conflicts(pa.Table.from_pylist(rows, schema=CONFLICTS))
+    {'gone': 2}
+    """
+    found = {kind: len(_subjects(conflicts.filter(pc.equal(conflicts["kind"], kind)), kind)) for kind in KINDS}
+    return {kind: number for kind, number in found.items() if number}
+
+
+def _shown(example: dict[str, Any]) -> str:
+    """Write an example: the value that the conflict is about, and what it has to do with."""
+    column = "" if example["column"] in (None, example["of"]) else f" in {example['column']}"
+    text = f"'{example['of']}'{column}"
+    if example["with"]:
+        text += ": " + ", ".join(f"'{each}'" for each in example["with"])
+    n_more = example["n"] - len(example["with"])
+    return f"{text} and {n_more:,} more" if n_more else text
+
+
+def _subjects(rows: pa.Table, kind: str) -> pa.Array:
+    return rows[KINDS[kind]].unique()

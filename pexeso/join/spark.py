@@ -1,0 +1,344 @@
+"""A Spark DataFrame joined with a found table: the same mapping and the same rows as in memory, made by Spark's tasks.
+
+The mapping comes from the distinct values of the query column, and goes to the tasks. A found table that is a file is read whole by one task, as it was for
+the index: so the order of day and month in its dates is the one that the index has. Of a table of Spark's own the distinct values of the found column go
+to one task for the same reason; its rows are put together in buckets of query values. The user's rows are looked up by their text, for which the search has
+decided what it means, so no part of them needs to be seen as a whole. The driver holds the mapping, never rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError, TableReadError
+from pexeso.io.location import Place
+from pexeso.join.conflicts import CONFLICTS, GONE, NOT_SEARCHED, conflict_rows, mapping_conflicts, row_conflicts
+from pexeso.join.mapping import JoinMapping
+from pexeso.join.matched_rows import FoundRows, find_rows, found_types
+from pexeso.join.naming import choose_names
+from pexeso.join.options import JoinOptions
+from pexeso.join.report import JoinReport, count_conflicts
+from pexeso.join.tables import Joined, position_of
+from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.rows import read_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS_PER_BATCH = 1 << 14
+QUERIES_PER_BUCKET = 64
+"""Query values whose rows of a table of Spark's one task puts together at a time."""
+
+MOST_NOT_SEARCHED = 10_000
+"""Most values of the user's table that a report lists as not searched, those with the most rows first; their number is told whole."""
+
+Work = Callable[[FoundRows], Iterator[pa.RecordBatch]]
+"""What a task makes of the joined rows."""
+
+_QUERY, _TEXT, _LAKE, _BUCKET = "__query", "__text", "__lake", "__bucket"
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """The found table as tasks read it.
+
+    Attributes
+    ----------
+    where : Path or Place
+        The lake, at the same path on all machines.
+    table, column : str
+    labels : list of str
+        The columns of the table as the index knows them.
+    normaliser : Normaliser
+    max_table_bytes : int
+    mapping : JoinMapping
+    options : JoinOptions
+    """
+
+    where: Path | Place
+    table: str
+    column: str
+    labels: list[str]
+    normaliser: Normaliser
+    max_table_bytes: int
+    mapping: JoinMapping
+    options: JoinOptions
+
+    def rows_of(self, given: pa.Table) -> FoundRows:
+        """Find the joined rows in the whole of the table."""
+        return find_rows(self.table, self.column, given, self.mapping, self.normaliser, self.options)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What tasks give: the query value, then what `FoundRows.take` gives."""
+        types = found_types(self.labels, self.options)
+        return pa.schema([(_QUERY, pa.int64()), *((f"c{place}", each) for place, each in enumerate(types))])
+
+
+def join_frame(
+    frame: DataFrame, on: str | int | None, asked: FoundTable, searched: pa.StringArray, *, from_spark: bool
+) -> Joined:
+    """Join a Spark DataFrame with a found table.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The user's. Its query column must be of text, whole numbers, dates or truth values: what has one text.
+    on : str or int
+        Name or position of the query column.
+    asked : FoundTable
+    searched : pyarrow.StringArray
+        The query column that was searched with.
+    from_spark : bool
+        Whether the found table is one of Spark's, and no file.
+
+    Returns
+    -------
+    Joined
+        A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked for, and holds at most one row for each link, and for each
+        row and cell of the found table that is in a conflict.
+
+    Raises
+    ------
+    InputError, ColumnNotFoundError
+        As `pexeso.join.tables.join_table`; or the query column is of another type.
+    """
+    spark = frame.sparkSession
+    mine = frame.columns
+    position = position_of(mine, on)
+    _require_text(frame, position)
+    fold_case = spark.conf.get("spark.sql.caseSensitive") != "true"
+    names = choose_names(mine, asked.labels, asked.table, asked.options, fold_case=fold_case)
+    source = _SparkTable(spark, asked) if from_spark else _File(spark, asked)
+    beside = _by_text(spark, asked.mapping).join(source.rows(), _QUERY).drop(_QUERY)
+    ours = frame.toDF(*(f"u{place}" for place in range(len(mine))))
+    text = ours[f"u{position}"].cast("string")
+    joined = ours.join(beside, text == beside[_TEXT], asked.options.how)
+    kept = [*ours.columns, *(name for name in asked.schema.names if name != _QUERY)]
+    joined = joined.select(*kept).toDF(*mine, *names.provenance.values(), *names.found)
+    texts = ours.select(text.alias(_TEXT))
+    return Joined(joined, lambda: _report(texts, beside, asked, searched, source, names.note))
+
+
+def _require_text(frame: DataFrame, position: int) -> None:
+    from pyspark.sql import types
+
+    field = frame.schema.fields[position]
+    allowed = (
+        types.StringType,
+        types.CharType,
+        types.VarcharType,
+        types.IntegralType,
+        types.BooleanType,
+        types.DateType,
+    )
+    if not isinstance(field.dataType, allowed):
+        raise InputError(
+            f"The query column {field.name!r} is of type {field.dataType.simpleString()}, which has more than one text. "
+            "Cast it to string, for the search and for the join alike."
+        )
+
+
+def _by_text(spark: SparkSession, mapping: JoinMapping) -> DataFrame:
+    """Return the texts of the query values that are joined; of one query value there may be several."""
+    is_joined = np.isin(mapping.query_of_text, mapping.query[mapping.chosen])
+    kept = pa.array(is_joined)
+    columns = [mapping.texts.filter(kept), pa.array(mapping.query_of_text[is_joined], pa.int64())]
+    return spark.createDataFrame(pa.Table.from_arrays(columns, [_TEXT, _QUERY]))
+
+
+def _slim(mapping: JoinMapping) -> JoinMapping:
+    """Leave out what tasks do not need: the links that are not joined, and the texts of the query column."""
+    links = {name: getattr(mapping, name)[mapping.chosen] for name in ("query", "lake", "distance", "same", "chosen")}
+    return replace(mapping, texts=mapping.texts[:0], query_of_text=mapping.query_of_text[:0], **links)
+
+
+class _File:
+    """A found table that is a file, read whole by one task."""
+
+    def __init__(self, spark: SparkSession, asked: FoundTable) -> None:
+        self._spark, self._asked = spark, replace(asked, mapping=_slim(asked.mapping))
+
+    def rows(self) -> DataFrame:
+        """Return the rows beside those of the user, by query value."""
+        return self._run(_joined_rows, self._asked.schema)
+
+    def conflicts(self) -> pa.Table:
+        """Return the conflicts that its rows make."""
+        return self._run(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
+
+    def _run(self, work: Work, schema: pa.Schema) -> DataFrame:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        task = partial(_read_file, asked=self._asked, work=work)
+        return self._spark.range(0, 1, 1, 1).mapInArrow(task, from_arrow_schema(schema))
+
+
+def _read_file(batches: Iterator[pa.RecordBatch], *, asked: FoundTable, work: Work) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for _ in range(batch.num_rows):
+            rows = read_rows(asked.where, asked.table, max_bytes=asked.max_table_bytes)
+            if rows.column_names != asked.labels:
+                raise TableReadError(
+                    f"'{asked.table}' has other columns than when it was indexed: bring the index up to date with append."
+                )
+            yield from work(asked.rows_of(rows))
+
+
+def _joined_rows(found: FoundRows) -> Iterator[pa.RecordBatch]:
+    step = ROWS_PER_BATCH if found.ways is None else max(1, len(found.query_of_row))
+    for start in range(0, len(found.query_of_row), step):
+        taken = found.take(start, start + step)
+        query = pa.array(found.query_of_row[start : start + step])
+        yield from taken.add_column(0, _QUERY, query).to_batches(ROWS_PER_BATCH)
+
+
+def _row_conflicts(found: FoundRows) -> Iterator[pa.RecordBatch]:
+    yield from row_conflicts(found).combine_chunks().to_batches(ROWS_PER_BATCH)
+
+
+class _SparkTable:
+    """A found table that Spark can read. Its rows have no order; of one lake value they are put in the order of their cells."""
+
+    def __init__(self, spark: SparkSession, asked: FoundTable) -> None:
+        from pyspark.sql import functions as sql
+
+        self._spark, self._asked = spark, replace(asked, mapping=_slim(asked.mapping))
+        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in asked.table.split("."))
+        if not spark.catalog.tableExists(quoted):
+            raise InputError(
+                f"Spark's catalog has no table or view '{asked.table}', which the index was built from. Where that was a DataFrame, "
+                f"give it this name first: frame.createOrReplaceTempView('{asked.table}')."
+            )
+        frame = spark.table(quoted)
+        if label_columns(frame.columns) != asked.labels:
+            raise TableReadError(f"'{asked.table}' has other columns than when it was indexed: build the index again.")
+        frame = frame.toDF(*(f"c{place}" for place in range(len(asked.labels))))
+        self._cells = frame.select(*(sql.col(name).cast("string") for name in frame.columns))
+        self._key = f"c{find_column(asked.labels, asked.column)}"
+
+    def rows(self) -> DataFrame:
+        """Return the rows beside those of the user, by query value."""
+        return self._buckets(_joined_rows, self._asked.schema)
+
+    def conflicts(self) -> pa.Table:
+        """Return the conflicts that its rows make."""
+        found = self._buckets(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
+        found = found.filter(pc.not_equal(found["kind"], GONE))  # what one bucket lacks may be in another
+        mapping = self._asked.mapping
+        present = self._keys().select(_LAKE).distinct().toArrow()[_LAKE].to_numpy()
+        gone = np.setdiff1d(mapping.lake, present)
+        return pa.concat_tables([found, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(gone)))])
+
+    def _keys(self) -> DataFrame:
+        """Return the texts of the found column that stand for a lake value of the mapping, and its place there."""
+        from pyspark.sql import functions as sql
+
+        mapping, normaliser = self._asked.mapping, self._asked.normaliser
+
+        def work(group: pa.Table) -> pa.Table:
+            # Sorted, so that nothing hangs on the order in which values come.
+            texts = group.sort_by(_TEXT)[_TEXT].combine_chunks()
+            lake = pc.index_in(normaliser.normalise(texts), mapping.lake_keys, skip_nulls=True).cast(pa.int64())
+            return pa.table({_TEXT: texts, _LAKE: lake}).filter(lake.is_valid())
+
+        texts = self._cells.where(sql.col(self._key).isNotNull()).select(sql.col(self._key).alias(_TEXT)).distinct()
+        return (
+            texts.withColumn(_BUCKET, sql.lit(0)).groupBy(_BUCKET).applyInArrow(work, f"{_TEXT} string, {_LAKE} long")
+        )
+
+    def _buckets(self, work: Work, schema: pa.Schema) -> DataFrame:
+        from pyspark.sql import functions as sql
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        asked, mapping = self._asked, self._asked.mapping
+        n_buckets = max(1, math.ceil(len(np.unique(mapping.query)) / QUERIES_PER_BUCKET))
+        columns = [pa.array(mapping.query, pa.int64()), pa.array(mapping.lake, pa.int64())]
+        links = self._spark.createDataFrame(pa.Table.from_arrays(columns, [_QUERY, _LAKE]))
+        links = links.withColumn(_BUCKET, sql.pmod(sql.hash(_QUERY), sql.lit(n_buckets)))
+        keyed = self._cells.join(self._keys(), sql.col(self._key) == sql.col(_TEXT)).drop(_TEXT)
+        rows = keyed.join(links, _LAKE).select(_BUCKET, _QUERY, _LAKE, *self._cells.columns)
+
+        def task(group: pa.Table) -> pa.Table:
+            return _of_bucket(group, asked, work, schema)
+
+        return rows.groupBy(_BUCKET).applyInArrow(task, from_arrow_schema(schema))
+
+
+def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
+    """Put together the rows of some query values; a row stands there once for each query value that it is joined with."""
+    mapping = asked.mapping
+    names = group.column_names[3:]
+    group = group.sort_by([(name, "ascending") for name in names])
+    query, lake = (group[name].to_numpy() for name in (_QUERY, _LAKE))
+    # Links are in order of query value, nearest first: the place among them is the rank.
+    n_lake = len(mapping.lake_keys)
+    ids = mapping.query * n_lake + mapping.lake
+    by_id = np.argsort(ids)
+    link = by_id[np.searchsorted(ids[by_id], query * n_lake + lake)]
+    order = np.argsort(link, kind="stable")
+    rows = group.select(names).rename_columns(asked.labels)
+    found = FoundRows(
+        asked.table,
+        asked.column,
+        rows,
+        mapping,
+        asked.options,
+        lake,
+        query[order],
+        order,
+        mapping.distance[link[order]],
+    )
+    batches = list(work(found))
+    return pa.Table.from_batches(batches, schema).cast(schema) if batches else schema.empty_table()
+
+
+def _report(
+    texts: DataFrame,
+    beside: DataFrame,
+    asked: FoundTable,
+    searched: pa.StringArray,
+    source: _File | _SparkTable,
+    note: str | None,
+) -> JoinReport:
+    from pyspark.sql import functions as sql
+
+    counted = texts.groupBy(_TEXT).agg(sql.count("*").alias("count"))
+    given = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
+    left = counted.where(sql.col(_TEXT).isNotNull()).join(given, _TEXT, "left_anti")
+    most = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
+    conflicts = pa.concat_tables(
+        [
+            mapping_conflicts(asked.mapping, asked.options.values),
+            source.conflicts(),
+            conflict_rows(NOT_SEARCHED, query_value=most[_TEXT], count=most["count"]),
+        ]
+    )
+    counts = count_conflicts(conflicts)
+    if len(most) == MOST_NOT_SEARCHED:
+        counts[NOT_SEARCHED] = left.count()
+    return JoinReport(*_count_rows(counted, beside, asked.options.how), note, conflicts=conflicts, counts=counts)
+
+
+def _count_rows(counted: DataFrame, beside: DataFrame, how: str) -> tuple[int, int, int]:
+    """Count the user's rows, those with a match, and the rows of the joined table, from the user's texts and how often each is there."""
+    from pyspark.sql import functions as sql
+
+    found = beside.groupBy(_TEXT).agg(sql.count("*").alias("found"))
+    with_found = counted.join(found, _TEXT, "left")
+    is_matched = sql.col("found").isNotNull()
+    rows = sql.when(is_matched, sql.col("count") * sql.col("found")).otherwise(sql.col("count") if how == "left" else 0)
+    matched = sql.when(is_matched, sql.col("count")).otherwise(0)
+    total = with_found.agg(sql.sum("count"), sql.sum(matched), sql.sum(rows)).first()
+    return total[0] or 0, total[1] or 0, total[2] or 0

@@ -1,0 +1,1 @@
+"""The normaliser and its named rules."""

@@ -1,0 +1,283 @@
+"""Abbreviations written out where their neighbours make clear what they stand for.
+
+Parsers of addresses are not used for it: usaddress labels six thousand values a second, one by one, knows the addresses of one country, and gives labels for
+parts, of which the abbreviations would still have to be written out; libpostal needs two gigabytes of data. Looking words up takes a column at a time.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.lake.normalise.characters import LETTER, NUMBER, first_classes
+from pexeso.lake.normalise.date_words import MAX_WORDS, month_words, read_named_dates
+from pexeso.lake.normalise.folding import COMMA, only_where
+
+DICTIONARIES = ("date-words", "periods", "addresses", "ordinals", "units", "companies")
+"""The rules that are dictionaries, in the order in which these are asked."""
+
+_ALWAYS = "always"
+_MAX_ROUNDS = 4
+
+
+@cache
+def packaged() -> dict[str, Any]:
+    """Return the dictionaries that come with the package: ``dictionaries.json``. Not to be changed by the caller."""
+    return json.loads(files("pexeso.lake.normalise").joinpath("dictionaries.json").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that a normaliser knows, K of them, laid out so that each word of a lake is looked up once.
+
+    Attributes
+    ----------
+    known : pa.StringArray
+        Length K, distinct.
+    whens : tuple of str
+        The condition of each group of words, R of them, in the order in which they are asked; see `expand`.
+    places : int32 (R, K + 1)
+        Where the text for a word of a group is in `texts`, -1 where the group does not have the word; the last column stands for all other words.
+    texts : pa.StringArray
+        What words stand for.
+    n_once : int
+        So many of the first groups are asked in the first round alone: what the user's own words stand for is taken as it is.
+    is_month : bool (K + 1,)
+        Which words may be names of months in a date; none where dates are not read.
+    """
+
+    known: pa.StringArray
+    whens: tuple[str, ...]
+    places: np.ndarray
+    texts: pa.StringArray
+    n_once: int
+    is_month: np.ndarray
+
+
+def vocabulary_of(names: Sequence[str], extra: Mapping[str, str]) -> Vocabulary:
+    """Return the words of the named rules, after those of `extra`, which are always written out.
+
+    Names that are neither one of `DICTIONARIES` nor ``dates`` are passed over.
+    """
+    groups: list[tuple[str, Mapping[str, str]]] = [(_ALWAYS, extra)] if extra else []
+    n_once = len(groups)
+    groups += [(entry["when"], entry["words"]) for name in DICTIONARIES if name in names for entry in packaged()[name]]
+    months = set(month_words()[0].to_pylist()) if "dates" in names else set()
+    if "accents" in names:
+        # These never come up, and a smaller set is sooner prepared, which is done for every table.
+        months = {word for word in months if not any("\u00c0" <= letter <= "\u024f" for letter in word)}
+    known = sorted({word for _, words in groups for word in words} | months)
+    column = {word: number for number, word in enumerate(known)}
+    places, texts = np.full((len(groups), len(known) + 1), -1, dtype=np.int32), []
+    for number, (_, words) in enumerate(groups):
+        for word, text in words.items():
+            places[number, column[word]] = len(texts)
+            texts.append(text)
+    is_month = np.array([word in months for word in known] + [False])
+    whens = tuple(when for when, _ in groups)
+    return Vocabulary(pa.array(known, pa.string()), whens, places, pa.array(texts, pa.string()), n_once, is_month)
+
+
+def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool = False) -> pa.StringArray:
+    """Write out the abbreviations in texts of words separated by single spaces, commas being words.
+
+    A value all of whose words are those of a date is read as one; see `date_words.read_named_dates`. Else the first rule that knows a word and whose
+    condition holds decides. What is written out may be the neighbour that another word waits for ("mar first" is "mar 1st" and then a date), so this is
+    repeated, at most `_MAX_ROUNDS` times. The conditions, for a word within its value:
+
+    ``always``
+        No condition.
+    ``by_number``
+        The word before or after it starts with a digit: "5 mar", not "mar del plata".
+    ``ends_part``
+        It is not the first word of its part and ends it: before a comma, the end, a number, or a direction or unit
+        ("main st nw", "main st apt 3"). So "main st" is a street.
+    ``before_word``
+        A word that starts with a letter follows: "st petersburg" is a saint.
+    ``before_word_not_after_number``
+        The same, unless a number comes before: "ft worth" is a fort, "6 ft tall" is not.
+    ``not_after_number``
+        No number comes before: a "second" behind one is a time.
+    ``after_number``
+        A number comes before: "5 kilometres".
+    ``ends_value``
+        It is the last word of the value and not the only one.
+    ``starts_before_year``
+        It is the first of two words, and the other is a year of four digits: "c 1850".
+    ``in_address``
+        The value starts with a number and names a kind of street, and the word comes right after the number or ends its
+        part: "120 n main st".
+
+    Parameters
+    ----------
+    values
+        Length n, no nulls.
+    vocabulary
+        From `vocabulary_of`.
+    drop_commas
+        Whether to remove commas once they have told where a part of an address ends.
+
+    Returns
+    -------
+    pa.StringArray
+        Length n.
+
+    Examples
+    --------
+    >>> vocabulary = vocabulary_of(("dates", "date-words", "addresses"), {})
+    >>> expand(pa.array(["st petersburg", "main st , st louis", "5 mar 1953"]), vocabulary).to_pylist()
+    ['saint petersburg', 'main street , saint louis', '5 march 1953']
+    """
+    if not len(values):
+        return values
+    rows = _rows_that_hold(values, vocabulary.known)
+    for number in range(_MAX_ROUNDS):
+        if not len(rows):
+            break
+        before = values.take(pa.array(rows))
+        after, is_date = _expand_all(before, vocabulary, is_first=number == 0)
+        after = without_commas(after) if drop_commas else after
+        mask = np.zeros(len(values), dtype=bool)
+        mask[rows] = True
+        values = pc.replace_with_mask(values, pa.array(mask), after)
+        rows = rows[~is_date & pc.not_equal(before, after).to_numpy(zero_copy_only=False)]
+    return without_commas(values) if drop_commas else values
+
+
+def _rows_that_hold(values: pa.StringArray, known: pa.StringArray) -> np.ndarray:
+    lists = pc.split_pattern(values, " ")
+    is_hit = pc.is_in(pc.utf8_lower(lists.flatten()), known).to_numpy(zero_copy_only=False)
+    hits = pc.list_parent_indices(lists).to_numpy()[is_hit]
+    return hits[np.append(True, hits[1:] != hits[:-1])] if len(hits) else hits
+
+
+def without_commas(words: pa.StringArray) -> pa.StringArray:
+    """Remove the words that stand for commas."""
+
+    def remove(some: pa.StringArray) -> pa.StringArray:
+        for pattern in (f"{COMMA} ", f" {COMMA}", COMMA):
+            some = pc.replace_substring(some, pattern, "")
+        return some
+
+    return only_where(words, pc.match_substring(words, COMMA), remove)
+
+
+def _expand_all(values: pa.StringArray, vocabulary: Vocabulary, *, is_first: bool) -> tuple[pa.StringArray, np.ndarray]:
+    """Return the values after one round, and which of them are dates."""
+    lists = pc.split_pattern(values, " ")
+    tokens = lists.flatten()
+    context = _Context(lists, tokens)
+    entry = pc.fill_null(pc.index_in(context.lower, vocabulary.known), len(vocabulary.known)).to_numpy()[
+        context.codes.to_numpy()
+    ]
+    values, is_date = _with_dates(values, lists, context, vocabulary.is_month[entry])
+    chosen = np.full(len(tokens), -1, dtype=np.int32)
+    for number in range(0 if is_first else vocabulary.n_once, len(vocabulary.whens)):
+        place = vocabulary.places[number][entry]
+        if (place >= 0).any():
+            when = vocabulary.whens[number]
+            applies = (chosen < 0) & (place >= 0)
+            chosen = np.where(applies if when == _ALWAYS else applies & context.holds(when), place, chosen)
+    chosen[is_date[context.row]] = -1
+    if not (chosen >= 0).any():
+        return values, is_date
+    words = pc.coalesce(vocabulary.texts.take(pa.array(chosen, mask=chosen < 0)), tokens)
+    joined = pc.binary_join(pa.ListArray.from_arrays(_offsets(lists), words), " ")
+    return pc.if_else(pa.array(is_date), values, joined), is_date
+
+
+def _with_dates(
+    values: pa.StringArray, lists: pa.ListArray, context: "_Context", is_month: np.ndarray
+) -> tuple[pa.StringArray, np.ndarray]:
+    """Return the values with dates in their form, and which are dates; looks closer only at values with one month and one or two numbers."""
+    n_months, n_numbers, n_words = (
+        np.bincount(context.row[flags], minlength=len(values)) for flags in (is_month, context.is_number, slice(None))
+    )
+    rows = np.flatnonzero((n_months == 1) & (n_numbers >= 1) & (n_numbers <= 2) & (n_words <= MAX_WORDS))
+    is_date = np.zeros(len(values), dtype=bool)
+    if not len(rows):
+        return values, is_date
+    some = lists.take(pa.array(rows))
+    dates = read_named_dates(pa.ListArray.from_arrays(_offsets(some), pc.utf8_lower(some.flatten())))
+    found = dates.is_valid().to_numpy(zero_copy_only=False)
+    is_date[rows[found]] = True
+    return pc.replace_with_mask(values, pa.array(is_date), dates.drop_null()), is_date
+
+
+def _offsets(lists: pa.ListArray) -> pa.Int32Array:
+    """Return where the words of each value begin among all of them, and the end."""
+    return pa.array(np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())]), pa.int32())
+
+
+class _Context:
+    """What stands around each token: boolean arrays, one entry a token."""
+
+    def __init__(self, lists: pa.ListArray, tokens: pa.StringArray):
+        encoded = tokens.dictionary_encode()
+        self.codes = encoded.indices
+        self.lower = pc.utf8_lower(encoded.dictionary)
+        row = pc.list_parent_indices(lists).to_numpy()
+        same_row = row[1:] == row[:-1]
+        self.has_next = np.append(same_row, False)
+        self.has_previous = np.append(False, same_row)
+        first = first_classes(self.lower)
+        self.is_number = first[self.codes.to_numpy()] == NUMBER
+        self.is_word = first[self.codes.to_numpy()] == LETTER
+        self.is_comma = self._of_word(pc.equal(self.lower, COMMA))
+        self.row = row
+
+    def _of_word(self, flags: pa.BooleanArray) -> np.ndarray:
+        return flags.to_numpy(zero_copy_only=False)[self.codes.to_numpy()]
+
+    def _is_any(self, name: str) -> np.ndarray:
+        return self._of_word(pc.is_in(self.lower, pa.array(packaged()[name])))
+
+    def _next(self, flags: np.ndarray) -> np.ndarray:
+        return self.has_next & np.append(flags[1:], False)
+
+    def _previous(self, flags: np.ndarray) -> np.ndarray:
+        return self.has_previous & np.append(False, flags[:-1])
+
+    def holds(self, when: str) -> np.ndarray:
+        """Return for each token whether the condition holds; see `expand`."""
+        return getattr(self, f"_{when}")()
+
+    def _by_number(self) -> np.ndarray:
+        return self._next(self.is_number) | self._previous(self.is_number)
+
+    def _ends_part(self) -> np.ndarray:
+        stops = self.is_comma | self.is_number | self._is_any("part_ends_before")
+        return self._previous(~self.is_comma) & (~self.has_next | self._next(stops))
+
+    def _before_word(self) -> np.ndarray:
+        return self._next(self.is_word)
+
+    def _before_word_not_after_number(self) -> np.ndarray:
+        return self._before_word() & ~self._previous(self.is_number)
+
+    def _not_after_number(self) -> np.ndarray:
+        return ~self._previous(self.is_number)
+
+    def _after_number(self) -> np.ndarray:
+        return self._previous(self.is_number)
+
+    def _starts_before_year(self) -> np.ndarray:
+        is_year = self._of_word(pc.match_substring_regex(self.lower, "^[12][0-9]{3}$"))
+        return ~self.has_previous & self._next(is_year & ~self.has_next)
+
+    def _ends_value(self) -> np.ndarray:
+        return self.has_previous & ~self.has_next
+
+    def _in_address(self) -> np.ndarray:
+        n_rows = int(self.row[-1]) + 1
+        is_first = ~self.has_previous
+        starts_with_number = np.bincount(self.row[is_first & self.is_number], minlength=n_rows) > 0
+        has_street = np.bincount(self.row[self._is_any("street_words")], minlength=n_rows) > 0
+        after_house_number = self._previous(is_first & self.is_number)
+        return (starts_with_number & has_street)[self.row] & (after_house_number | self._ends_part())

@@ -1,0 +1,158 @@
+"""Texts as arrays of code points: what lets rules about single characters run over a whole column at once.
+
+Regular expressions with Unicode classes would say the same, but each costs milliseconds to compile, for every column.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
+"""Classes of characters: Unicode's L, M, N and S; what has no width; all else."""
+
+_BLOCK_BYTES = 4 << 20
+_END = "\n"
+_INVISIBLE_CHARACTERS = [0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF]
+_CLASS_OF_CATEGORY = {"L": LETTER, "M": MARK, "N": NUMBER, "S": SYMBOL}
+
+
+@cache
+def class_table() -> np.ndarray:
+    """Return the class of every code point: uint8, shape (0x110000,)."""
+    table = np.fromiter(
+        (_CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER) for point in range(0x110000)),
+        dtype=np.uint8,
+        count=0x110000,
+    )
+    table[_INVISIBLE_CHARACTERS] = INVISIBLE
+    return table
+
+
+def change_characters(
+    values: pa.StringArray, change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+) -> pa.StringArray:
+    """Apply a function of code points to texts, in blocks of about 4 MiB, so that memory stays bounded.
+
+    Parameters
+    ----------
+    values
+        Texts without nulls.
+    change
+        Takes the code points of a block (uint32), each value followed by a newline, and the row of each code point
+        (int64, ascending). Returns new code points without those newlines, and their rows.
+
+    Returns
+    -------
+    pa.StringArray
+        As many texts as came in.
+    """
+    blocks = [_assembled(*change(*_points(block)), len(block)) for block in _blocks(values)]
+    return pa.concat_arrays(blocks) if blocks else values
+
+
+def first_classes(values: pa.StringArray) -> np.ndarray:
+    """Return the class of each text's first character, uint8; `OTHER` for an empty text."""
+    first = Bytes(values).at(0)
+    if (first < 0x80).all():
+        return class_table()[first]
+    points, rows = _points(pc.utf8_slice_codeunits(values, 0, 1))
+    _, first = np.unique(rows, return_index=True)
+    return class_table()[points[first]]
+
+
+class Bytes:
+    """The bytes of texts, for cheap tests that come before patterns.
+
+    Parameters
+    ----------
+    values
+        Texts without nulls, n of them.
+
+    Attributes
+    ----------
+    lengths : int32 (n,)
+        In bytes.
+
+    Examples
+    --------
+    >>> found = Bytes(pa.array(["at", ""]))
+    >>> found.at(0).tolist(), found.at(-1).tolist(), found.lengths.tolist()
+    ([97, 0], [116, 0], [2, 0])
+    """
+
+    def __init__(self, values: pa.StringArray) -> None:
+        _, offsets, data = values.buffers()
+        n = len(values)
+        self._offsets = (
+            np.frombuffer(offsets, np.int32)[values.offset : values.offset + n + 1] if n else np.zeros(1, np.int32)
+        )
+        self._data = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+        self.lengths = np.diff(self._offsets)
+
+    def at(self, place: int) -> np.ndarray:
+        """Return one byte of each text, uint8: counted from the start, or from the end with -1 for the last; 0 where the text is shorter."""
+        if place >= 0:
+            return self._data.take(self._offsets[:-1] + place, mode="clip") * (self.lengths > place)
+        return self._data.take(self._offsets[1:] + place, mode="clip") * (self.lengths >= -place)
+
+    def hold_digits(self) -> bool:
+        """Return whether any text holds a digit of ASCII."""
+        data = self._data[self._offsets[0] : self._offsets[-1]]
+        return bool(((data >= ord("0")) & (data <= ord("9"))).any())
+
+    def start_with(self, places: np.ndarray, start: bytes) -> np.ndarray:
+        """Return which of the texts at some places start with some bytes, capital letters of ASCII being small."""
+        found = self.lengths[places] >= len(start)
+        for step, byte in enumerate(start):
+            found &= _small()[self._data.take(self._offsets[places] + step, mode="clip")] == byte
+        return found
+
+
+@cache
+def _small() -> np.ndarray:
+    return np.frombuffer(bytes(range(256)).lower(), np.uint8)
+
+
+def has_symbol(values: pa.StringArray) -> pa.BooleanArray:
+    """Return for each text whether it holds a symbol of Unicode's class S."""
+    flags = [np.zeros(0, dtype=bool)]
+    for block in _blocks(values):
+        points, rows = _points(block)
+        flags.append(np.bincount(rows[class_table()[points] == SYMBOL], minlength=len(block)) > 0)
+    return pa.array(np.concatenate(flags))
+
+
+def _blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
+    ends = np.cumsum(pc.binary_length(values).to_numpy(zero_copy_only=False).astype(np.int64))
+    start = 0
+    while start < len(values):
+        limit = (ends[start - 1] if start else 0) + _BLOCK_BYTES
+        stop = max(start + 1, int(np.searchsorted(ends, limit, side="right")))
+        yield values.slice(start, stop - start)
+        start = stop
+
+
+def _points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the code points of the values, each followed by a newline, and their rows."""
+    ended = pc.binary_join_element_wise(values, _END, "")
+    offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)[ended.offset : ended.offset + len(ended) + 1]
+    text = ended.buffers()[2].to_pybytes()[offsets[0] : offsets[-1]]
+    if text.isascii():
+        lengths = np.diff(offsets)
+        points = np.frombuffer(text, dtype=np.uint8).astype(np.uint32)
+    else:
+        points = np.frombuffer(text.decode("utf-8").encode("utf-32-le"), dtype=np.uint32)
+        lengths = pc.utf8_length(ended).to_numpy()
+    return points, np.repeat(np.arange(len(values)), lengths)
+
+
+def _assembled(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.StringArray:
+    n_bytes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+    lengths = np.bincount(rows, weights=n_bytes, minlength=n_rows).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
+    return pa.StringArray.from_buffers(n_rows, pa.py_buffer(offsets), pa.py_buffer(text))

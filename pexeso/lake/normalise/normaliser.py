@@ -1,0 +1,308 @@
+"""The normaliser: the one way in which values of the lake and of a query are made comparable before they are embedded."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+from pexeso.lake.normalise.abbreviations import Vocabulary, expand, packaged, vocabulary_of
+from pexeso.lake.normalise.characters import has_symbol
+from pexeso.lake.normalise.date_words import month_data
+from pexeso.lake.normalise.dates import canonical_dates
+from pexeso.lake.normalise.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
+from pexeso.lake.normalise.marks import MARK_RULES, may_name_opponents
+from pexeso.lake.normalise.periods import with_periods, with_times
+from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
+from pexeso.lake.normalise.states import with_states
+from pexeso.lake.normalise.territories import Territories, territories
+from pexeso.lake.normalise.territories import packaged as territory_names
+from pexeso.lake.normalise.word_rules import WORD_RULES
+
+VERSION = 2
+"""Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""
+
+TEXT_RULES = {**MARK_RULES, "times": with_times, "periods": with_periods, "states": with_states}
+"""Rules that are functions of folded texts, in the order in which they are applied, before dates and words."""
+
+MAX_PASSES = 4
+"""What the rules leave goes through them again until nothing changes, at most so often: "(march 5, 2020)" is a date without its parentheses."""
+
+
+@dataclass(frozen=True, init=False)
+class Normaliser:
+    """Brings values into one form; the same rules give the same form everywhere, and what has that form keeps it.
+
+    Parameters
+    ----------
+    rules
+        Names of the rules that are on; see `pexeso.lake.normalise.rules.RULES` for what there is.
+    extra
+        A dictionary of the user's own: lower-case word to what it stands for. It goes before those of the rules.
+    fold_case, fold_accents, drop_punctuation, read_dates
+        False switches the rule ``case``, ``accents``, ``punctuation`` or ``dates`` off.
+    dictionaries
+        Which of ``dates`` (the rule ``date-words``) and ``addresses`` are on; None leaves them as `rules` has them.
+
+    Attributes
+    ----------
+    rules : tuple of str
+        In the order in which they are applied.
+    extra : dict of str to str
+
+    Raises
+    ------
+    InputError
+        A rule or dictionary is unknown, or `extra` holds what is no single word.
+
+    Examples
+    --------
+    >>> Normaliser().normalise(pa.array([" Main St.", "ST. LOUIS", "2020-03-05", "--", None])).to_pylist()
+    ['main street', 'saint louis', '5 march 2020', None, None]
+    >>> Normaliser(extra={"nyc": "new york"}).normalise(pa.array(["NYC"])).to_pylist()
+    ['new york']
+    >>> Normaliser().switched(on=["qualifiers"], off=["accents"]).normalise(pa.array(["Łódź (Poland)"])).to_pylist()
+    ['łódź']
+    """
+
+    rules: tuple[str, ...] = DEFAULT_RULES
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        rules: Iterable[str] = DEFAULT_RULES,
+        extra: Mapping[str, str] | None = None,
+        *,
+        fold_case: bool = True,
+        fold_accents: bool = True,
+        drop_punctuation: bool = True,
+        read_dates: bool = True,
+        dictionaries: Iterable[str] | None = None,
+    ) -> None:
+        switches = {"case": fold_case, "accents": fold_accents, "punctuation": drop_punctuation, "dates": read_dates}
+        off = {name for name, is_on in switches.items() if not is_on} | _dictionaries_left_out(dictionaries)
+        object.__setattr__(self, "rules", tuple(name for name in in_order(rules) if name not in off))
+        if extra is not None and not isinstance(extra, Mapping):
+            raise InputError(f"extra must be a dictionary of words. Got {type(extra).__name__}.")
+        for word, expansion in (extra or {}).items():
+            _check_entry(word, expansion)
+        object.__setattr__(self, "extra", dict(sorted((extra or {}).items())))
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def switched(self, on: Iterable[str] = (), off: Iterable[str] = ()) -> "Normaliser":
+        """Return a normaliser with rules switched on and off.
+
+        Raises
+        ------
+        InputError
+            There is no such rule, or one is to be on and off.
+        """
+        on, off = in_order(on), in_order(off)
+        if both := [name for name in on if name in off]:
+            raise InputError(f"The rule {both[0]!r} cannot be switched on and off at once: name it in one place.")
+        return Normaliser([name for name in (*self.rules, *on) if name not in off], self.extra)
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return vocabulary_of(self.rules, self.extra)
+
+    @cached_property
+    def _own_vocabulary(self) -> Vocabulary:
+        """The words of the rules alone, for later passes."""
+        return vocabulary_of(self.rules, {}) if self.extra else self._vocabulary
+
+    @property
+    def version(self) -> int:
+        """Version of the rules."""
+        return VERSION
+
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b-128, in hexadecimal, over the version, the rules that are on, `extra`, and all data that rules rest on."""
+        text = json.dumps(
+            [self._options(), packaged(), month_data(), territory_names()], sort_keys=True, ensure_ascii=True
+        )
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def normalise(self, values: pa.StringArray) -> pa.StringArray:
+        """Bring the values of one column into their form.
+
+        The whole column is passed at once, because the order of day and month in dates such as 3/5/1953 is decided
+        by all its values. Work is done once for each distinct value.
+
+        Parameters
+        ----------
+        values
+            Strings of any length n, nulls allowed.
+
+        Returns
+        -------
+        pa.StringArray
+            Length n; words separated by single spaces, null where nothing is left.
+        """
+        return self.normalise_columns([values])[0]
+
+    def normalise_columns(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
+        """Normalise several columns, each by itself as `normalise` does, in one pass over all their values.
+
+        Patterns cost more to prepare than to apply to a short column, so this is many times faster for small tables.
+        """
+        if not columns:
+            return []
+        encoded = [_as_strings(column).dictionary_encode() for column in columns]
+        lengths = [len(column.dictionary) for column in encoded]
+        distinct = self._normalise_distinct(
+            pa.concat_arrays([column.dictionary for column in encoded]), np.repeat(np.arange(len(columns)), lengths)
+        )
+        starts = np.cumsum([0, *lengths])
+        return [
+            distinct.slice(start, length).take(column.indices)
+            for column, start, length in zip(encoded, starts, lengths, strict=False)
+        ]
+
+    def _normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """Apply the rules until nothing changes."""
+        result = self._once(values, columns, self._vocabulary)
+        at = self._unsettled(values, result)
+        for _ in range(MAX_PASSES - 1):
+            if not len(at):
+                break
+            before = result.take(pa.array(at))
+            after = self._once(before, columns[at], self._own_vocabulary)
+            mask = np.zeros(len(values), dtype=bool)
+            mask[at] = True
+            result = pc.replace_with_mask(result, pa.array(mask), after)
+            at = at[_true(pc.not_equal(before, after))]
+        return self._territories.write_out(result, columns) if "territories" in self.rules else result
+
+    @cached_property
+    def _territories(self) -> Territories:
+        return territories(Normaliser([name for name in self.rules if name != "territories"]).normalise)
+
+    def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
+        """Return the positions of values that may change in another pass.
+
+        What the default rules leave can change in two ways, both cheap to see: without its punctuation it begins with the word of a schedule; or a
+        mark, such as the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are not so well known, and all that
+        a pass changed goes through another.
+        """
+        if set(self.rules) != set(DEFAULT_RULES) or self.extra:
+            return np.flatnonzero(_true(pc.not_equal(before, after)))
+        may = _true(may_name_opponents(pc.fill_null(after, "")))
+        beyond = np.flatnonzero(_true(pc.invert(pc.string_is_ascii(after))))
+        if len(beyond):
+            was, found = before.take(pa.array(beyond)), after.take(pa.array(beyond))
+            is_changed = _true(pc.not_equal(pc.utf8_lower(was), found))
+            beyond, found = beyond[is_changed], found.filter(pa.array(is_changed))
+            may = may.copy()
+            may[beyond] |= _true(pc.not_equal(self._folded(found), found))
+        return np.flatnonzero(may)
+
+    def _once(self, values: pa.StringArray, columns: np.ndarray, vocabulary: Vocabulary) -> pa.StringArray:
+        texts = self._folded(values)
+        for name, change in TEXT_RULES.items():
+            if name in self.rules:
+                texts = change(texts)
+        if "dates" in self.rules:
+            lower = texts if "case" in self.rules else pc.utf8_lower(texts)
+            dates = canonical_dates(lower, columns, names_have_times=True)
+            result = pc.coalesce(dates, only_where(texts, dates.is_null(), lambda some: self._words(some, vocabulary)))
+        else:
+            result = self._words(texts, vocabulary)
+        return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
+
+    def _folded(self, values: pa.StringArray) -> pa.StringArray:
+        fold_case = "case" in self.rules
+        # Before and after: ẞ has a plain spelling as ß alone, and NFKC makes capitals of what had none.
+        texts = fold_unicode(
+            pc.utf8_lower(values) if fold_case else values,
+            accents="accents" in self.rules,
+            letters=packaged()["letters"],
+        )
+        if fold_case:
+            texts = only_where(texts, pc.invert(pc.string_is_ascii(values)), pc.utf8_lower)
+        return pc.utf8_trim_whitespace(texts)
+
+    def _words(self, texts: pa.StringArray, vocabulary: Vocabulary) -> pa.StringArray:
+        drop_punctuation = "punctuation" in self.rules
+        join = "initials" in self.rules
+        words = separate_words(texts, join_initials=join) if drop_punctuation else single_spaces(texts)
+        words = expand(words, vocabulary, drop_commas=drop_punctuation)
+        for name, change in WORD_RULES.items():
+            if name in self.rules:
+                words = change(words)
+        return _with_symbols(words, texts) if drop_punctuation else words
+
+    def to_json(self) -> str:
+        """Return the version and the options as JSON text; `from_json` makes an equal normaliser of it."""
+        return json.dumps(self._options(), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Normaliser":
+        """Return the normaliser that `to_json` described.
+
+        Raises
+        ------
+        InputError
+            The text is not of that form, or was written by another version of the rules.
+        """
+        try:
+            options = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"The description of the normaliser is not JSON: {error}.") from error
+        if not isinstance(options, dict) or "version" not in options:
+            raise InputError("The description of a normaliser must have the keys version, rules, extra.")
+        if options["version"] != VERSION:
+            raise InputError(
+                f"The normaliser has version {options['version']!r}, and this pexeso has version {VERSION}: "
+                "build the index again, or use the pexeso that built it."
+            )
+        if set(options) != {"version", "rules", "extra"}:
+            raise InputError("The description of a normaliser must have the keys version, rules, extra.")
+        return cls(options["rules"], options["extra"])
+
+    def _options(self) -> dict[str, object]:
+        return {"version": VERSION, "rules": list(self.rules), "extra": dict(self.extra)}
+
+
+def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
+    """Return the rules that the option `dictionaries` switches off."""
+    rule_of = {"dates": "date-words", "addresses": "addresses"}
+    if dictionaries is None:
+        return set()
+    if isinstance(dictionaries, str) or not set(dictionaries) <= set(rule_of):
+        raise InputError(f"dictionaries must be out of {', '.join(rule_of)}. Got {dictionaries!r}.")
+    return {rule for name, rule in rule_of.items() if name not in dictionaries}
+
+
+def _true(flags: pa.BooleanArray) -> np.ndarray:
+    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(zero_copy_only=False)
+
+
+def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArray:
+    """Keep the texts of which no word is left but that hold a symbol."""
+    at = pc.indices_nonzero(pc.equal(words, ""))
+    if not len(at):
+        return words
+    lost = texts.take(at)
+    return pc.replace_with_mask(words, pc.equal(words, ""), pc.if_else(has_symbol(lost), single_spaces(lost), ""))
+
+
+def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:
+    if not isinstance(values, pa.Array):
+        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values, pa.string())
+    return values if values.type == pa.string() else values.cast(pa.string())
+
+
+def _check_entry(word: object, expansion: object) -> None:
+    if not isinstance(word, str) or not isinstance(expansion, str) or not expansion.strip():
+        raise InputError(f"extra must give a text for each word. Got {word!r}: {expansion!r}.")
+    if not word or word != word.lower() or len(word.split()) != 1 or COMMA in word:
+        raise InputError(f"The words of extra must be single lower-case words without commas. Got {word!r}.")

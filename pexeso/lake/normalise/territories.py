@@ -1,0 +1,142 @@
+"""Countries, territories and states under one name: "UK" and "United Kingdom", "Korea, Rep." and "South Korea", a column of "GER", "FRA", "USA".
+
+English names and ISO 3166 codes come from the Unicode CLDR; ``territories.json`` holds them and what else tables write: short and official
+names, the World Bank's spellings, the three-letter codes of sports where they are not those of ISO, and the postal codes of the states and
+provinces of the USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
+
+A code of two or three letters is a word or another abbreviation more often than not ("IN", "CAN"), so a column decides together: codes of one
+list are written out where they make up at least three quarters of its distinct values, and three of them. UK, US and USA always are.
+
+The United Kingdom is written "united kingdom great britain": the state goes by both names, while Great Britain by itself may be the island,
+and stays near and not the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LEAST_SHARE, LEAST_CODES = 0.75, 3
+"""The share of the distinct values of a column, and how many of them, that must be codes of one list for these to be written out."""
+
+_FORMS = ("{}", "The {}", "{}, the")
+
+Normalise = Callable[[pa.StringArray], pa.StringArray]
+
+
+@dataclass(frozen=True)
+class NameList:
+    """Texts and what they stand for, both normalised; each text once."""
+
+    texts: pa.StringArray
+    names: pa.StringArray
+
+
+@dataclass(frozen=True)
+class Territories:
+    """What is replaced: names anywhere, codes where a column is made of them.
+
+    Attributes
+    ----------
+    names : NameList
+    codes : sequence of NameList
+        One a list of codes: of countries by two letters and by three, of states.
+    """
+
+    names: NameList
+    codes: Sequence[NameList]
+
+    def write_out(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """Replace the names and codes of territories by one name each.
+
+        Parameters
+        ----------
+        values
+            Normalised, length n, nulls allowed; the distinct values of columns.
+        columns
+            int64, shape (n,), 0 or more: the column that each value comes from.
+
+        Returns
+        -------
+        pa.StringArray
+            Length n.
+        """
+        found = self._found(values, columns)
+        replaced = found.is_valid()
+        return pc.if_else(replaced, found, values) if pc.any(replaced).as_py() else values
+
+    def _found(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        found = _looked_up(values, self.names)
+        if not len(values):
+            return found
+        sizes = np.bincount(columns)
+        best = np.full(len(sizes), max(LEAST_CODES - 1, 0))
+        for each in self.codes:
+            names = _looked_up(values, each)
+            is_code = names.is_valid().to_numpy(zero_copy_only=False)
+            counts = np.bincount(columns[is_code], minlength=len(sizes))
+            # The list that holds most of a column decides, the first of equal ones.
+            better = (counts > best) & (counts >= LEAST_SHARE * sizes)
+            best = np.where(better, counts, best)
+            found = pc.if_else(pa.array(better[columns] & is_code), names, found)
+        return found
+
+
+def _looked_up(values: pa.StringArray, given: NameList) -> pa.StringArray:
+    return given.names.take(pc.index_in(values, value_set=given.texts, skip_nulls=True))
+
+
+def territories(normalise: Normalise) -> Territories:
+    """Make the lists, with texts and names in the form that values have.
+
+    Parameters
+    ----------
+    normalise
+        The other rules of a normaliser, value by value.
+    """
+    named = _names_by_code()
+    written = {code: names[0] for code, names in named.items()}
+    every_name = [
+        (form.format(name), written[code]) for form in _FORMS for code, names in named.items() for name in names
+    ]
+    two, three = _country_codes(written)
+    return Territories(
+        _list(every_name, normalise),
+        [_list(each.items(), normalise) for each in (three, packaged()["states"], two)],
+    )
+
+
+@cache
+def packaged() -> dict[str, Any]:
+    """Return ``territories.json``. Not to be changed by the caller."""
+    return json.loads(files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8"))
+
+
+def _names_by_code() -> dict[str, list[str]]:
+    """Return the names of each territory of ISO 3166, the one to be written first."""
+    also = packaged()["also"]
+    return {code: [*also.get(code, []), english] for code, english in packaged()["english"].items()}
+
+
+def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what codes of two letters stand for, and those of three: ISO 3166, and those of sports where a code means nothing else."""
+    given = packaged()
+    sports, standard = (
+        {code: written[short] for code, short in given[name].items()} for name in ("sport_codes", "three_letters")
+    )
+    return dict(written), given["home_nations"] | sports | standard
+
+
+def _list(entries: Any, normalise: Normalise) -> NameList:
+    texts, names = zip(*entries, strict=True)
+    texts, names = (normalise(pa.array(each, pa.string())).to_pylist() for each in (texts, names))
+    unique = {text: name for text, name in reversed(list(zip(texts, names, strict=True))) if text is not None}
+    return NameList(pa.array(unique, pa.string()), pa.array(unique.values(), pa.string()))

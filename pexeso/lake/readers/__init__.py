@@ -1,0 +1,1 @@
+"""Files to tables: formats, dialects and encodings."""

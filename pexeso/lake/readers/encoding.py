@@ -1,0 +1,126 @@
+"""The character encoding of delimited text: byte order mark, then UTF-8, then a guess that is always told."""
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from charset_normalizer import from_bytes
+
+_MARKS = (
+    # UTF-32 before UTF-16: the mark of one starts with that of the other.
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_CANDIDATES = [
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859_2", "koi8_r"),
+    *("cp437", "cp850", "mac_roman"),
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
+]
+_MOST_LIKELY = "cp1252"
+_EVIDENCE_BYTES = 16 << 10
+_BLOCK_BYTES = 1 << 20
+_HALF_LINE_BYTES = 512
+_MULTI_BYTE_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A Python codec name, the way it treats wrong bytes, and a sentence where the answer is a guess."""
+
+    name: str
+    note: str | None = None
+
+
+def detect_encoding(data: bytes) -> Encoding | None:
+    r"""Return in which encoding a text is, None where the bytes are no text.
+
+    A byte order mark decides. Without one, text that is UTF-8 throughout is UTF-8; text that is mostly UTF-8 (more
+    multi-byte characters than stray bytes) is UTF-8 with replacement characters. Other text is guessed by
+    charset-normalizer from the lines that hold non-ASCII bytes (at most 16 KiB of them): several single-byte encodings
+    often fit equally well, and then Windows-1252, by far the most frequent in files, is taken.
+
+    Parameters
+    ----------
+    data
+        The whole text, any length. Checked in blocks: no copy of it is made.
+
+    Examples
+    --------
+    >>> detect_encoding("name\nJosé".encode()).name
+    'utf-8'
+    >>> detect_encoding("name\nJosé".encode("cp1252")).note
+    'not UTF-8: read as cp1252, a guess'
+    """
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return Encoding(name)
+    if 0 in data:
+        return _wide_without_mark(data)
+    if _is_utf8(data):
+        return Encoding("utf-8")
+    evidence = _evidence(data)
+    n_characters = len(_MULTI_BYTE_CHARACTER.findall(evidence))
+    n_stray = len(_HIGH_BYTE.findall(_MULTI_BYTE_CHARACTER.sub(b"", evidence)))
+    if n_characters > n_stray:
+        return Encoding("utf-8", "not all valid UTF-8: wrong bytes became the replacement character")
+    name = _guess(evidence)
+    return Encoding(name, f"not UTF-8: read as {name}, a guess")
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(data)
+    try:
+        for start in range(0, len(view), _BLOCK_BYTES):
+            decoder.decode(view[start : start + _BLOCK_BYTES])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _wide_without_mark(data: bytes) -> Encoding | None:
+    """UTF-16 of mostly ASCII text has NUL in every second byte; any other file with NUL bytes is no text."""
+    sample = data[: _BLOCK_BYTES & ~1]
+    half = len(sample) // 2
+    for name, high, low in (("utf-16-le", sample[1::2], sample[0::2]), ("utf-16-be", sample[0::2], sample[1::2])):
+        if half and high.count(0) > 0.6 * half and low.count(0) == 0:
+            return Encoding(name, f"no byte order mark: read as {name}, a guess")
+    return None
+
+
+def _evidence(data: bytes) -> bytes:
+    """Return lines that hold non-ASCII bytes, cut to the surroundings of the first such byte where they are long."""
+    lines: list[bytes] = []
+    n_bytes = end = 0
+    while n_bytes < _EVIDENCE_BYTES and (found := _HIGH_BYTE.search(data, end)):
+        position = found.start()
+        line_start = data.rfind(b"\n", max(end, position - _HALF_LINE_BYTES), position) + 1
+        start = line_start or max(end, position - _HALF_LINE_BYTES)
+        line_end = data.find(b"\n", position, position + _HALF_LINE_BYTES)
+        end = line_end if line_end >= 0 else position + _HALF_LINE_BYTES
+        lines.append(data[start:end])
+        n_bytes += len(lines[-1])
+    return b"\n".join(lines)
+
+
+def _guess(evidence: bytes) -> str:
+    matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)
+    best = matches.best()
+    if best is None:
+        return _MOST_LIKELY
+    likely = any(
+        m.encoding == _MOST_LIKELY or _MOST_LIKELY in m.could_be_from_charset for m in matches if _ties(m, best)
+    )
+    return _MOST_LIKELY if likely else best.encoding
+
+
+def _ties(match: object, best: object) -> bool:
+    return match.chaos <= best.chaos and match.coherence >= best.coherence  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""The index of overlap search: sets and posting lists, built, stored, opened and checked."""

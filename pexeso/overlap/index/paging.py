@@ -1,0 +1,106 @@
+"""Runs of rows of mapped arrays, asked for all at once before they are read.
+
+A posting list or the end of a set is one run of rows. Read one after the other each would wait for the disk; asked for together they wait once
+(`pexeso.store.paging`).
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+
+import numpy as np
+
+from pexeso.store.paging import FEW_FAULTS, PAGE_BYTES, FaultWatch, MappedPages
+
+_MOST_BYTES = 128 << 10
+"""Systems read no more than this ahead for one request, unless they are set up otherwise."""
+
+_BLOCK_BYTES = 512
+"""What systems count reads in."""
+
+
+class DiskWatch(FaultWatch):
+    """Tells whether this process read from a disk lately, also where pages were asked for and nothing had to wait for a missing one."""
+
+    def restart(self) -> None:
+        """Forget what was read until now."""
+        super().restart()
+        self._read = _blocks_read()
+
+    def missing(self) -> bool:
+        """Return whether more than a few pages were read since the start."""
+        return super().missing() or _blocks_read() - self._read > FEW_FAULTS * PAGE_BYTES // _BLOCK_BYTES
+
+
+class MappedRuns:
+    """Arrays of which runs of rows are read; those that are not mapped files are passed over.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        From now on the system reads of the mapped ones what is touched, and no neighbours.
+
+    Examples
+    --------
+    >>> MappedRuns({"rows": np.arange(9)}).want("rows", np.array([2]), np.array([5]))
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._watch = DiskWatch()
+        self._watch.restart()
+        self._pages = MappedPages(arrays, self._watch)
+        self._arrays = {
+            name: array
+            for name, array in arrays.items()
+            if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and hasattr(array.base, "madvise")
+        }
+        self._first = self._asked = True
+
+    def restart(self) -> None:
+        """Begin a search: pages are asked for from the start where this is the first, or some were missing in the one before; else once some are."""
+        self._asked = self._watch.missing() or self._first
+        self._first = False
+        self._watch.restart()
+
+    @property
+    def asked(self) -> bool:
+        """Whether pages are asked for."""
+        return bool(self._arrays) and (self._asked or self._watch.missing())
+
+    def want(self, name: str, begins: np.ndarray, ends: np.ndarray) -> None:
+        """Ask the system to read some runs of rows, and wait for none; nothing is done where no pages were missing lately.
+
+        Parameters
+        ----------
+        name : str
+            Of the array.
+        begins, ends : int64 (n,)
+            Run r is rows ``begins[r]`` to ``ends[r]``; what lies outside the array is passed over.
+        """
+        array = self._arrays.get(name)
+        if array is None or not len(begins) or not self.asked:
+            return
+        for first, n_bytes in _requests(begins, ends, array):
+            array.base.madvise(mmap.MADV_WILLNEED, first, n_bytes)
+
+
+def _requests(begins: np.ndarray, ends: np.ndarray, array: np.ndarray) -> list[tuple[int, int]]:
+    """Return (first byte, bytes) of what to ask for: whole pages, each once, no more than the system reads for one request."""
+    row_bytes, offset, n_bytes = array.strides[0], array.offset, array.offset + array.nbytes
+    asked, reached = [], 0
+    for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
+        first = max(reached, (offset + begin * row_bytes) // PAGE_BYTES * PAGE_BYTES)
+        last = min(n_bytes, offset + end * row_bytes)
+        asked += [(place, min(_MOST_BYTES, last - place)) for place in range(first, last, _MOST_BYTES)]
+        reached = max(reached, -(-last // PAGE_BYTES) * PAGE_BYTES)
+    return asked
+
+
+def _blocks_read() -> int:
+    """Return the blocks that were read from disks for this process; 0 on a system that does not tell."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # not a Unix
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_inblock

@@ -1,0 +1,104 @@
+"""The index in a folder: its arrays as ``.npy`` files, its texts as an Arrow file, all opened memory-mapped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pexeso.errors import IndexCorruptError
+from pexeso.overlap.index.dictionary import STRIDE, Dictionary, Heads, heads_of
+from pexeso.overlap.index.opened import MappedIndex
+from pexeso.overlap.index.paging import MappedRuns
+from pexeso.overlap.index.sets import OverlapIndex
+from pexeso.store.arrays import open_array, write_arrays
+from pexeso.store.manifest import FileEntry
+from pexeso.store.texts import open_mapped_texts, open_texts, write_texts
+
+ARRAYS = ("groups", "token_offsets", "list_sets", "list_places", "set_offsets", "set_tokens", "ids")
+_NUMBERS, _TEXTS = "text_numbers", "texts.arrow"
+_HEADS, _PLACES = "heads.arrow", "head_places"
+
+
+def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
+    """Write an index into an existing folder that has none.
+
+    Parameters
+    ----------
+    index
+    folder
+
+    Returns
+    -------
+    list[FileEntry]
+        Name, size and checksum of each file.
+
+    Raises
+    ------
+    OutputError
+        A file exists, or cannot be written.
+    """
+    heads = heads_of(index.dictionary.texts)
+    texts = [write_texts(folder / _TEXTS, index.dictionary.texts), write_texts(folder / _HEADS, heads.texts)]
+    arrays = {name: getattr(index, name) for name in ARRAYS}
+    return [*texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, _PLACES: heads.places, **arrays})]
+
+
+def open_index(folder: Path) -> OverlapIndex:
+    """Open what `save_index` wrote; nothing but headers is read.
+
+    Raises
+    ------
+    IndexCorruptError
+        A file is missing, was changed, or does not go with the others.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from pexeso.overlap.index.sets import build_index
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> entries = save_index(build_index(np.array([4, 4]), pa.array(["a", "b"])), folder)
+    >>> open_index(folder).ids
+    array([4])
+    """
+    arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
+    dictionary = _open_dictionary(folder)
+    # Plain views of the maps: a memmap takes microseconds longer for each look.
+    plain = {name: np.asarray(array) for name, array in arrays.items()}
+    index = MappedIndex(dictionary, **plain, pages=MappedRuns(arrays))
+    n_pairs, n_tokens, n_sets = len(index.list_sets), len(dictionary), len(index.ids)
+    shapes = {
+        "groups": (n_tokens,),
+        "token_offsets": (n_tokens + 1,),
+        "list_places": (n_pairs, 2),
+        "set_offsets": (n_sets + 1,),
+        "set_tokens": (n_pairs,),
+    }
+    wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape or arrays[name].dtype.kind != "i"]
+    n_heads = -(-n_tokens // STRIDE)
+    wrong += [] if dictionary.numbers.shape == (n_tokens,) else [_NUMBERS]
+    wrong += (
+        [] if dictionary.heads.places.shape == (n_heads + 1,) and len(dictionary.heads.texts) == n_heads else [_HEADS]
+    )
+    if wrong:
+        raise IndexCorruptError(
+            f"The files of the overlap index '{folder}' do not belong together, as {', '.join(wrong)} tells: "
+            "restore it from a copy, or build it again."
+        )
+    return index
+
+
+def _open_dictionary(folder: Path) -> Dictionary:
+    texts, mapped = open_mapped_texts(folder / _TEXTS)
+    numbers = open_array(folder / f"{_NUMBERS}.npy")
+    _, offsets, letters = texts.buffers()
+    first = mapped.ctypes.data
+    heads = Heads(
+        open_texts(folder / _HEADS),
+        open_array(folder / f"{_PLACES}.npy"),
+        MappedRuns({"texts": mapped, "numbers": numbers}),
+        offsets.address - first if offsets else 0,
+        letters.address - first if letters else 0,
+    )
+    return Dictionary(texts, np.asarray(numbers), heads)

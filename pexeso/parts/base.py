@@ -1,0 +1,190 @@
+"""What an index part is: the one interface by which builds, updates, checks and reports know it, and the records that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pexeso.store.id_ranges import Ranges
+from pexeso.store.manifest import FileEntry, FolderEntry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pexeso.build.job import BuildJob
+    from pexeso.lake.records import ReadTable
+    from pexeso.options import BuildOptions
+    from pexeso.parts.estimation.sample import LakeSample
+    from pexeso.store.integrity import Problem
+    from pexeso.store.local.reader import Store
+
+Batches = Iterator["pa.RecordBatch"]
+
+Filled = tuple[dict[str, Any], list[FileEntry]]
+"""Facts and files of a folder of an index."""
+
+MAX_DELETED_SHARE = 0.2
+"""A folder of which more columns are deleted is rewritten by a compaction."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a part wrote in a build or an update.
+
+    Attributes
+    ----------
+    folders : sequence of FolderEntry
+        The new ones, in search order.
+    facts, fingerprints : dict
+        What the manifest is to say of the index besides.
+    deleted : tuple of (int, int)
+        After a rewriting: ids of deleted columns that folders which were kept still hold.
+    """
+
+    folders: Sequence[FolderEntry]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: Mapping[str, Any] = field(default_factory=dict)
+    deleted: Ranges = ()
+
+
+@dataclass(frozen=True)
+class PartEstimate:
+    """What a part of an index will cost.
+
+    Attributes
+    ----------
+    fields : dict
+        What `pexeso.diagnostics.estimate.Estimate` says of it.
+    n_bytes : int
+        On disk.
+    memory_bytes : int
+        Of the largest task.
+    driver_bytes : int
+        Of what the driver does alone.
+    seconds : dict of str to float
+        By stage, the part's own and the shared ones that it makes longer.
+    """
+
+    fields: Mapping[str, Any]
+    n_bytes: int
+    memory_bytes: int
+    seconds: Mapping[str, float]
+    driver_bytes: int = 0
+
+
+class IndexPart(Protocol):
+    """What one kind of question needs on disk.
+
+    The object must be one that tasks of Spark can be sent: an attribute of an importable module.
+
+    Attributes
+    ----------
+    name : str
+        In the manifest.
+    choices : tuple of str
+        The words of `pexeso.options.BuildOptions.parts` that ask for the part, each resting on those before it; empty for a
+        part of every index.
+    stages : tuple of str
+        Its own stages in a build, in order.
+    folders_are : str
+        What its folders are called where an update says how many came.
+    """
+
+    name: str
+    choices: tuple[str, ...]
+    stages: tuple[str, ...]
+    folders_are: str
+
+    def records(self, table: ReadTable) -> Iterator[pa.RecordBatch]:
+        """Yield what the part wants of a table (`pexeso.lake.record_schema.SCHEMA`), in the task that reads it."""
+
+    def write(self, job: BuildJob) -> Written:
+        """Write folders of the tables that the job has read."""
+
+    def delete(self, store: Store, tables: pa.Array) -> Sequence[FolderEntry]:
+        """Return the entries of an index's folders with the columns of some tables deleted; no file changes."""
+
+    def worn(self, store: Store, options: BuildOptions) -> list[int]:
+        """Return the numbers of the folders that a compaction is to rewrite."""
+
+    def rewrite(self, job: BuildJob, numbers: Sequence[int]) -> Written:
+        """Write what holds of some folders of `job.store` into new ones."""
+
+    def check(self, store: Store, progress: Callable[[int, int], None]) -> list[Problem]:
+        """Return what is wrong with the contents of the part; `progress` is told bytes done and in all."""
+
+    def info(self, store: Store) -> Mapping[str, Any]:
+        """Return what `pexeso.diagnostics.info.IndexInfo` says of the part, as plain JSON."""
+
+    def totals(self, folders: Sequence[FolderEntry]) -> Mapping[str, int]:
+        """Return what `pexeso.build.add_part.Added` says of the part."""
+
+    def estimate(self, sample: LakeSample) -> PartEstimate:
+        """Return what the part will hold and cost, by a sample of the lake."""
+
+
+@dataclass(frozen=True)
+class PackagePart:
+    """A part that is a package: each method of `IndexPart` is a function of that name in one of its modules, imported when it is used.
+
+    The fields are those of `IndexPart`, and the package.
+    """
+
+    package: str
+    name: str
+    choices: tuple[str, ...]
+    stages: tuple[str, ...]
+    folders_are: str
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method not in _MODULES:
+            raise AttributeError(f"An index part has no {method!r}.")
+        return getattr(import_module(f"{self.package}.{_MODULES[method]}"), method)
+
+
+_MODULES = {
+    **{method: method for method in ("records", "write", "rewrite", "check", "info", "estimate")},
+    **{"delete": "rewrite", "worn": "rewrite", "totals": "info"},
+}
+"""In which module of a package each method of a part is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfParts:
+    """A result of which each part of an index says something: fields of its own, read like the others.
+
+    Attributes
+    ----------
+    of_parts : dict
+        Plain JSON by the name of the field.
+    """
+
+    of_parts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        of_parts = self.__dict__.get("of_parts", {})
+        if name not in of_parts:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return of_parts[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        own = asdict(self)
+        of_parts = own.pop("of_parts")
+        return {**own, **of_parts}
+
+
+def worn_folders(
+    entries: Sequence[FolderEntry], deleted_shares: Sequence[float], partition_bytes: int, *, least: int = 1
+) -> list[int]:
+    """Choose folders with many deleted columns, and small ones where there are several, and more than `least` in all."""
+    full_of_deleted, small = [], []
+    for number, (entry, share) in enumerate(zip(entries, deleted_shares, strict=True)):
+        if share > MAX_DELETED_SHARE:
+            full_of_deleted.append(number)
+        elif entry.n_bytes < partition_bytes / 2:
+            small.append(number)
+    worthwhile = len(small) + len(full_of_deleted) > 1 and len(entries) > least
+    return sorted(full_of_deleted + (small if worthwhile else []))

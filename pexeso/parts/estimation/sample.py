@@ -1,0 +1,225 @@
+"""Which files of a lake are sampled for an estimate, what they hold, and how that is scaled up to the lake."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.lake.files import TableFile
+from pexeso.lake.records import Records, table_records
+from pexeso.options import BuildOptions
+from pexeso.parts.estimation.stages import machine_factor
+
+_FIELDS = ["record", "table", "label", "value", "reason"]
+
+
+@dataclass(frozen=True)
+class LakeSample:
+    """Some files of a lake, read: what parts of an index rest their estimates on.
+
+    Attributes
+    ----------
+    files : sequence of TableFile
+        Of the lake.
+    chosen : sequence of TableFile
+        Those that were read.
+    records : sequence of pyarrow.Table
+        For each of these what stands in ``record``, ``table``, ``label``, ``value`` and ``reason`` of its records.
+    seconds : float
+        That reading took, on one core.
+    options : BuildOptions
+    """
+
+    files: Sequence[TableFile]
+    chosen: Sequence[TableFile]
+    records: Sequence[pa.Table]
+    seconds: float
+    options: BuildOptions
+
+    @classmethod
+    def read(
+        cls,
+        files: Sequence[TableFile],
+        chosen: Sequence[TableFile],
+        options: BuildOptions,
+        wanted: Sequence[Records],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> LakeSample:
+        """Read the files chosen; `wanted` and `progress` as for `table_records` and `pexeso.diagnostics.estimate.estimate_build`."""
+        records, seconds = [], 0.0
+        for done, file in enumerate(chosen, 1):
+            started = time.perf_counter()
+            found = table_records(
+                file, options.rules, options.normaliser, max_bytes=options.max_table_bytes, wanted=wanted
+            )
+            records.append(pa.Table.from_batches(list(found)).select(_FIELDS))
+            seconds += time.perf_counter() - started
+            if progress is not None:
+                progress(done, len(chosen))
+        return cls(files, chosen, records, seconds, options)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the whole lake was read."""
+        return len(self.chosen) == len(self.files)
+
+    @property
+    def scale(self) -> float:
+        """How many times more files the lake has."""
+        return len(self.files) / len(self.chosen)
+
+    @cached_property
+    def cores(self) -> int:
+        """Cores of this machine."""
+        return len(os.sched_getaffinity(0))
+
+    @cached_property
+    def factor(self) -> float:
+        """How much slower than the machine of the constants this one is now; see `pexeso.parts.estimation.stages.machine_factor`."""
+        return machine_factor(self.cores)
+
+    @cached_property
+    def bytes_by_format(self) -> Counter[str]:
+        """Bytes of the files that were read."""
+        found: Counter[str] = Counter()
+        for file in self.chosen:
+            found[format_name(file)] += file.n_bytes
+        return found
+
+    def count(self, kind: str, *, kept: bool = True) -> int:
+        """Count the records of a kind, without those that carry a reason why they are left out unless `kept` is False."""
+        return sum(len(self._of(records, kind, kept)) for records in self.records)
+
+    def rows(self, kind: str) -> list[pa.Table]:
+        """Return for each file its records of a kind."""
+        return [self._of(records, kind, True) for records in self.records]
+
+    def values(self, kind: str) -> list[pa.Array]:
+        """Return for each file the values of its records of a kind, one column after the other."""
+        return [rows["value"].combine_chunks() for rows in self.rows(kind)]
+
+    def lake_pairs(self, kind: str) -> int:
+        """Return how many records of a kind the lake has, one for each pair of a column and a value."""
+        pairs: Counter[str] = Counter()
+        for file, rows in zip(self.chosen, self.rows(kind), strict=True):
+            pairs[format_name(file)] += len(rows)
+        return sum(pairs.values()) if self.exact else scaled_pairs(self.files, pairs, self.bytes_by_format)
+
+    def _of(self, records: pa.Table, kind: str, kept: bool) -> pa.Table:
+        chosen = pc.equal(records["record"], kind)
+        return records.filter(pc.and_(chosen, pc.is_null(records["reason"])) if kept else chosen)
+
+
+def format_name(file: TableFile) -> str:
+    """Name a file's format as it matters for how much a byte on disk holds.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> format_name(TableFile("a.csv.gz", Path("a.csv.gz"), "delimited", 9))
+    'delimited.gz'
+    """
+    return file.format + (".gz" if file.table.lower().endswith(".gz") else "")
+
+
+def choose_sample(files: Sequence[TableFile], seed: int, n_files: int, n_bytes: int) -> list[TableFile]:
+    """Draw files at random, each format at least once, until the number or the bytes are reached; at least one file.
+
+    Files larger than the bytes that are left are passed over.
+    """
+    order = [files[place] for place in np.random.default_rng(seed).permutation(len(files))]
+    firsts: dict[str, TableFile] = {}
+    for file in order:
+        if file.n_bytes <= n_bytes:
+            firsts.setdefault(format_name(file), file)
+    front = list(firsts.values())
+    chosen: list[TableFile] = []
+    left = n_bytes
+    for file in [*front, *(file for file in order if file not in firsts.values())]:
+        if len(chosen) == n_files:
+            break
+        if file.n_bytes <= left:
+            chosen.append(file)
+            left -= file.n_bytes
+    return chosen or [min(files, key=lambda file: file.n_bytes)]
+
+
+def by_format(files: Sequence[TableFile]) -> dict[str, dict[str, int]]:
+    """Return ``files`` and ``bytes`` of each format."""
+    counts = Counter(format_name(file) for file in files)
+    n_bytes: Counter[str] = Counter()
+    for file in files:
+        n_bytes[format_name(file)] += file.n_bytes
+    return {name: {"files": counts[name], "bytes": n_bytes[name]} for name in sorted(counts)}
+
+
+def scaled_pairs(files: Sequence[TableFile], pairs: Mapping[str, int], n_bytes: Mapping[str, int]) -> int:
+    """Scale (column, value) pairs up by bytes, each format for itself.
+
+    Parameters
+    ----------
+    files
+        Of the lake.
+    pairs, n_bytes
+        Of the sampled files, by format.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> files = [TableFile(f"{name}.csv", Path(name), "delimited", 100) for name in "abc"]
+    >>> scaled_pairs(files, {"delimited": 7}, {"delimited": 100})
+    21
+    """
+    n_sampled = sum(pairs.values())
+    overall = n_sampled / max(1, sum(n_bytes.values()))
+    total = 0.0
+    for name, facts in by_format(files).items():
+        sampled = n_bytes.get(name, 0)
+        total += facts["bytes"] * (pairs.get(name, 0) / sampled if sampled else overall)
+    return max(n_sampled, round(total))
+
+
+def grown(sample: Sequence[pa.Array], pairs: int) -> tuple[int, float]:
+    """Return the distinct values of a lake by Heaps' law: their number grows as a power of the number of pairs, fitted to the sample and its first half.
+
+    Parameters
+    ----------
+    sample : sequence of pyarrow.StringArray
+        For each file its values, those of all its columns one after the other.
+    pairs : int
+        (column, value) pairs of the lake.
+
+    Returns
+    -------
+    values : int
+        At most `pairs`.
+    growth : float
+        The exponent, in [0, 1].
+
+    Examples
+    --------
+    >>> grown([pa.array(["a", "b"]), pa.array(["c", "d"])], 400), grown([pa.array(["a", "b"]), pa.array(["a", "b"])], 400)
+    ((400, 1.0), (2, 0.0))
+    """
+    n_sampled, pairs_sampled = n_distinct(sample), sum(map(len, sample))
+    half = sample[: len(sample) // 2]
+    n_half, pairs_half = n_distinct(half) if half else 0, sum(map(len, half))
+    growth = 1.0
+    if n_half and pairs_half < pairs_sampled:
+        growth = math.log(n_sampled / n_half) / math.log(pairs_sampled / pairs_half)
+    growth = min(1.0, max(0.0, growth))
+    return min(pairs, round(n_sampled * (pairs / max(1, pairs_sampled)) ** growth)), growth
+
+
+def n_distinct(values: Sequence[pa.Array]) -> int:
+    """Count the distinct values of some files together."""
+    return pc.count_distinct(pa.chunked_array(values, pa.string())).as_py()

@@ -1,0 +1,86 @@
+"""What the manifest of an index must hold beside its files: options, fingerprints and facts, looked at once before they are used.
+
+The store keeps these and reads nothing in them. A manifest may come from anywhere, so that a missing or odd entry is damage, told in one sentence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.store.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pexeso.engine.layout.options import PartitionLayoutOptions
+
+_NEEDED: dict[str, dict[str, type]] = {
+    "options": {"grid": dict, "normaliser": str, "model": str},
+    "fingerprints": {"embedder": str, "normaliser": str},
+    "facts": {"lake": str, "values": int, "postings": int, "dimensions": int},
+}
+_GRID = {"metric": str, "map": str}
+_PARTITION = ("columns", "values", "postings", "cells", "coordinates")
+
+
+def require_contents(manifest: Manifest) -> None:
+    """Refuse a manifest that lacks what searching and summing up an index need.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the layout that this version reads.
+
+    Raises
+    ------
+    IndexCorruptError
+        An entry is missing or of another type.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> require_contents(SimpleNamespace(options={}, fingerprints={}, facts={}, partitions=()))
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.IndexCorruptError: The manifest of the index has no dict 'grid' among its options: it was not written by pexeso. Build the index again.
+    """
+    for place, needed in _NEEDED.items():
+        _require(getattr(manifest, place), needed, f"its {place}")
+    _require(manifest.options["grid"], _GRID, "the options of its partitions")
+    for entry in manifest.partitions:
+        counts = {name: int for name in _PARTITION if name in entry.facts}
+        _require(entry.facts, counts, f"the facts of {entry.folder}")
+
+
+def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
+    """Return the options of the partitions that a manifest holds.
+
+    Raises
+    ------
+    IndexCorruptError
+        It holds none, or none that an index can have.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> stored_grid_options(SimpleNamespace(options={"grid": {"metric": "euclidean"}})).metric
+    'euclidean'
+    """
+    from pexeso.engine.layout.options import (
+        PartitionLayoutOptions,  # brings torch, which a summary of an index does without
+    )
+
+    found: Any = manifest.options.get("grid")
+    try:
+        return PartitionLayoutOptions(**found)
+    except (InputError, TypeError, ValueError) as error:
+        raise IndexCorruptError(
+            f"The manifest of the index has options of its partitions that none can have: {error}"
+        ) from error
+
+
+def _require(found: dict[str, Any], needed: dict[str, type], place: str) -> None:
+    for name, kind in needed.items():
+        if type(found.get(name)) is not kind:
+            raise IndexCorruptError(
+                f"The manifest of the index has no {kind.__name__} {name!r} among {place}: it was not written by pexeso. Build the index again."
+            )

@@ -1,0 +1,1 @@
+"""The part for semantic searches: values as vectors, in partitions."""

@@ -1,0 +1,130 @@
+"""What the model and the partitions will hold and cost: counted and measured on a sample of the lake's files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from partition.balance import partition_bytes
+from pexeso.parts.base import PartEstimate
+from pexeso.parts.estimation.sample import LakeSample, grown, n_distinct
+from pexeso.parts.semantic.rates import Costs
+
+TRAINING_MEMORY_FACTOR = 3
+"""Memory of training as a multiple of the model."""
+
+BUILD_MEMORY_FACTOR = 4
+"""Memory of a task as a multiple of the partition that it builds."""
+
+FIXED_SECONDS: Mapping[str, float] = {"train": 1.0, "embed": 2.0, "partition": 2.4, "index": 2.0}
+"""What each stage takes for the smallest lake: its jobs, and starting its worker processes."""
+
+SECONDS_PER_POSTING: Mapping[str, float] = {"train": 2e-6, "partition": 3e-5}
+"""What Spark does with each (column, value) pair: shuffles, joins, files; seconds of one core."""
+
+SECONDS_PER_CLUSTERED_VALUE = 30e-6
+"""Regions of the codebook and histograms, where there is more than one partition; seconds of one core."""
+
+SECONDS_PER_BYTE = 1.5e-9
+"""Writing partitions, and at the end checksums of the model; seconds of one core."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a sample and scaled to the lake: seconds of one core.
+
+    Attributes
+    ----------
+    train : float
+        Of the whole machine: training takes all cores by itself.
+    embed : float
+    index : float
+        Of all partitions together, but for what each takes however small it is.
+    each_partition : float
+    """
+
+    train: float
+    embed: float
+    index: float
+    each_partition: float
+
+
+def estimate(sample: LakeSample) -> PartEstimate:
+    """Return what the model and the partitions of a lake take."""
+    options, sampled = sample.options, sample.values("value")
+    n_sampled, postings = sum(map(len, sampled)), sample.lake_pairs("value")
+    values = sample_values = n_distinct(sampled)
+    if not sample.exact:
+        values, _ = grown(sampled, postings)
+    costs = Costs.measure(sampled, values / sample_values, postings / n_sampled, options)
+    vectors_bytes = partition_bytes(values, postings, costs.dimensions)
+    partitions = options.n_partitions or max(1, math.ceil(vectors_bytes / options.partition_bytes))
+    measured = Measured(
+        train=costs.train_seconds,
+        embed=costs.embed_seconds * values,
+        index=costs.index_seconds * values,
+        each_partition=costs.partition_seconds,
+    )
+    seconds = partition_seconds(
+        measured,
+        postings=postings,
+        values=values,
+        index_bytes=vectors_bytes,
+        model_bytes=costs.model_bytes,
+        partitions=partitions,
+        cores=sample.cores,
+        factor=sample.factor,
+    )
+    return PartEstimate(
+        fields={
+            "postings": postings,
+            "values": values,
+            "dimensions": costs.dimensions,
+            "model_bytes": costs.model_bytes,
+            "partitions": partitions,
+        },
+        n_bytes=vectors_bytes + costs.model_bytes,
+        memory_bytes=BUILD_MEMORY_FACTOR * vectors_bytes // partitions,
+        driver_bytes=TRAINING_MEMORY_FACTOR * costs.model_bytes if options.model == "fasttext" else 0,
+        seconds=seconds,
+    )
+
+
+def partition_seconds(
+    measured: Measured,
+    *,
+    postings: int,
+    values: int,
+    index_bytes: int,
+    model_bytes: int,
+    partitions: int,
+    cores: int,
+    factor: float,
+) -> dict[str, float]:
+    """Predict the seconds of each stage, and what the model adds to the commit.
+
+    Parameters
+    ----------
+    measured : Measured
+        On this machine, at this load.
+    postings, values : int
+        (column, value) pairs, and distinct values.
+    index_bytes, model_bytes : int
+        On disk; the index without the model.
+    partitions, cores : int
+    factor : float
+        As `pexeso.parts.estimation.stages.machine_factor` gives it.
+    """
+    seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
+    for stage, each in SECONDS_PER_POSTING.items():
+        seconds[stage] += factor * each * postings / cores
+    seconds["train"] += measured.train
+    seconds["embed"] += measured.embed / cores
+    if partitions > 1:
+        seconds["partition"] += factor * SECONDS_PER_CLUSTERED_VALUE * values / cores
+    at_once = min(cores, partitions)
+    rounds = -(-partitions // at_once)
+    seconds["index"] += measured.index / at_once + measured.each_partition * rounds
+    seconds["index"] += factor * SECONDS_PER_BYTE * index_bytes / at_once
+    return {**seconds, "commit": factor * SECONDS_PER_BYTE * model_bytes}

@@ -1,0 +1,47 @@
+"""What `pexeso info` tells of the model and the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pexeso.store.local.reader import Store
+from pexeso.store.manifest import FolderEntry
+
+
+def info(store: Store) -> dict[str, Any]:
+    """Return what is in the partitions; reads a small document of each.
+
+    Returns
+    -------
+    dict
+        ``values``: distinct normalised values; ``postings``: (column, distinct value) pairs; ``model``, ``dimensions`` and
+        ``metric``; ``map``, the contractive map that was asked for: ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``:
+        ``"blocks"`` or ``"grid"``; ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
+        ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was chosen from, where it was.
+    """
+    manifest = store.manifest
+    grid = manifest.options["grid"]
+    return {
+        "values": manifest.facts["values"],
+        "postings": manifest.facts["postings"],
+        "model": manifest.options["model"],
+        "dimensions": manifest.facts["dimensions"],
+        "metric": grid["metric"],
+        "map": grid["map"],
+        "cells": grid.get("cells", "grid"),
+        "partitions": [
+            {**entry.facts, "bytes": entry.n_bytes, "choice": _choice(store.document(number))}
+            for number, entry in enumerate(manifest.partitions)
+        ],
+    }
+
+
+def _choice(document: Any) -> dict[str, Any] | None:
+    choice = document.get("choice") if isinstance(document, dict) else None
+    return choice if isinstance(choice, dict) else None
+
+
+def totals(folders: Sequence[FolderEntry]) -> dict[str, int]:
+    """Return nothing: this part is never added."""
+    return {}

@@ -1,0 +1,1 @@
+"""The part for searches by equal values: columns as sets of tokens, in shards."""

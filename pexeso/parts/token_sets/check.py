@@ -1,0 +1,123 @@
+"""Shards looked through: what `pexeso check` tells of the parts for equal text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.lake.catalog import Catalog
+from pexeso.overlap.index.checking import check_overlap
+from pexeso.parts.token_sets.open import COUNTS, Shard, open_shard, parts_of, shard_entries
+from pexeso.parts.token_sets.part import TOKEN_SETS_PART
+from pexeso.registry import require_parts
+from pexeso.store.files import read_document
+from pexeso.store.integrity import Problem
+from pexeso.store.local.reader import Store
+from pexeso.store.local.target import META
+from pexeso.store.manifest import FolderEntry
+from pexeso.store.paths import MANIFEST
+from pexeso.store.texts import require_sound, take_texts
+
+_NAMES_AT_ONCE = 1 << 20
+
+
+def check(store: Store, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+    """Return what is wrong with the contents of the token sets of an index whose bytes are as they were written.
+
+    Returns
+    -------
+    list of Problem
+        Of kind ``content``, in the order of the shards; empty where all is well.
+
+    Notes
+    -----
+    One shard at a time is held: some 60 bytes a pair of column and token, and 2 KiB a set with signatures. Beside it the names of the catalog's tables.
+    """
+    try:
+        require_parts(parts_of(store))
+        catalog = Catalog(store.catalog_files)
+        tables = catalog.tables(["table"])["table"]
+        columns = catalog.columns(["table", "position", "label"])
+    except (InputError, IndexCorruptError) as error:
+        return [Problem(MANIFEST, "content", f"'{store.path}' cannot be searched by equal values: {error}")]
+    problems = []
+    for entry in shard_entries(store):
+        try:
+            wrong = list(_check_shard(store, entry, tables, columns))
+        except IndexCorruptError as error:
+            wrong = [str(error)]
+        where = f"'{store.path / entry.folder}'"
+        problems += [Problem(entry.folder, "content", f"{where} cannot be searched: {each}") for each in wrong]
+    return problems
+
+
+def _check_shard(store: Store, entry: FolderEntry, tables: pa.ChunkedArray, columns: pa.Table) -> Iterator[str]:
+    shard = open_shard(store, entry)
+    index = shard.overlap
+    for texts in (index.dictionary.texts, shard.names.tables, shard.names.labels):
+        require_sound(texts)
+    wrong = [*check_overlap(index), *_check_names(shard, tables)]
+    wrong += _check_counts(shard, entry, read_document(shard.folder / META))
+    yield from wrong or _check_labels(shard, columns)
+    missing = set(parts_of(store)) & set(TOKEN_SETS_PART.choices) - set(shard.parts)
+    if missing:
+        yield f"It has no {' and '.join(sorted(missing))}, which the index is to have."
+    if not wrong and "containment" in shard.parts:
+        from pexeso.containment.checking import check_ensemble
+
+        yield from check_ensemble(shard.ensemble)
+
+
+def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
+    names, n_sets = shard.names, shard.overlap.n_sets
+    if not np.array_equal(shard.overlap.ids, np.arange(n_sets)):
+        yield "ids: sets of a shard must be numbered from 0."
+    for name, length in (("labels", len(names.labels)), ("positions", len(shard.positions))):
+        if length != n_sets:
+            yield f"{name}: it is of {length:,} columns, and there are {n_sets:,}."
+            return
+    if names.tables.null_count or names.labels.null_count:
+        yield "tables, labels: a name is missing."
+        return
+    for start in range(0, n_sets - 1, _NAMES_AT_ONCE):
+        table, label = (texts.slice(start, _NAMES_AT_ONCE + 1) for texts in (names.tables, names.labels))
+        same = pc.equal(table[:-1], table[1:])
+        rises = pc.or_(pc.less(table[:-1], table[1:]), pc.and_(same, pc.less(label[:-1], label[1:])))
+        if not pc.all(rises).as_py():
+            yield "tables, labels: columns must be distinct and sorted."
+            return
+    held = np.setdiff1d(np.arange(n_sets), shard.deleted)
+    there = pc.unique(names.tables.take(pa.array(held))).cast(pa.string())
+    n_unknown = len(there) - pc.sum(pc.is_in(there, value_set=tables.combine_chunks())).as_py() if len(there) else 0
+    if n_unknown:
+        yield f"It has columns of {n_unknown:,} tables that the catalog does not list."
+
+
+def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
+    """Hold the labels of the columns that are not deleted against the catalog's."""
+    names, held = shard.names, np.setdiff1d(np.arange(shard.overlap.n_sets), shard.deleted)
+    taken = {
+        name: take_texts(texts, held).cast(pa.string())
+        for name, texts in (("table", names.tables), ("told", names.labels))
+    }
+    own = pa.table({**taken, "position": pa.array(np.asarray(shard.positions)[held]).cast(pa.int64())})
+    listed = columns.set_column(1, "position", columns["position"].cast(pa.int64()))
+    both = own.join(listed, ["table", "position"], join_type="inner")
+    n_wrong = pc.sum(pc.not_equal(both["told"], both["label"]).fill_null(False)).as_py() or 0
+    n_unknown = len(own) - len(both)
+    if n_wrong or n_unknown:
+        yield f"It names {n_wrong + n_unknown:,} columns by another label than the catalog."
+
+
+def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[str]:
+    index = shard.overlap
+    counts = dict(zip(COUNTS, (index.n_sets, len(index.list_sets), index.n_tokens), strict=True))
+    for place, told in ((MANIFEST, entry.facts), (META, document if isinstance(document, dict) else {})):
+        for name, number in counts.items():
+            if told.get(name) != number:
+                yield f"{place}: it tells of {told.get(name)!r} {name}, and there are {number:,}."

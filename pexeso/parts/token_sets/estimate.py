@@ -1,0 +1,163 @@
+"""What token sets will hold and cost: counted on a sample of the lake's files.
+
+Sets and the letters of their names are scaled by the number of files, (column, token) pairs by bytes, distinct tokens by Heaps' law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.containment.options import EnsembleOptions
+from pexeso.parts.base import PartEstimate
+from pexeso.parts.estimation.sample import LakeSample, grown
+from pexeso.parts.token_sets.write import own_choices, shards_needed
+
+PAIR_BYTES = 16
+"""On the disk: a set in a posting list with its place, and a token in a set."""
+
+TOKEN_BYTES = 28
+"""Beside the letters of a distinct token: where these end, its number, its group, and where its list begins."""
+
+SET_BYTES = 28
+"""Beside the letters of a set's table and column: where these end, its id, its position, and where its tokens begin."""
+
+SIGNED_SET_BYTES = 12 * EnsembleOptions().permutations + 16
+"""A signature of 32-bit numbers, in the tables a value and a set for each of them, and the set's id and size."""
+
+
+MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 200, 6 << 10
+"""Bytes of memory while a shard is built."""
+
+FIXED_SECONDS: Mapping[str, float] = {"divide": 0.7, "tokens": 0.1}
+"""What each stage takes for the smallest lake."""
+
+SECONDS_PER_PAIR: Mapping[str, float] = {"read": 2e-6, "divide": 4.5e-6, "tokens": 1e-6}
+"""What each (column, token) pair costs: passing it on, laying it out for its shard, and the lists; seconds of one core."""
+
+SECONDS_IN_READ = 0.5
+"""What two more kinds of records cost the reading stage, however few there are."""
+
+SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 0.1, 0.15e-6, 20e-6
+"""What containment adds to ``tokens``: loading its loops, hashing each pair, and putting each set into the tables; seconds of one core."""
+
+
+@dataclass(frozen=True)
+class TokenSetsEstimate:
+    """What the token sets of an index will hold.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Of `pexeso.registry.choices`; empty where none were asked for, and then all is 0.
+    columns, tokens, pairs : int
+        Columns as sets, distinct tokens of the lake, and (column, token) pairs.
+    shards : int
+    bytes : int
+        On the disk.
+    """
+
+    parts: tuple[str, ...] = ()
+    columns: int = 0
+    tokens: int = 0
+    pairs: int = 0
+    shards: int = 0
+    bytes: int = 0
+
+
+NO_SETS = TokenSetsEstimate()
+"""What an index without token sets holds of them."""
+
+
+def estimate(sample: LakeSample) -> PartEstimate:
+    """Return what the shards of a lake take; nothing where they are not asked for."""
+    parts = own_choices(sample.options)
+    if not parts:
+        return PartEstimate({"equal_text": asdict(NO_SETS)}, n_bytes=0, memory_bytes=0, seconds={})
+    sets, sampled = pa.concat_tables(sample.rows("set")), sample.values("token")
+    columns, pairs = round(len(sets) * sample.scale), sample.lake_pairs("token")
+    tokens, growth = grown(sampled, pairs)
+    shards = shards_needed(columns, pairs, parts, sample.options.partition_bytes)
+    name_bytes = sum(pc.sum(pc.binary_length(sets[name])).as_py() or 0 for name in ("table", "label"))
+    distinct = pc.unique(pa.chunked_array(sampled, pa.string()))
+    n_bytes = parts_bytes(
+        parts,
+        columns=columns,
+        pairs=pairs,
+        tokens_written=tokens_of_shards(tokens, shards, growth),
+        token_bytes=(pc.sum(pc.binary_length(distinct)).as_py() or 0) / max(1, len(distinct)),
+        name_bytes=name_bytes / max(1, len(sets)),
+    )
+    found = TokenSetsEstimate(parts, columns, tokens, pairs, shards, n_bytes)
+    seconds = {stage: sample.factor * more for stage, more in shard_seconds(found, sample.cores).items()}
+    return PartEstimate({"equal_text": asdict(found)}, n_bytes, shard_memory(found), seconds)
+
+
+def shard_seconds(found: TokenSetsEstimate, cores: int) -> dict[str, float]:
+    """Return the seconds of the stages, and what is added to reading; a shard is built by one core."""
+    at_once = {"tokens": max(1, min(cores, found.shards))}
+    seconds = {stage: each * found.pairs / at_once.get(stage, cores) for stage, each in SECONDS_PER_PAIR.items()}
+    seconds["read"] += SECONDS_IN_READ
+    for stage, fixed in FIXED_SECONDS.items():
+        seconds[stage] += fixed
+    if "containment" in found.parts:
+        signing = SECONDS_PER_SIGNED_PAIR * found.pairs + SECONDS_PER_SIGNED_SET * found.columns
+        seconds["tokens"] += SIGNING_SECONDS + signing / at_once["tokens"]
+    return seconds
+
+
+def parts_bytes(
+    parts: tuple[str, ...], *, columns: int, pairs: int, tokens_written: int, token_bytes: float, name_bytes: float
+) -> int:
+    """Return the bytes of the shards of an index on the disk.
+
+    Parameters
+    ----------
+    parts
+        Of `pexeso.registry.choices`.
+    columns, pairs
+        Columns as sets, and (column, token) pairs.
+    tokens_written
+        Distinct tokens of each shard, of all shards together: a token that stands in two is written twice.
+    token_bytes, name_bytes
+        Mean letters of a token, and of the names of a column and its table.
+
+    Examples
+    --------
+    >>> parts_bytes(("overlap",), columns=1, pairs=10, tokens_written=10, token_bytes=6.0, name_bytes=12.0)
+    540
+    """
+    each_set = SET_BYTES + name_bytes + (SIGNED_SET_BYTES if "containment" in parts else 0)
+    return round(PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns)
+
+
+def shard_memory(found: TokenSetsEstimate) -> int:
+    """Return the bytes of memory of a task that builds a shard, as `pexeso.parts.token_sets.write.write_shard` states them.
+
+    Examples
+    --------
+    >>> shard_memory(TokenSetsEstimate(("overlap",), columns=10, tokens=500, pairs=1000, shards=2))
+    100000
+    """
+    signed = MEMORY_OF_SIGNED_SET * found.columns if "containment" in found.parts else 0
+    return (MEMORY_OF_PAIR * found.pairs + signed) // max(1, found.shards)
+
+
+def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:
+    """Return the distinct tokens of each shard, summed over shards of equally many pairs, by Heaps' law.
+
+    Parameters
+    ----------
+    tokens, shards
+    growth
+        The exponent of the law, in [0, 1]: at 1 no token stands twice, at 0 each shard has all.
+
+    Examples
+    --------
+    >>> tokens_of_shards(1000, 4, 1.0), tokens_of_shards(1000, 4, 0.0), tokens_of_shards(1000, 4, 0.5)
+    (1000, 4000, 2000)
+    """
+    return round(tokens * max(1, shards) ** (1.0 - growth))

@@ -1,0 +1,127 @@
+"""One set of posting lists for both searches by equal values: those of the overlap index, as containment search asks for them.
+
+Set numbers are those of the overlap index, 0 to n - 1, which the ensemble has for ids. Texts are looked up in its dictionary by a compiled loop over the
+letters as they lie in the file: the dictionary's own search, steps of Arrow's, takes longer than all the rest of a containment search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.hashing import hash_tokens
+from pexeso.containment.lists import CsrLists, CsrQuery
+from pexeso.containment.options import EnsembleOptions
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.overlap.index.sets import OverlapIndex
+from pexeso.overlap.loops import find_texts
+
+_DAMAGED = 2
+
+
+@dataclass(frozen=True, eq=False)
+class OverlapLists:
+    """A body of `pexeso.containment.lists.TokenLists` over an overlap index, in memory or mapped; nothing is copied.
+
+    Attributes
+    ----------
+    index : OverlapIndex
+    """
+
+    index: OverlapIndex
+
+    @property
+    def n_sets(self) -> int:
+        """Number of sets."""
+        return self.index.n_sets
+
+    @cached_property
+    def _lists(self) -> CsrLists:
+        index = self.index
+        arrays = index.token_offsets, index.list_sets, index.set_offsets, index.set_tokens
+        return CsrLists(*(_read_only(np.asarray(array)) for array in arrays))
+
+    def sizes_of(self, sets: np.ndarray) -> np.ndarray:
+        """Return the sizes of sets, int64 (c,)."""
+        return self._lists.sizes_of(sets)
+
+    def look_up(self, query: pa.Array | pa.ChunkedArray | np.ndarray) -> CsrQuery:
+        """Look the tokens of a query up in the dictionary.
+
+        Parameters
+        ----------
+        query : Arrow texts (q,)
+            Tokens, as `pexeso.lake.tokens` makes them.
+
+        Raises
+        ------
+        InputError
+            It holds no texts, or a null.
+        IndexCorruptError
+            The dictionary leads out of the index.
+
+        Examples
+        --------
+        >>> from pexeso.overlap.index.sets import build_index
+        >>> lists = OverlapLists(build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"])))
+        >>> lists.look_up(pa.array(["rome", "oslo", "lima"])).at_least(2)
+        (array([0]), array([2]))
+        """
+        if not isinstance(query, pa.Array | pa.ChunkedArray) or query.type not in (pa.string(), pa.large_string()):
+            got = query.type if isinstance(query, pa.Array | pa.ChunkedArray) else type(query).__name__
+            raise InputError(f"A query over the tokens of an overlap index must be Arrow texts. Got {got}.")
+        if query.null_count:
+            raise InputError(
+                f"Tokens must not be null, but {query.null_count:,} of {len(query):,} are: leave them out."
+            )
+        texts = pc.unique(query)
+        places = find_texts(self.index.dictionary.texts, texts)
+        return self._lists.query(self.index.dictionary.numbers[places[places >= 0]].astype(np.int64), len(texts))
+
+
+def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -> Ensemble:
+    """Build an ensemble of the sets of an overlap index, whose posting lists it uses.
+
+    Each distinct text is hashed once; 16 bytes a pair while it is built, beside what `Ensemble.build` says.
+
+    Parameters
+    ----------
+    index : OverlapIndex
+    options : EnsembleOptions, optional
+
+    Returns
+    -------
+    Ensemble
+        Its ids are the numbers of the sets, which ``index.ids_of`` turns into theirs.
+
+    Raises
+    ------
+    IndexCorruptError
+        The numbers of its tokens are not what they must be.
+
+    Examples
+    --------
+    >>> from pexeso.overlap.index.sets import build_index
+    >>> overlap = build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"]))
+    >>> found = ensemble_over(overlap).search(pa.array(["rome"]), 1.0)
+    >>> overlap.ids_of(found.sets).tolist()
+    [7, 9]
+    """
+    hashes = np.empty(index.n_tokens, np.uint64)
+    numbers = np.asarray(index.dictionary.numbers)
+    if not np.array_equal(np.sort(numbers), np.arange(index.n_tokens)):
+        raise IndexCorruptError("The dictionary of an overlap index must give each token one number: build it again.")
+    hashes[numbers] = hash_tokens(index.dictionary.texts)
+    return Ensemble.build(hashes[index.set_tokens], np.asarray(index.set_offsets), OverlapLists(index), options)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to, as mapped arrays are, so that loops are compiled once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,206 @@
+"""Shards: the token sets of an index, divided into folders that are each an index of their own, and one task builds.
+
+A shard holds sets in the order of table, then label, numbered from 0. Its folder has the files of `pexeso.overlap.index.saving`, those of
+`pexeso.containment.stored` where the index has that part, and the names of the sets' tables and columns. What was deleted since is listed in the manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.overlap.index.saving import open_index
+from pexeso.overlap.index.sets import OverlapIndex
+from pexeso.overlap.planner import Planner
+from pexeso.parts.token_sets.names import SetNames
+from pexeso.store.arrays import open_array
+from pexeso.store.local.reader import Store
+from pexeso.store.manifest import FolderEntry
+from pexeso.store.texts import open_texts, take_texts
+
+if TYPE_CHECKING:
+    from pexeso.containment.ensemble import Ensemble
+    from pexeso.overlap.batched import BatchedMergeList
+
+TABLES, LABELS, POSITIONS = "tables.arrow", "labels.arrow", "positions"
+DELETED = "deleted"
+"""The fact of a shard's entry that lists the sets not to be found, as ranges (first, end)."""
+
+COUNTS = ("sets", "pairs", "tokens")
+"""Facts of a shard's entry: its columns, the (column, token) pairs, and distinct tokens; those deleted since included."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """An open shard; files are memory-mapped when they are asked for.
+
+    Attributes
+    ----------
+    folder : Path
+    parts : tuple of str
+        Which parts it has; see `pexeso.registry.choices`.
+    deleted : int64 (d,)
+        Numbers of sets that are not to be found, ascending.
+    """
+
+    folder: Path
+    parts: tuple[str, ...]
+    deleted: np.ndarray
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Maps are of this process: another one opens its own.
+        return Shard, (self.folder.absolute(), self.parts, self.deleted)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Shard:
+        return self
+
+    @cached_property
+    def overlap(self) -> OverlapIndex:
+        """Sets and posting lists."""
+        return open_index(self.folder)
+
+    @cached_property
+    def planner(self) -> Planner:
+        """What tells which way a search for overlaps goes; a few reads are timed for it."""
+        return Planner.measured(self.overlap)
+
+    def batched(self, device: str) -> BatchedMergeList:
+        """Return the posting lists on a device of torch, where they stay as long as the shard is open."""
+        if device not in self._batched:
+            from pexeso.overlap.batched import BatchedMergeList  # brings torch
+
+            self._batched[device] = BatchedMergeList(self.overlap, device)
+        return self._batched[device]
+
+    @cached_property
+    def _batched(self) -> dict[str, BatchedMergeList]:
+        return {}
+
+    @cached_property
+    def names(self) -> SetNames:
+        """The table and the label of each set."""
+        names = SetNames(open_texts(self.folder / TABLES), open_texts(self.folder / LABELS))
+        if len(names) != self.overlap.n_sets:
+            raise IndexCorruptError(
+                f"'{self.folder}' has names of {len(names):,} columns and token sets of {self.overlap.n_sets:,}: restore it from a copy, or build it again."
+            )
+        return names
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """The position of each set's column in its table, int32."""
+        return open_array(self.folder / f"{POSITIONS}.npy")
+
+    @cached_property
+    def ensemble(self) -> Ensemble:
+        """Signatures of the sets, verified by their posting lists."""
+        from pexeso.containment.stored import read_ensemble  # brings numba, which searches for overlaps do without
+        from pexeso.parts.token_sets.lists import OverlapLists
+
+        return read_ensemble(self.folder, OverlapLists(self.overlap))
+
+    def numbers_of(self, columns: Sequence[tuple[str, str]]) -> np.ndarray:
+        """Return the numbers of the sets of columns given as (table, label), int64; -1 where there is none that holds."""
+        numbers = np.full(len(columns), -1, np.int64)
+        for place, (table, label) in enumerate(columns):
+            first, end = self.names.rows_of(table)
+            there = pc.index(take_texts(self.names.labels, np.arange(first, end)), label).as_py()
+            numbers[place] = -1 if there < 0 else first + there
+        numbers[np.isin(numbers, self.deleted)] = -1
+        return numbers
+
+    def hidden(self, table: str | None) -> np.ndarray:
+        """Return the numbers of sets that a search must not find: those deleted, and those of a table."""
+        if table is None:
+            return self.deleted
+        first, end = self.names.rows_of(table)
+        return np.union1d(self.deleted, np.arange(first, end)) if end > first else self.deleted
+
+
+def open_shards(store: Store) -> list[Shard]:
+    """Open the shards of an index, in their order; nothing of them is read but sizes, and small files where they are elsewhere.
+
+    Raises
+    ------
+    IndexCorruptError
+        A file is missing, or the manifest says of a shard what none can be.
+    """
+    return [open_shard(store, entry) for entry in shard_entries(store)]
+
+
+def shard_entries(store: Store) -> tuple[FolderEntry, ...]:
+    """Return what the manifest of an index has on its shards, in their order."""
+    return store.manifest.parts.get("token_sets", ())
+
+
+def open_shard(store: Store, entry: FolderEntry) -> Shard:
+    """Open one shard; see `open_shards`."""
+    require_shard_facts(entry)
+    return Shard(store.folder(entry), tuple(entry.facts["parts"]), deleted_sets(entry))
+
+
+def require_shard_facts(entry: FolderEntry) -> None:
+    """Refuse an entry whose facts cannot be those of a shard.
+
+    Raises
+    ------
+    IndexCorruptError
+        A count is missing or no number, or what is deleted is no list of ranges of sets.
+    """
+    facts = entry.facts
+    counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
+    parts, deleted = facts.get("parts"), facts.get(DELETED, [])
+    named = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
+    if not counted or not named or not _are_ranges(deleted, facts["sets"]):
+        raise IndexCorruptError(
+            f"The manifest of the index does not tell of '{entry.folder}' what a folder of token sets holds: it was not written by pexeso. "
+            "Build the index again."
+        )
+
+
+def _are_ranges(found: Any, n_sets: int) -> bool:
+    if not isinstance(found, list):
+        return False
+    last = 0
+    for each in found:
+        if not (isinstance(each, list) and len(each) == 2 and all(type(bound) is int for bound in each)):
+            return False
+        if not last <= each[0] < each[1] <= n_sets:
+            return False
+        last = each[1]
+    return True
+
+
+def deleted_sets(entry: FolderEntry) -> np.ndarray:
+    """Return the numbers of the deleted sets of a shard, int64, ascending."""
+    ranges = [np.arange(first, end) for first, end in entry.facts.get(DELETED, [])]
+    return np.concatenate([np.empty(0, np.int64), *ranges])
+
+
+def require_part(store: Store, part: str) -> None:
+    """Refuse to search an index without a part.
+
+    Raises
+    ------
+    InputError
+        It has none; the message says how to add it.
+    """
+    if part not in parts_of(store):
+        verb = {"overlap": "overlap", "containment": "contain"}[part]
+        raise InputError(
+            f"The index '{store.path}' has no part for searches by {part} of equal texts. Add it with 'pexeso {verb} build {store.path}', or build "
+            f"indexes with it from the start: 'pexeso index LAKE INDEX --with {part}'."
+        )
+
+
+def parts_of(store: Store) -> Sequence[str]:
+    """Return the parts that an index has; see `pexeso.registry.choices`."""
+    parts = store.manifest.options.get("parts", [])
+    return parts if isinstance(parts, list) else []

@@ -1,0 +1,100 @@
+"""Shards that updates have left small or full of deleted sets, written anew from what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.parts.base import Written, worn_folders
+from pexeso.parts.token_sets.open import DELETED, Shard, deleted_sets, open_shard, shard_entries
+from pexeso.parts.token_sets.write import divide_and_write
+from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.local.reader import Store
+from pexeso.store.manifest import FolderEntry
+from pexeso.store.texts import take_texts
+
+if TYPE_CHECKING:
+    from pexeso.build.job import BuildJob
+    from pexeso.options import BuildOptions
+
+Batches = Iterator[pa.RecordBatch]
+
+SETS_SCHEMA = pa.schema([("table", pa.string()), ("position", pa.int32()), ("label", pa.string())])
+TOKENS_SCHEMA = pa.schema([("table", pa.string()), ("position", pa.int32()), ("value", pa.string())])
+ROWS_PER_BATCH = 1 << 14
+
+
+def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
+    """Return the entries of all shards with the sets of some tables deleted; a shard of which nothing is left is dropped.
+
+    Reads the names of the tables in each shard, in O(tables log sets).
+    """
+    entries = []
+    for entry in shard_entries(store):
+        shard = open_shard(store, entry)
+        rows = shard.names.rows_of_tables(tables)
+        if len(rows):
+            ranges = merge_ranges(tuple(map(tuple, entry.facts.get(DELETED, []))), ranges_of(rows))
+            entry = replace(entry, facts={**entry.facts, DELETED: [list(each) for each in ranges]})
+        if len(deleted_sets(entry)) < entry.facts["sets"]:
+            entries.append(entry)
+    return entries
+
+
+def worn(store: Store, options: BuildOptions) -> list[int]:
+    """Choose the shards that a compaction rewrites."""
+    entries = shard_entries(store)
+    shares = [len(deleted_sets(entry)) / max(1, entry.facts["sets"]) for entry in entries]
+    return worn_folders(entries, shares, options.partition_bytes)
+
+
+def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
+    """Divide the sets that hold of some shards anew."""
+    if not numbers:
+        return Written([])
+    sets, tokens = (
+        job.read_folders(numbers, partial(read_shards, store=job.index, kind=kind), schema)
+        for kind, schema in (("sets", SETS_SCHEMA), ("tokens", TOKENS_SCHEMA))
+    )
+    return Written(divide_and_write(job, sets, tokens))
+
+
+def read_shards(batches: Batches, *, store: Store, kind: str) -> Batches:
+    """Read what holds of the shards whose numbers come in: ``sets`` (`SETS_SCHEMA`) or ``tokens`` (`TOKENS_SCHEMA`)."""
+    read = _stored_sets if kind == "sets" else _stored_tokens
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from read(open_shard(store, shard_entries(store)[number]))
+
+
+def _stored_sets(shard: Shard) -> Batches:
+    numbers = np.setdiff1d(np.arange(shard.overlap.n_sets), shard.deleted)
+    for start in range(0, len(numbers), ROWS_PER_BATCH):
+        some = numbers[start : start + ROWS_PER_BATCH]
+        yield _batch(shard, some, take_texts(shard.names.labels, some), SETS_SCHEMA)
+
+
+def _stored_tokens(shard: Shard) -> Batches:
+    index = shard.overlap
+    place_of = np.empty(index.n_tokens, np.int64)
+    place_of[index.dictionary.numbers] = np.arange(index.n_tokens)
+    deleted = np.zeros(index.n_sets, bool)
+    deleted[shard.deleted] = True
+    for start in range(0, len(index.set_tokens), ROWS_PER_BATCH):
+        rows = np.arange(start, min(start + ROWS_PER_BATCH, len(index.set_tokens)))
+        numbers = np.searchsorted(index.set_offsets, rows, side="right") - 1
+        rows, numbers = rows[~deleted[numbers]], numbers[~deleted[numbers]]
+        texts = take_texts(index.dictionary.texts, place_of[index.set_tokens[rows]])
+        yield _batch(shard, numbers, texts, TOKENS_SCHEMA)
+
+
+def _batch(shard: Shard, numbers: np.ndarray, texts: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [take_texts(shard.names.tables, numbers), pa.array(shard.positions[numbers]), texts]
+    return pa.RecordBatch.from_arrays(
+        [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)], schema=schema
+    )

@@ -1,0 +1,154 @@
+"""Shards written: sets divided among them, then each built by the task that owns it."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from pexeso.containment.options import EnsembleOptions
+from pexeso.io.location import spark_path
+from pexeso.overlap.index.saving import save_index
+from pexeso.overlap.index.sets import build_index
+from pexeso.parts.base import Written
+from pexeso.parts.token_sets.open import LABELS, POSITIONS, TABLES
+from pexeso.parts.token_sets.part import TOKEN_SETS_PART
+from pexeso.store.arrays import write_arrays
+from pexeso.store.files import write_document
+from pexeso.store.local.target import META
+from pexeso.store.manifest import FileEntry, FolderEntry
+from pexeso.store.texts import write_texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pexeso.build.job import BuildJob
+    from pexeso.build.stages import Facts
+    from pexeso.options import BuildOptions
+
+PAIR_BYTES = 64
+"""Bytes that a (column, token) pair counts for when sets are divided: about twice what it takes on the disk, a third of what building takes."""
+
+SETS, TOKENS = "sets", "tokens"
+"""What is laid out for a shard: ``table, position, label`` of each set, and ``table, position, value`` of each token."""
+
+
+def write(job: BuildJob) -> Written:
+    """Write shards of the sets and the tokens that the job has read."""
+    sets = job.records("set").select("table", "position", "label")
+    tokens = job.records("token").select("table", "position", "value")
+    return Written(divide_and_write(job, sets, tokens))
+
+
+def divide_and_write(job: BuildJob, sets: DataFrame, tokens: DataFrame) -> list[FolderEntry]:
+    """Divide sets among shards, and build each.
+
+    Parameters
+    ----------
+    job
+    sets : DataFrame
+        ``table, position, label``.
+    tokens : DataFrame
+        ``table, position, value``: each token of a set once.
+
+    Returns
+    -------
+    list of FolderEntry
+        In the order of the shards; none where there is no set.
+    """
+    parts = own_choices(job.options)
+    laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, sets, tokens, parts, folder))
+    if not laid_out["shards"]:
+        return []
+    fill = partial(write_shard, job.stages.folder("divide"), parts=parts)
+    return job.write_folders("tokens", laid_out["shards"], fill)
+
+
+def own_choices(options: BuildOptions) -> tuple[str, ...]:
+    """Return what these sets are to have, of the words by which they are asked for."""
+    return tuple(word for word in TOKEN_SETS_PART.choices if word in options.parts)
+
+
+def _lay_out(job: BuildJob, sets: DataFrame, tokens: DataFrame, parts: tuple[str, ...], folder: Path) -> Facts:
+    from pyspark.sql import functions as sql
+
+    n_shards = shards_needed(sets.count(), tokens.count(), parts, job.options.partition_bytes)
+    for name, frame in ((SETS, sets), (TOKENS, tokens)) if n_shards else ():
+        shard = sql.pmod(sql.xxhash64("table", "position"), sql.lit(n_shards)).cast("int")
+        placed = frame.withColumn("shard", shard).repartition(n_shards, "shard")
+        placed.write.partitionBy("shard").parquet(spark_path(folder / name))
+    return {"shards": _without_gaps(folder) if n_shards else 0}
+
+
+def _without_gaps(folder: Path) -> int:
+    """Return the shards that have a set the numbers from 0 on, and say how many they are: small lakes may leave some empty."""
+    there = sorted((folder / SETS).glob("shard=*"), key=lambda path: int(path.name.partition("=")[2]))
+    for number, path in enumerate(there):
+        for kind in (SETS, TOKENS):
+            (folder / kind / path.name).rename(folder / kind / f"shard={number}")
+    return len(there)
+
+
+def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:
+    """Return how many shards take what there is, each of about `partition_bytes`.
+
+    Examples
+    --------
+    >>> shards_needed(1000, 50_000, ("overlap",), 1 << 20), shards_needed(0, 0, ("overlap",), 1 << 20)
+    (4, 0)
+    """
+    # A signature, and in the tables a value and a set for each of its places.
+    of_a_set = 12 * EnsembleOptions().permutations if "containment" in parts else 0
+    return -(-(n_pairs * PAIR_BYTES + n_sets * of_a_set) // partition_bytes)
+
+
+def write_shard(
+    placed: Path, number: int, folder: Path, *, parts: tuple[str, ...]
+) -> tuple[dict[str, Any], list[FileEntry]]:
+    """Build one shard from what was laid out for it (`placed`), and write its files; give its facts and its files.
+
+    The same sets give the same bytes, in whatever order rows come. Memory is some 200 bytes a (column, token) pair, and 6 KiB a set with signatures.
+    """
+    sets = _read(placed, SETS, number, ["table", "position", "label"])
+    sets = sets.sort_by([("table", "ascending"), ("label", "ascending")]).combine_chunks()
+    tokens = _read(placed, TOKENS, number, ["table", "position", "value"])
+    index = build_index(_numbers_of_sets(sets, tokens), tokens["value"])
+    facts = {
+        "sets": index.n_sets,
+        "pairs": len(index.list_sets),
+        "tokens": index.n_tokens,
+        "parts": list(parts),
+    }
+    files = [*save_index(index, folder), *write_arrays(folder, {POSITIONS: sets["position"].to_numpy()})]
+    files += [write_texts(folder / TABLES, sets["table"]), write_texts(folder / LABELS, sets["label"])]
+    if "containment" in parts:
+        from pexeso.containment.stored import write_ensemble  # brings numba, which other updates do without
+        from pexeso.parts.token_sets.lists import ensemble_over
+
+        files += write_ensemble(ensemble_over(index), folder)
+    return facts, [*files, write_document(folder / META, facts)]
+
+
+def _numbers_of_sets(sets: pa.Table, tokens: pa.Table) -> np.ndarray:
+    """Return the number of the set that each token stands in, int64."""
+    tables = pc.unique(sets["table"])
+    keys, wanted = (_keys(rows, tables) for rows in (sets, tokens))
+    order = np.argsort(keys)
+    return order[np.searchsorted(keys, wanted, sorter=order)]
+
+
+def _keys(rows: pa.Table, tables: pa.Array) -> np.ndarray:
+    """Make one integer of the table and the position of each row."""
+    table = pc.index_in(rows["table"], value_set=tables).to_numpy().astype(np.int64)
+    return (table << 32) | rows["position"].to_numpy().astype(np.int64)
+
+
+def _read(placed: Path, name: str, number: int, columns: list[str]) -> pa.Table:
+    folder = placed / name / f"shard={number}"
+    return ds.dataset(os.fspath(folder), format="parquet").to_table(columns=columns)

@@ -1,0 +1,92 @@
+"""Which parts there are: each is named by its import path, and imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from pexeso.errors import InputError
+
+if TYPE_CHECKING:
+    from pexeso.parts.base import IndexPart
+
+_PATHS = ["pexeso.parts.semantic.part:SEMANTIC_PART", "pexeso.parts.token_sets.part:TOKEN_SETS_PART"]
+
+
+def load_part(path: str) -> IndexPart:
+    """Import the part at a path ``module:attribute``."""
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def register(path: str) -> IndexPart:
+    """Add a part, after those that there are; every later build, update, check and report asks it too.
+
+    Parameters
+    ----------
+    path : str
+        ``module:attribute``, which other processes can import too.
+
+    Raises
+    ------
+    InputError
+        Its name or one of its words is taken.
+    """
+    part = load_part(path)
+    others = registered()
+    taken = {*(other.name for other in others), *choices()}
+    if taken & {part.name, *part.choices}:
+        raise InputError(
+            f"The parts of an index need different names. There are {', '.join(sorted(taken))}. Got {part.name!r} at '{path}'."
+        )
+    _PATHS.append(path)
+    return part
+
+
+def unregister(path: str) -> None:
+    """Take back what `register` did."""
+    _PATHS.remove(path)
+
+
+def registered() -> list[IndexPart]:
+    """Return all parts, in the order in which they are built."""
+    return [load_part(path) for path in _PATHS]
+
+
+def choices() -> tuple[str, ...]:
+    """Return the words by which parts can be asked for."""
+    return tuple(word for part in registered() for word in part.choices)
+
+
+def asked(words: Iterable[str]) -> list[IndexPart]:
+    """Return the parts of an index that was asked for by some words: those of every index, and those that a word asks for."""
+    wanted = set(words)
+    return [part for part in registered() if not part.choices or wanted & set(part.choices)]
+
+
+def require_parts(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words for the parts that an index is to have, in order, with those that they rest on.
+
+    Raises
+    ------
+    InputError
+        There is no such part.
+
+    Examples
+    --------
+    >>> require_parts(["containment"])
+    ('overlap', 'containment')
+    """
+    if not isinstance(words, Iterable):
+        raise InputError(f"parts must be a list of texts, of {' and '.join(choices())}. Got {words!r}.")
+    wanted = [words] if isinstance(words, str) else list(words)
+    allowed = choices()
+    for word in wanted:
+        if word not in allowed:
+            raise InputError(f"The parts that an index can have are {' and '.join(allowed)}. Got {word!r}.")
+    found = []
+    for part in registered():
+        named = [place for place, word in enumerate(part.choices) if word in wanted]
+        found += part.choices[: max(named, default=-1) + 1]
+    return tuple(found)

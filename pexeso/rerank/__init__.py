@@ -1,0 +1,1 @@
+"""Columns found, ordered by how likely they can be joined: features, boosted trees, feature attributions."""

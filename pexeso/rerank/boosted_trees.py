@@ -1,0 +1,159 @@
+"""Gradient-boosted trees kept as plain numbers: what was learned elsewhere, read from JSON, applied and explained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pexeso.errors import IndexCorruptError
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """An ensemble of binary trees whose leaves are added up.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names, m of them.
+    base : float
+        Added to the sum.
+    feature, left, right : int64 (t, nodes)
+        Of each tree and node: what is asked, and where the answer leads. A leaf leads to itself.
+    threshold, value : float64 (t, nodes)
+        At most this goes left; what a node is worth: the mean of the leaves below it, for a leaf its own.
+    depth : int
+        Most steps from a root to a leaf.
+    """
+
+    features: tuple[str, ...]
+    base: float
+    feature: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+    depth: int
+
+    @classmethod
+    def from_json(cls, path: Path) -> BoostedTrees:
+        """Read what `to_dict` gave.
+
+        Raises
+        ------
+        IndexCorruptError
+            The file is not of that form: the installation is damaged.
+        """
+        try:
+            given = json.loads(path.read_text("utf-8"))
+            arrays = {
+                name: np.array(given[name], np.int64 if name in ("feature", "left", "right") else np.float64)
+                for name in ("feature", "left", "right", "threshold", "value")
+            }
+            made = cls(tuple(given["features"]), float(given["base"]), depth=int(given["depth"]), **arrays)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise IndexCorruptError(f"'{path}' is damaged: install pexeso again.") from error
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        arrays: Mapping[str, np.ndarray] = {
+            "feature": self.feature,
+            "left": self.left,
+            "right": self.right,
+            "threshold": self.threshold,
+            "value": self.value.round(7),
+        }
+        plain = {name: array.tolist() for name, array in arrays.items()}
+        return {"features": list(self.features), "base": self.base, "depth": self.depth, **plain}
+
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """Return a probability for each row.
+
+        Parameters
+        ----------
+        rows : float64 (n, m)
+
+        Returns
+        -------
+        float64 (n,)
+            In (0, 1): the logistic function of the sum of the leaves.
+        """
+        return self.explained(rows)[0]
+
+    def contributions(self, rows: np.ndarray) -> np.ndarray:
+        """Return what each feature adds to the sum: by how much the value of a node changes where it was asked (Saabas, 2014).
+
+        Returns
+        -------
+        float64 (n, m)
+            With `base` and the values of the roots they add up to what the score is the logistic function of.
+        """
+        return self.explained(rows)[1]
+
+    def explained(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return `scores` and `contributions` in one walk over the trees."""
+        added = self._contributions(rows)
+        return _logistic(self.base + added.sum(1)), added[:, :-1]
+
+    def _contributions(self, rows: np.ndarray) -> np.ndarray:
+        """Walk all trees at once, a level at a time; the last column holds the roots."""
+        n, trees = len(rows), np.arange(len(self.feature))
+        node = np.zeros((n, len(trees)), np.int64)
+        added = np.zeros((n, len(self.features) + 1))
+        added[:, -1] = self.value[:, 0].sum()
+        row = np.arange(n)[:, np.newaxis]
+        for _ in range(self.depth):
+            asked = self.feature[trees, node]
+            goes_left = rows[row, asked] <= self.threshold[trees, node]
+            below = np.where(goes_left, self.left[trees, node], self.right[trees, node])
+            change = self.value[trees, below] - self.value[trees, node]
+            np.add.at(added, (np.broadcast_to(row, asked.shape), asked), change)
+            node = below
+        return added
+
+
+def _logistic(sums: np.ndarray) -> np.ndarray:
+    return 1.0 / (1.0 + np.exp(-sums))
+
+
+def trees_of(features: Sequence[str], base: float, trees: Sequence[Sequence[Mapping[str, Any]]]) -> BoostedTrees:
+    """Make an ensemble from trees given node by node.
+
+    Parameters
+    ----------
+    features : sequence of str
+    base : float
+    trees : sequence of sequences of mappings
+        Nodes with ``feature``, ``threshold``, ``left``, ``right``, ``value`` and ``is_leaf``; the first is the root, and children come later.
+        ``value`` need be given of leaves alone, with their ``count``.
+    """
+    most = max(len(tree) for tree in trees)
+    whole = {name: np.zeros((len(trees), most), np.int64) for name in ("feature", "left", "right")}
+    real = {name: np.zeros((len(trees), most)) for name in ("threshold", "value")}
+    depth = 0
+    for number, tree in enumerate(trees):
+        depths = np.zeros(len(tree), np.int64)
+        for place, node in enumerate(tree):
+            leaf = node["is_leaf"]
+            children = (place, place) if leaf else (int(node["left"]), int(node["right"]))
+            whole["left"][number, place], whole["right"][number, place] = children
+            if not leaf:
+                whole["feature"][number, place] = node["feature"]
+                real["threshold"][number, place] = node["threshold"]
+                depths[list(children)] = depths[place] + 1
+        depth = max(depth, int(depths.max()))
+        for place in reversed(range(len(tree))):
+            node = tree[place]
+            below = [node] if node["is_leaf"] else [tree[int(node["left"])], tree[int(node["right"])]]
+            counts = [each["count"] for each in below]
+            values = (
+                [node["value"]] if node["is_leaf"] else real["value"][number, [int(node["left"]), int(node["right"])]]
+            )
+            real["value"][number, place] = np.average(values, weights=counts)
+    return BoostedTrees(tuple(features), base, depth=depth, **whole, **real)

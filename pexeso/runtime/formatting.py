@@ -1,0 +1,79 @@
+"""How numbers and texts of users are written for people, wherever they are shown."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+MAX_SHOWN = 80
+"""Longest value shown in an error, in characters."""
+
+MAX_CELL = 72
+"""Longest value shown in a table for people, in characters; longer ones are cut, with their length."""
+
+
+def percent(share: float) -> str:
+    """Write a share; never 100 % or 0 % where it is not.
+
+    Examples
+    --------
+    >>> percent(0.96), percent(1.0), percent(0.9999)
+    ('96.0 %', '100.0 %', '99.9 %')
+    """
+    tenths = round(1000 * share)
+    if 0 < share < 1:
+        tenths = min(max(tenths, 1), 999)
+    return f"{tenths / 10:.1f} %"
+
+
+def plain(text: str, most: int = MAX_CELL) -> str:
+    r"""Make a text safe and short to show: no control characters, and cut, with its length, where it is long.
+
+    Examples
+    --------
+    >>> plain("two\nlines"), plain("x" * 100, most=20)
+    ('two\\nlines', 'xxxxxxx… (100 chars)')
+    """
+    note = f"… ({len(text):,} chars)"
+    if len(text) > most:
+        text = text[: max(1, most - len(note))] + note
+    return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
+
+
+def _is_control(letter: str) -> bool:
+    # Line separators and marks that turn the direction of writing would spoil what stands around them.
+    return (
+        unicodedata.category(letter) in ("Cc", "Zl", "Zp", "Cs")
+        or letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    )
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def plain_scalar(value: Any) -> Any:
+    """Return a numpy scalar as a number or truth value of Python, and anything else as it is.
+
+    Examples
+    --------
+    >>> plain_scalar(np.int64(5)), plain_scalar(np.True_), plain_scalar("5")
+    (5, True, '5')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def shown(value: Any) -> str:
+    """Return how an error shows a value that it refuses, in at most some 80 characters.
+
+    Examples
+    --------
+    >>> shown("meaning"), shown(10**5000)
+    ("'meaning'", 'a whole number of 16,610 bits')
+    """
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a whole number of {value.bit_length():,} bits"
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

@@ -1,0 +1,261 @@
+"""Answer a file of queries into a file of answers, so that an interrupted run can be taken up where it stopped."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from pexeso.errors import InputError, OutputError
+from pexeso.search.query import BatchLine, batch_id, read_batch_line
+from pexeso.store.local.locks import EXCLUSIVE, lock
+
+if TYPE_CHECKING:
+    from pexeso.index import Index
+
+MAX_CHUNK_QUERIES = 64
+"""Most queries that share a pass over the index; after each pass their answers are on the disk."""
+
+MAX_CHUNK_ROWS = 200_000
+"""A chunk ends with the query that takes its rows above this, which bounds what is held in memory."""
+
+MAX_ERRORS_KEPT = 10
+
+NumberedLine = tuple[int, str]
+
+
+@dataclass
+class BatchRun:
+    """What a run has done so far.
+
+    Attributes
+    ----------
+    answered : int
+        Lines answered, those of earlier runs included.
+    earlier : int
+        Those of earlier runs.
+    failed : int
+        Lines that could not be used.
+    first_errors : list of str
+        What was wrong with the first of these, at most `MAX_ERRORS_KEPT`.
+    """
+
+    answered: int = 0
+    earlier: int = 0
+    failed: int = 0
+    first_errors: list[str] = field(default_factory=list)
+
+    def note(self, answer: dict[str, Any]) -> None:
+        """Count an answer."""
+        self.answered += 1
+        if "error" in answer:
+            self.failed += 1
+            if self.failed <= MAX_ERRORS_KEPT:
+                self.first_errors.append(str(answer["error"]))
+
+
+def answer_lines(
+    index: Index, lines: Iterable[NumberedLine], *, explain: bool = False, passes: int = 1, **options: Any
+) -> Iterator[list[dict[str, Any]]]:
+    """Answer the lines of a batch file, a chunk at a time.
+
+    Parameters
+    ----------
+    index : Index
+    lines : iterable of (number, text)
+        As `pexeso.search.query.batch_lines` gives them.
+    explain : bool
+        Add the matching values.
+    passes : int
+        A chunk has the queries of so many passes over the index: more than 1 where passes run side by side.
+    **options
+        Of `Index.search_batch`.
+
+    Yields
+    ------
+    list of dict
+        For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or ``{"id", "error"}`` for one that cannot be used.
+    """
+    for chunk in _chunks(lines, passes):
+        queries = [line.query for line in chunk if line.query is not None]
+        results = iter(index.search_batch(queries, **options) if queries else ())
+        yield [
+            {"id": line.id, "error": line.error}
+            if line.query is None
+            else {"id": line.id, **next(results).to_dict(explain=explain)}
+            for line in chunk
+        ]
+
+
+def _chunks(lines: Iterable[NumberedLine], passes: int) -> Iterator[list[BatchLine]]:
+    chunk: list[BatchLine] = []
+    n_rows = 0
+    for number, text in lines:
+        line = read_batch_line(number, text)
+        chunk.append(line)
+        n_rows += 0 if line.query is None else len(line.query.values)
+        if len(chunk) == MAX_CHUNK_QUERIES * passes or n_rows > MAX_CHUNK_ROWS * passes:
+            yield chunk
+            chunk, n_rows = [], 0
+    if chunk:
+        yield chunk
+
+
+def run_batch(
+    index: Index,
+    lines: Iterable[NumberedLine],
+    output: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    restart: bool = False,
+    explain: bool = False,
+    passes: int = 1,
+    progress: Callable[[BatchRun], None] | None = None,
+    **options: Any,
+) -> BatchRun:
+    """Answer the lines of a batch file into a file of JSON lines, in the same order.
+
+    Answers are on the disk before the next chunk is begun, so whenever the run is stopped, the file holds complete answers and at most one
+    cut line at its end. With `resume` that line is cut off and the run goes on after the last complete one.
+
+    Parameters
+    ----------
+    index : Index
+    lines : iterable of (number, text)
+        All lines of the batch file, as `pexeso.search.query.batch_lines` gives them.
+    output : path
+        The file of answers.
+    resume : bool
+        Go on with a file that is there; without one, begin it.
+    restart : bool
+        Write a file that is there anew.
+    explain, passes, **options
+        As in `answer_lines`.
+    progress : callable, optional
+        Called with the run after each chunk.
+
+    Returns
+    -------
+    BatchRun
+
+    Raises
+    ------
+    OutputError
+        The file is there and neither `resume` nor `restart` was asked for; its answers are not to these queries or were made with other options; another run
+        is writing it; it cannot be written.
+    """
+    if resume and restart:
+        raise InputError("resume and restart exclude each other. Got both.")
+    run = BatchRun()
+    remaining = iter(lines)
+    with _open_output(Path(output), must_be_new=not (resume or restart)) as stream:
+        if restart:
+            stream.truncate(0)
+        _skip_answered(Path(output), stream, remaining, run, _marks(index, explain, options))
+        for answers in answer_lines(index, remaining, explain=explain, passes=passes, **options):
+            _append(stream, answers)
+            for answer in answers:
+                run.note(answer)
+            if progress is not None:
+                progress(run)
+    return run
+
+
+@contextmanager
+def _open_output(path: Path, *, must_be_new: bool) -> Iterator[IO[bytes]]:
+    """Open a file of answers for reading and appending, for one run at a time."""
+    try:
+        stream = path.open("a+b")
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+    with stream:
+        if lock(stream.fileno(), EXCLUSIVE) is False:
+            raise OutputError(f"Another run is writing '{path}': wait for its end, or choose another name.")
+        if must_be_new and os.fstat(stream.fileno()).st_size:
+            raise OutputError(
+                f"'{path}' is there already. Go on with it by --resume, write it anew by --restart, or choose another name."
+            )
+        yield stream
+
+
+def _append(stream: IO[bytes], answers: Sequence[dict[str, Any]]) -> None:
+    text = "".join(f"{json.dumps(answer, ensure_ascii=False)}\n" for answer in answers)
+    try:
+        stream.write(text.encode("utf-8", "backslashreplace"))
+        stream.flush()
+        os.fsync(stream.fileno())
+    except OSError as error:
+        # What a file system without fsync has to say is no reason to stop.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise OutputError(
+                f"'{stream.name}' cannot be written: {error.strerror}. Its complete lines are kept; run again with --resume."
+            ) from error
+
+
+def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that an answer of this run carries, but for the table left out, which differs by query."""
+    asked = {name: value for name, value in options.items() if name not in ("exclude_self", "rerank")}
+    chosen = index.search_options(asked).to_dict()
+    return {
+        "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
+        "members": {"pairs": explain, "score": bool(options.get("rerank"))},
+    }
+
+
+def _skip_answered(
+    path: Path, stream: IO[bytes], remaining: Iterator[NumberedLine], run: BatchRun, marks: dict[str, Any]
+) -> None:
+    """Cut off a half-written last line, and pass over the queries whose answers are there; refuse answers to others."""
+    stream.seek(0)
+    end = 0
+    for place, line in enumerate(stream, 1):
+        if not line.endswith(b"\n"):
+            break
+        end += len(line)
+        answer = _answer(path, place, line)
+        query = next(islice(remaining, 1), None)
+        if query is None:
+            raise OutputError(f"'{path}' holds more answers than there are queries: it belongs to another run.")
+        expected = json.loads(json.dumps(batch_id(*query)))
+        if answer["id"] != expected:
+            raise OutputError(
+                f"'{path}' belongs to other queries: answer {place} is to {answer['id']!r}, and query {place} is {expected!r} (line {query[0]})."
+            )
+        _require_same_options(path, place, answer, marks)
+        run.note(answer)
+    stream.truncate(end)
+    run.earlier = run.answered
+
+
+def _answer(path: Path, place: int, line: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict) or "id" not in answer or not answer.keys() & {"results", "error"}:
+        raise OutputError(
+            f"'{path}' is no file of answers: its line {place} is none. Choose another name, or --restart to lose what is in it."
+        )
+    return answer
+
+
+def _require_same_options(path: Path, place: int, answer: dict[str, Any], marks: dict[str, Any]) -> None:
+    if "results" not in answer:
+        return
+    theirs = answer.get("options")
+    # With automatic thresholds, columns of few values ask for a larger share of their rows than others.
+    by_query = dict.fromkeys(["exclude_table", *(["min_joinability"] if "advice" in marks["options"] else [])])
+    same = isinstance(theirs, dict) and {**theirs, **by_query} == {**marks["options"], **by_query}
+    # What was asked beside the options of the search shows in what each result has.
+    for name, asked in marks["members"].items():
+        same = same and all((name in result) == asked for result in answer["results"])
+    if not same:
+        raise OutputError(
+            f"The answers in '{path}' were made with other options (line {place}). Resume with the same ones, or --restart to answer everything anew."
+        )

@@ -1,0 +1,101 @@
+"""A query column in the space of an index: normalised, made distinct, embedded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from embed.checking import require_unit_or_zero
+from embed.protocol import Embedder
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.search.query import QueryColumn
+
+
+@dataclass(frozen=True)
+class EncodedQuery:
+    """The distinct values of a query column and their vectors.
+
+    Attributes
+    ----------
+    column : QueryColumn
+    values : pyarrow.StringArray
+        Distinct normalised values, n of them, in order of first appearance.
+    value_of_row : pyarrow.Int64Array
+        For each row its place in `values`, null where the cell is empty.
+    vectors : float32 (n, d)
+        Unit rows; zero where the model knows nothing about the value.
+    weights : int64 (n,)
+        Rows of each value.
+    """
+
+    column: QueryColumn
+    values: pa.StringArray
+    value_of_row: pa.Int64Array
+    vectors: torch.Tensor
+    weights: torch.Tensor
+
+    def total(self, ignore_missing: bool) -> int:
+        """Return |Q|: all rows, or only those that can match."""
+        return self.n_rows - (self.n_empty + self.n_unknown if ignore_missing else 0)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the column."""
+        return len(self.value_of_row)
+
+    @property
+    def n_empty(self) -> int:
+        """Rows that are empty, before or after normalisation."""
+        return self.value_of_row.null_count
+
+    @cached_property
+    def n_unknown(self) -> int:
+        """Rows whose value the model knows nothing about."""
+        return int(self.weights[~(self.vectors != 0).any(1)].sum())
+
+    @cached_property
+    def texts(self) -> tuple[list[str], np.ndarray]:
+        """The distinct texts as they stand in the column, by first appearance, and for each its place in `values`."""
+        rows = pc.drop_null(pc.indices_nonzero(pc.is_valid(self.value_of_row)))
+        encoded = self.column.values.take(rows).dictionary_encode()
+        _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
+        places = self.value_of_row.take(rows).to_numpy(zero_copy_only=False)
+        return encoded.dictionary.to_pylist(), places[first]
+
+    @cached_property
+    def text_array(self) -> pa.StringArray:
+        """The distinct texts of `texts`, as an Arrow array."""
+        return pa.array(self.texts[0], self.column.values.type)
+
+    @cached_property
+    def rows_of_text(self) -> np.ndarray:
+        """How many rows of the column have each of `texts`, int64."""
+        places = pc.drop_null(pc.index_in(self.column.values, value_set=self.text_array))
+        return np.bincount(places.to_numpy(zero_copy_only=False), minlength=len(self.text_array)).astype(np.int64)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the query as plain JSON: source, rows, distinct values, rows that cannot match."""
+        return {
+            **self.column.describe(),
+            "distinct": len(self.values),
+            "empty": self.n_empty,
+            "unknown": self.n_unknown,
+        }
+
+
+def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> EncodedQuery:
+    """Normalise and embed a query column just as the lake was."""
+    encoded = normaliser.normalise(column.values).dictionary_encode()
+    values = encoded.dictionary.cast(pa.string())
+    value_of_row = encoded.indices.cast(pa.int64())
+    places = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
+    weights = np.bincount(places, minlength=len(values)).astype(np.int64)
+    vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
+    require_unit_or_zero(values, vectors)
+    return EncodedQuery(column, values, value_of_row, torch.from_numpy(vectors), torch.from_numpy(weights))

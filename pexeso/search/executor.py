@@ -1,0 +1,137 @@
+"""Search over all partitions of a store: one partition after the other, each for all queries of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.search.prefixes import LEAST_WORK
+from pexeso.engine.stats import SearchStats
+from pexeso.engine.threads import few_threads
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.passes.base import Pass, ProbeResult
+from pexeso.search.passes.shared import SharedPass, batches_of
+from pexeso.search.passes.single_query import SingleQueryPass
+from pexeso.search.prefetch import prefetched
+from pexeso.search.ranking import Hit
+
+Answer = tuple[list[Hit], SearchStats]
+"""The columns found for one query column, best first, and the work that it took."""
+
+
+class Executor(Protocol):
+    """Where the searches of an index run; it holds no snapshot, so it serves whichever one the index has."""
+
+    def search(
+        self, loader: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+    ) -> list[Answer]:
+        """Search all partitions for several query columns, each with its options; answers in their order."""
+        ...
+
+
+class LocalExecutor:
+    """Searches in this process."""
+
+    def search(
+        self, loader: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+    ) -> list[Answer]:
+        """Search all partitions, one after the other; see `search_store`."""
+        return search_store(loader, queries, options)
+
+
+@damage_made_plain("the index")
+def search_store(
+    scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+) -> list[tuple[list[Hit], SearchStats]]:
+    """Search all partitions for several query columns, each with its options; columns that ask alike share one pass.
+
+    A partition whose summary shows that no column in it can be found is skipped. With `k` those that promise most come first. While one is searched, the
+    summary of the next is looked at, and what will be read of it is asked for where pages are missing.
+
+    Returns
+    -------
+    list of (hits, stats)
+        In the order of `queries`; hits best first, equal counts by table, then column, at most `k`. Query columns that shared a pass have its
+        counters and seconds as a whole, each.
+    """
+    scan.require_room()
+    scan.watch.restart()
+    passes = _passes(scan, queries, options)
+    with prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits:
+        for visit in visits:
+            partition = scan.open(visit.number) if visit.partition is None else visit.partition
+            for each, looked in visit.looked:
+                each.search(visit.number, partition, looked)
+            # The next one is copied to a device only when this one is gone, unless there is room for both.
+            del partition, visit
+    results: list[tuple[list[Hit], SearchStats]] = [([], SearchStats()) for _ in queries]
+    for each in passes:
+        for place, answer in each.results():
+            results[place] = answer
+    return results
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A partition that must be searched.
+
+    Attributes
+    ----------
+    number : int
+    partition : Partition or None
+        On the device, where it could be brought there ahead.
+    looked : list of (pass, what it saw)
+        The passes that cannot skip it.
+    """
+
+    number: int
+    partition: Partition | None
+    looked: list[tuple[Pass, ProbeResult]]
+
+
+def _passes(scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]) -> list[Pass]:
+    shared = batches_of(queries, options)
+    alone = sorted(set(range(len(queries))) - {place for batch in shared for place in batch.places})
+    return [
+        *(SharedPass(scan, batch, queries, options) for batch in shared),
+        *(SingleQueryPass(scan, place, queries[place], options[place]) for place in alone),
+    ]
+
+
+def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
+    """Yield the partitions that must be searched, in the order in which they are."""
+    overlap = scan.room_for_two
+    for number in _order(scan, passes):
+        with few_threads():
+            looked = [(each, each.look(number)) for each in passes]
+        looked = [(each, seen) for each, seen in looked if seen is not None]
+        if looked:
+            yield Visit(number, scan.open_ahead(number) if overlap else None, looked)
+
+
+def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:
+    """Put the partitions that promise most first, where that raises the count that further columns need."""
+    numbers = list(range(scan.store.n_partitions))
+    ranked = [each for each in passes if each.ranks]
+    if not ranked or len(numbers) < 2:
+        return numbers
+    with few_threads():
+        promises = {
+            number: [sum(part) for part in zip(*(each.promise(number) for each in ranked), strict=True)]
+            for number in numbers
+        }
+    return sorted(numbers, key=lambda number: [-part for part in promises[number]])
+
+
+def _is_long(scan: PartitionLoader, passes: Sequence[Pass]) -> bool:
+    """Return whether a search takes so long that a thread of its own for what comes next pays."""
+    n_partitions = scan.store.n_partitions
+    if n_partitions < 2 or not passes:
+        return False
+    n_values = sum(each.n_values for each in passes)
+    return scan.room_for_two or n_values * scan.mapped(0).n_values * n_partitions >= LEAST_WORK

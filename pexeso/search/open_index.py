@@ -1,0 +1,156 @@
+"""An open index: one snapshot of its store, and what is opened of it when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from embed.registry import load_embedder
+from pexeso.engine.kernels import choose_kernel
+from pexeso.errors import EmbedderError
+from pexeso.io.location import Place, locate, name_within
+from pexeso.lake.catalog import Catalog
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
+from pexeso.parts.metadata import stored_grid_options
+from pexeso.search.encoded_query import EncodedQuery, prepare
+from pexeso.search.opening import choose_device
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.query import query_from_values
+
+if TYPE_CHECKING:
+    import torch
+
+    from embed.protocol import Embedder
+    from pexeso.parts.token_sets.open import Shard
+    from pexeso.store.local.reader import Store
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """How an index was asked to be opened; see `pexeso.open_index`.
+
+    Attributes
+    ----------
+    device : str
+    memory_budget : int or None
+        Bytes.
+    kernel : str
+    """
+
+    device: str = "auto"
+    memory_budget: int | None = None
+    kernel: str = "auto"
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    """One snapshot of an index. Later commits leave it as it is.
+
+    It can be sent to another process, which opens the same snapshot when it first needs a file of it: files that a
+    commit has removed since are missed then.
+
+    Attributes
+    ----------
+    store : Store
+        Manifest and memory-mapped files.
+    options : OpenOptions
+    seconds : float
+        What opening took.
+    """
+
+    store: Store
+    options: OpenOptions = OpenOptions()
+    seconds: float = field(default=0.0, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Maps, models and devices are of this process: another one opens its own.
+        return OpenIndex, (self.store, self.options)
+
+    def __copy__(self) -> OpenIndex:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpenIndex:
+        # It never changes, so that copies of what rests on it share it, and the hold on its files.
+        return self
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where searches run."""
+        return choose_device(self.options.device)
+
+    @cached_property
+    def loader(self) -> PartitionLoader:
+        """The partitions on the device."""
+        return PartitionLoader(
+            self.store,
+            stored_grid_options(self.store.manifest),
+            self.device,
+            self.options.memory_budget,
+            choose_kernel(self.options.kernel, self.device),
+        )
+
+    @cached_property
+    def normaliser(self) -> Normaliser:
+        """The normaliser that the lake went through, and every query goes through."""
+        return Normaliser.from_json(self.store.manifest.options["normaliser"])
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that embedded the lake, and embeds every query."""
+        embedder = load_embedder(self.store.embedder_folder)
+        expected = self.store.manifest.fingerprints["embedder"]
+        if embedder.fingerprint != expected:
+            raise EmbedderError(
+                f"The model in '{self.store.embedder_folder}' is not the one that the index was built with "
+                f"(fingerprint {embedder.fingerprint[:12]}, expected {expected[:12]}). Restore the folder, or build "
+                "the index again."
+            )
+        return embedder
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        """The open token sets."""
+        from pexeso.parts.token_sets.open import open_shards  # a semantic search does without
+
+        return open_shards(self.store)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts for equal text that the index has."""
+        from pexeso.parts.token_sets.open import parts_of
+
+        return tuple(parts_of(self.store))
+
+    @property
+    def catalog(self) -> Catalog:
+        """Every table and column of the lake, those left out with the reason."""
+        return Catalog(self.store.catalog_files)
+
+    @property
+    def lake(self) -> Path | Place:
+        """The folder, or the place on another storage, that the index was built from."""
+        return locate(self.store.manifest.facts["lake"])
+
+    @property
+    def usual_max_distance(self) -> float:
+        """The `max_distance` of a search that is given none: by the sort of the model."""
+        return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
+
+    def encode(self, values: Any) -> EncodedQuery:
+        """Normalise and embed a query column just as the lake was."""
+        return prepare(query_from_values(values), self.normaliser, self.embedder)
+
+    def table_of(self, file: str | os.PathLike[str]) -> str | None:
+        """Return the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        return name_within(self.lake, file)
+
+    def labels_of(self, table: str) -> list[str]:
+        """Return the labels of the columns of a table, in their order."""
+        columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
+        return columns.sort_by("position")["label"].to_pylist()

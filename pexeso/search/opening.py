@@ -1,0 +1,95 @@
+"""What opening an index takes beside its store: whether this version can search it; a device."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+import torch
+
+from pexeso.engine.layout.options import LAYOUT_VERSION
+from pexeso.errors import DeviceError, IndexVersionError, InputError
+from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import DEVICES
+from pexeso.parts.metadata import require_contents
+from pexeso.store.local.reader import Store
+
+_log = logging.getLogger("pexeso.index")
+
+
+def require_searchable(store: Store) -> None:
+    """Refuse an index that this version cannot search: of another layout, with another normaliser, or with a manifest that says too little.
+
+    Raises
+    ------
+    IndexVersionError, IndexCorruptError
+        See `pexeso.errors`.
+    """
+    _require_layout(store)
+    require_contents(store.manifest)
+    normaliser_of(store)
+
+
+def choose_device(name: str) -> torch.device:
+    """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``.
+
+    Raises
+    ------
+    InputError
+        It is no name of a device.
+    DeviceError
+        The device is not there.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        _tell_of_the_cpu()
+        return torch.device("cpu")
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
+        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise DeviceError(
+            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
+        )
+    return torch.device(name)
+
+
+@cache
+def _tell_of_the_cpu() -> None:
+    """Say once in a process that `auto` found no CUDA device."""
+    _log.info("No CUDA device was found, so searches run on the CPU.")
+
+
+def _require_layout(store: Store) -> None:
+    """Refuse an index whose partitions were laid out by another version."""
+    found = store.manifest.options.get("layout", 1)
+    if found != LAYOUT_VERSION:
+        raise IndexVersionError(
+            f"The index '{store.path}' was written by {store.manifest.written_by} with partitions of layout {found}, and this version "
+            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with the one that wrote it."
+        )
+
+
+def normaliser_of(store: Store) -> Normaliser:
+    """Return the normaliser that an index was built with.
+
+    Raises
+    ------
+    IndexVersionError
+        Its rules are not those of this version.
+    """
+    try:
+        normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
+        same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]
+    except InputError:
+        same = False
+    if not same:
+        raise IndexVersionError(
+            f"The index '{store.path}' was written by {store.manifest.written_by} with other rules for normalising values than this version's "
+            f"(version {NORMALISER_VERSION}). Build it again with this version, or search it with the one that wrote it."
+        )
+    return normaliser

@@ -1,0 +1,161 @@
+"""The value pairs behind an answer, found for columns of a result and held as arrays: some 60 bytes a pair beside its texts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.search.pairs import column_pairs
+from pexeso.engine.stats import SearchStats
+from pexeso.errors import IndexCorruptError
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.match_kinds import KINDS, KindCounts, Pair, kinds_of
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.ranking import Hit
+from pexeso.store.texts import take_texts
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """The pairs of a query column and one column of the lake, n of them: in the query's order, nearest first.
+
+    Attributes
+    ----------
+    texts : pyarrow.StringArray
+        The distinct texts of the query column, matched or not, by first appearance.
+    text : numpy.ndarray of shape (n,), int64
+        Places in `texts`, ascending.
+    values, keys : pyarrow string arrays of length n
+        Texts of the lake column, as they stand there and as the index holds them.
+    distances : numpy.ndarray of shape (n,), float64
+        In [0, 1].
+    kinds : numpy.ndarray of shape (n,), int8
+        Places in `KINDS`.
+    """
+
+    texts: pa.StringArray
+    text: np.ndarray
+    values: pa.Array
+    keys: pa.Array
+    distances: np.ndarray
+    kinds: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def take(self, rows: np.ndarray) -> PairTable:
+        """Return some of the pairs."""
+        return PairTable(
+            self.texts,
+            self.text[rows],
+            self.values.take(pa.array(rows)),
+            self.keys.take(pa.array(rows)),
+            self.distances[rows],
+            self.kinds[rows],
+        )
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where the pairs of each matched text start: its nearest pair, int64."""
+        return np.flatnonzero(np.diff(self.text, prepend=-1))
+
+    @property
+    def is_matched(self) -> np.ndarray:
+        """Whether each of `texts` has a pair, bool."""
+        matched = np.zeros(len(self.texts), dtype=bool)
+        matched[self.text] = True
+        return matched
+
+    def count_kinds(self, rows_of_text: np.ndarray) -> KindCounts:
+        """Count pairs, and rows of the query column, by kind.
+
+        Parameters
+        ----------
+        rows_of_text : numpy.ndarray, int64
+            How many rows of the query column have each of `texts`.
+        """
+        pairs = np.bincount(self.kinds, minlength=len(KINDS))
+        rows = np.zeros(len(KINDS), dtype=np.int64)
+        if len(self):
+            closest = np.minimum.reduceat(self.kinds, self.starts)
+            np.add.at(rows, closest, rows_of_text[self.text[self.starts]])
+        return KindCounts(dict(zip(KINDS, pairs.tolist(), strict=True)), dict(zip(KINDS, rows.tolist(), strict=True)))
+
+    def to_pairs(self, most: int | None = None) -> list[Pair]:
+        """Return the first `most` pairs, or all, as objects."""
+        end = len(self) if most is None else min(most, len(self))
+        columns = (
+            self.texts.take(pa.array(self.text[:end])).to_pylist(),
+            self.values.slice(0, end).to_pylist(),
+            self.distances[:end].tolist(),
+            self.keys.slice(0, end).to_pylist(),
+            (KINDS[kind] for kind in self.kinds[:end].tolist()),
+        )
+        return [Pair(*each) for each in zip(*columns, strict=True)]
+
+
+@damage_made_plain("the index")
+def find_pairs(
+    scan: PartitionLoader, query: EncodedQuery, hits: Sequence[Hit], options: SearchOptions, stats: SearchStats
+) -> list[PairTable]:
+    """Return the matching value pairs of columns found, one table a hit, each in the query's order, nearest first."""
+    started = time.perf_counter()
+    tables: dict[int, PairTable] = {}
+    texts_of_value = _rows_by_value(query)
+    for number in sorted({hit.partition for hit in hits}):
+        here = [position for position, hit in enumerate(hits) if hit.partition == number]
+        places = torch.tensor([hits[position].place for position in here])
+        found = column_pairs(scan.open(number), query.vectors, places, options.max_distance, stats)
+        column, value, posting, distance = (each.cpu().numpy() for each in found)
+        values, keys = posting_arrays(scan, number, posting)
+        kinds = kinds_of(query.values.take(pa.array(value)), keys)
+        # Pairs come ordered by column.
+        bounds = np.searchsorted(column, np.arange(len(here) + 1))
+        for position, start, end in zip(here, bounds[:-1], bounds[1:], strict=True):
+            rows, text = _of_texts(value[start:end], *texts_of_value)
+            # Stable: within a text the pairs stay nearest first.
+            order = np.argsort(text, kind="stable")
+            rows = start + rows[order]
+            taken = pa.array(rows)
+            tables[position] = PairTable(
+                query.text_array, text[order], values.take(taken), keys.take(taken), distance[rows], kinds[rows]
+            )
+    stats.add_seconds("explain", time.perf_counter() - started)
+    return [tables[position] for position in range(len(hits))]
+
+
+def posting_arrays(scan: PartitionLoader, number: int, postings: np.ndarray) -> tuple[pa.Array, pa.Array]:
+    """Return the texts of postings as they stand in their columns, and as the index holds them; none of a whole index is missing."""
+    store = scan.store
+    rows = store.array(number, "posting_texts")[postings]
+    values = store.array(number, "column_values_members")[postings]
+    found = take_texts(store.texts(number, "texts"), rows), take_texts(store.texts(number, "values"), values)
+    if any(each.null_count for each in found):
+        raise IndexCorruptError(
+            f"A text of partition {number} of '{store.path}' is missing: build the index again. 'pexeso check' lists what is damaged."
+        )
+    return found
+
+
+def _rows_by_value(query: EncodedQuery) -> tuple[np.ndarray, np.ndarray]:
+    """Put the places of texts in the order of their values: where those of each value start, and the places."""
+    _, value_of_text = query.texts
+    starts = np.zeros(len(query.values) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(value_of_text, minlength=len(query.values)), out=starts[1:])
+    return starts, np.argsort(value_of_text, kind="stable")
+
+
+def _of_texts(values: np.ndarray, starts: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat each row of `values` for each text of its value; give the rows and the places of the texts."""
+    sizes = starts[values + 1] - starts[values]
+    rows = np.repeat(np.arange(len(values)), sizes)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return rows, texts[np.repeat(starts[values], sizes) + within]

@@ -1,0 +1,187 @@
+"""The partitions of a store on a device, within a memory budget."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import torch
+
+from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, KernelChoice
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.plausibility import require_plausible_cells, require_plausible_rows
+from pexeso.errors import DeviceError
+from pexeso.search.ranking import ColumnNames
+from pexeso.store.local.reader import Store
+from pexeso.store.paging import FaultWatch, MappedPages
+from pexeso.store.scan import copied_bytes
+from pexeso.store.sizes import format_bytes
+
+MIN_PAIRS = 1 << 18
+"""So many pairs may be held however small the budget: 12 MiB."""
+
+ENGINE_ARRAYS_NOT_NEEDED = frozenset({"column_ids", "posting_texts"})
+
+_CPU = torch.device("cpu")
+
+
+class PartitionLoader:
+    """Opens the partitions of a store on a device, within a memory budget.
+
+    On the CPU partitions are memory-mapped, so opening is free and they are kept: the budget bounds what a search holds besides, and the system drops mapped
+    pages when it needs the room. On another device one at a time is copied there, or two where the budget allows it; it is kept if it is the only one.
+
+    Attributes
+    ----------
+    store : Store
+    kernel : KernelChoice
+        What searches them.
+    look_kernel : KernelChoice
+        What looks at their summaries, on the CPU.
+    watch : FaultWatch
+        Tells whether pages of the mapped files were missing lately.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        grid_options: PartitionLayoutOptions,
+        device: torch.device,
+        memory_budget: int | None,
+        kernel: KernelChoice,
+    ) -> None:
+        self.store, self.kernel = store, kernel
+        self.on_cpu = device.type == "cpu"
+        self.look_kernel = kernel if self.on_cpu else choose_kernel("auto", _CPU)
+        self.watch = FaultWatch()
+        self._options, self._device, self._budget = grid_options, device, memory_budget
+        self._process = os.getpid()
+        self._mapped: dict[int, Partition] = {}
+        self._kept: dict[int, Partition] = {}
+        self._looked_at: set[int] = set()
+        self._names: dict[int, ColumnNames] = {}
+
+    def require_room(self) -> None:
+        """Refuse a budget of a device that a partition does not fit into.
+
+        Raises
+        ------
+        DeviceError
+            It names the largest partition, and what a search of it takes; or this process is a fork of the one that opened
+            the index on a device, which the drivers of CUDA do not allow.
+        """
+        if not self.on_cpu and os.getpid() != self._process:
+            raise DeviceError(
+                f"The index '{self.store.path}' was opened on the device {self._device} before this process was forked, and a "
+                "forked process cannot use it: open the index with device='cpu', or start processes by 'spawn'."
+            )
+        if self.on_cpu or self._budget is None or not self.store.n_partitions:
+            return
+        needed, number = max((self._fixed_bytes(number), number) for number in range(self.store.n_partitions))
+        needed += MIN_PAIRS * BYTES_A_PAIR
+        if needed > self._budget:
+            raise DeviceError(
+                f"To search partition {number} of '{self.store.path}' on the device {self._device} takes {format_bytes(needed)}, and the memory budget is "
+                f"{format_bytes(self._budget)}: raise the budget above that, build the index with smaller partitions (--partition-bytes), or search on the "
+                "CPU (--device cpu)."
+            )
+
+    def max_pairs(self, number: int) -> int:
+        """Return the most (query value, stored value) pairs to be held at a time while a partition is searched, as the budget allows."""
+        if self._budget is None:
+            return MAX_PAIRS
+        return max_pairs_within(self._budget - self._fixed_bytes(number))
+
+    @property
+    def room_for_two(self) -> bool:
+        """Whether two partitions at a time fit on the device, without fewer pairs being held."""
+        if self.on_cpu or self._budget is None or self.store.n_partitions < 2:
+            return False
+        copied = max(self._copied_bytes(number) for number in range(self.store.n_partitions))
+        return self._budget >= self.kernel.working_bytes + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
+
+    def mapped(self, number: int) -> Partition:
+        """Map one partition into the host's memory; of it no more than the coarse boxes is read."""
+        if number not in self._mapped:
+            arrays = self._arrays(number)
+            pages = MappedPages(arrays, self.watch)
+            partition = Partition.from_arrays(arrays, self._options, pages=pages)
+            require_plausible_cells(partition, self._where(number))
+            self._mapped[number] = partition
+        return self._mapped[number]
+
+    def names(self, number: int) -> ColumnNames:
+        """Map what the columns of a partition are called; kept, since opening a file takes longer than many a search."""
+        if number not in self._names:
+            texts = (self.store.texts(number, name) for name in ("tables", "labels"))
+            self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
+        return self._names[number]
+
+    def open(self, number: int) -> Partition:
+        """Open one partition on the device, after a glance at some of its rows.
+
+        Raises
+        ------
+        IndexCorruptError
+            Its vectors are not those that its cells were made for.
+        """
+        if number in self._kept:
+            return self._kept[number]
+        if number not in self._looked_at:
+            require_plausible_rows(self.mapped(number), self._where(number))
+            self._looked_at.add(number)
+        if self.on_cpu:
+            return self.mapped(number)
+        partition = self._copied(number)
+        if self.store.n_partitions == 1:
+            self._kept[number] = partition
+        return partition
+
+    def open_ahead(self, number: int) -> Partition:
+        """Do as `open` while another partition is searched: copied in a stream of its own, so that neither waits for the other."""
+        if self._device.type != "cuda":
+            return self.open(number)
+        stream = torch.cuda.Stream(self._device)
+        with torch.cuda.stream(stream):
+            partition = self.open(number)
+        stream.synchronize()
+        return partition
+
+    def _where(self, number: int) -> str:
+        return f"Partition {number} of '{self.store.path}'"
+
+    def _copied(self, number: int) -> Partition:
+        try:
+            return Partition.from_arrays(self._arrays(number), self._options, self._device)
+        except torch.OutOfMemoryError as error:
+            raise DeviceError(
+                f"A partition of '{self.store.path}' does not fit into the memory of the device {self._device}. Build the index with smaller partitions "
+                "(--partition-bytes), or search on the CPU (--device cpu)."
+            ) from error
+
+    def _arrays(self, number: int) -> dict[str, np.ndarray]:
+        arrays = self.store.partition(number)
+        return {name: array for name, array in arrays.items() if name not in ENGINE_ARRAYS_NOT_NEEDED}
+
+    def _fixed_bytes(self, number: int) -> int:
+        """Return what a search of a partition takes before it holds a single pair; on the CPU the partition itself takes nothing."""
+        if self.on_cpu:
+            return self.kernel.working_bytes
+        # Where two fit, the pairs have all the room they can use anyway.
+        return self.kernel.working_bytes + self._copied_bytes(number)
+
+    def _copied_bytes(self, number: int) -> int:
+        return copied_bytes(self.store, number) - copied_bytes(self.store, number, ENGINE_ARRAYS_NOT_NEEDED)
+
+
+def max_pairs_within(n_bytes: int) -> int:
+    """Return how many pairs may be held in that many bytes, from `MIN_PAIRS` to `MAX_PAIRS`.
+
+    Examples
+    --------
+    >>> max_pairs_within(1 << 40) == MAX_PAIRS, max_pairs_within(48_000_000), max_pairs_within(-1)
+    (True, 1000000, 262144)
+    """
+    return min(MAX_PAIRS, max(MIN_PAIRS, n_bytes // BYTES_A_PAIR))

@@ -1,0 +1,128 @@
+"""What goes through the partitions of a store together, and what all such passes share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.lemmas import lemma_set
+from pexeso.engine.search.search import Goal, count_needed
+from pexeso.engine.search.summary import PartitionProbe, look, threshold_of
+from pexeso.engine.stats import SearchStats
+from pexeso.options import SearchOptions
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.ranking import Hit
+
+ROWS_OF_A_BOX = FANOUT * BLOCK_SIZE
+"""Stored values in one box of a summary, where blocks have their usual size."""
+
+KEPT_VALUES = 1 << 16
+"""(Query value, partition) pairs whose summaries are looked at once where all partitions are ranked before the first is searched; with more, twice."""
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What a pass saw of a partition that it cannot skip.
+
+    Attributes
+    ----------
+    outlook : PartitionProbe or None
+        None where it did not look: an exhaustive search reads everything, and a lake of one partition is searched anyway.
+    most : list of int
+        For each query column of the pass, the rows that may match something; empty where it did not look.
+    """
+
+    outlook: PartitionProbe | None = None
+    most: tuple[int, ...] = ()
+
+
+class Pass(ABC):
+    """One pass over the partitions.
+
+    `look` and `promise` may be called from another thread than the rest, one at a time.
+    """
+
+    def __init__(self, scan: PartitionLoader) -> None:
+        self._scan = scan
+        # What is done ahead is counted by itself: two threads must not add to one counter.
+        self._ahead = SearchStats()
+        self._kept: dict[int, PartitionProbe] = {}
+
+    @property
+    @abstractmethod
+    def n_values(self) -> int:
+        """Distinct query values."""
+
+    @property
+    @abstractmethod
+    def ranks(self) -> bool:
+        """Whether only the best columns of all partitions are wanted."""
+
+    @abstractmethod
+    def look(self, number: int) -> ProbeResult | None:
+        """Look at the summary of a partition; None where no column of it can be found."""
+
+    @abstractmethod
+    def promise(self, number: int) -> tuple[int, int]:
+        """Return what a partition promises: query rows that may match something in it, and how many boxes they are near to."""
+
+    @abstractmethod
+    def search(self, number: int, partition: Partition, looked: ProbeResult) -> None:
+        """Search a partition, unless what was found since rules it out."""
+
+    @abstractmethod
+    def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
+        """Return the places of the query columns, and what was found for each."""
+
+    def _outlook(
+        self,
+        number: int,
+        vectors: torch.Tensor,
+        weights: torch.Tensor,
+        total: int,
+        options: SearchOptions,
+        *,
+        keep: bool = False,
+    ) -> PartitionProbe:
+        """Look at a summary, or take what was seen before; `keep` it for the next time where that takes little memory."""
+        if number in self._kept:
+            return self._kept.pop(number)
+        partition = self._scan.mapped(number)
+        threshold = threshold_of(partition, options.max_distance, lemma_set(options.lemmas))
+        kernel = self._scan.look_kernel.for_work(len(vectors) * partition.n_values // ROWS_OF_A_BOX)
+        outlook = look(partition, vectors, weights, total, threshold, kernel, self._ahead)
+        if keep and len(vectors) * self._scan.store.n_partitions <= KEPT_VALUES:
+            self._kept[number] = outlook
+        return outlook
+
+
+def goal_of(total: int, options: SearchOptions, floor: int) -> Goal:
+    """Return what a column of the next partition needs.
+
+    Parameters
+    ----------
+    total : int
+        |Q|.
+    options : SearchOptions
+    floor : int
+        With ``options.k`` the count of the k-th column found so far: equal counts stay in, since names decide between them.
+    """
+    needed = 1 if options.min_joinability is None else count_needed(options.min_joinability, total)
+    decide = options.counts == "decide"
+    return Goal(options.max_distance, max(needed, floor), options.k, decide, lemma_set(options.lemmas))
+
+
+def left_out_columns(scan: PartitionLoader, number: int, exclude_table: str | None) -> torch.Tensor | None:
+    """Mark the columns of a partition that must not be found: of the table excluded, or deleted."""
+    deleted = scan.store.deleted_mask(number)
+    if exclude_table is None:
+        return None if deleted is None else torch.from_numpy(deleted)
+    same = pc.equal(scan.names(number).sound_tables, pa.scalar(exclude_table)).to_numpy(zero_copy_only=False)
+    return torch.from_numpy(same if deleted is None else same | deleted)

@@ -1,0 +1,197 @@
+"""Several query columns that ask alike, through all partitions: each distinct value of theirs is compared once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.batch import vectors_of
+from pexeso.engine.search.search import BatchQuery, search_batch_partition
+from pexeso.engine.search.summary import PartitionProbe
+from pexeso.engine.stats import SearchStats
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.passes.base import Pass, ProbeResult, goal_of, left_out_columns
+from pexeso.search.ranking import Hit, Ranking
+
+MAX_VALUES = 1 << 16
+"""Most distinct values of a batch, if it has more than one query column: their vectors are held together."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Query columns of one pass.
+
+    Attributes
+    ----------
+    places : list of int
+        Which queries.
+    vectors : float32 (n, d)
+        The distinct values of all of them.
+    members : list of int64 (m,)
+        For each query the rows of `vectors` that its values are.
+    """
+
+    places: list[int]
+    vectors: torch.Tensor
+    members: list[torch.Tensor]
+
+
+class SharedPass(Pass):
+    """Query columns that ask alike: each distinct value of theirs is compared once.
+
+    Parameters
+    ----------
+    scan : PartitionLoader
+    batch : Batch
+    queries, options
+        Of all query columns; those of the batch are taken.
+    """
+
+    def __init__(
+        self,
+        scan: PartitionLoader,
+        batch: Batch,
+        queries: Sequence[EncodedQuery],
+        options: Sequence[SearchOptions],
+    ) -> None:
+        super().__init__(scan)
+        self._batch = batch
+        self._options = [options[place] for place in batch.places]
+        self._weights = [queries[place].weights for place in batch.places]
+        self._totals = [queries[place].total(options[place].ignore_missing) for place in batch.places]
+        self._rankings = [Ranking(each.k) for each in self._options]
+        self._shared, self._skipped = SearchStats(), [0] * len(batch.places)
+        self._looks = scan.store.n_partitions > 1
+        self._ones = torch.ones(len(batch.vectors), dtype=torch.int64)
+
+    @property
+    def n_values(self) -> int:
+        """Distinct query values."""
+        return len(self._batch.vectors)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether only the best columns of all partitions are wanted."""
+        return self._looks and any(each.k is not None for each in self._options)
+
+    def look(self, number: int) -> ProbeResult | None:
+        """Look at the summary of a partition; None where no column of it can be found."""
+        if not self._looks:
+            return ProbeResult()
+        outlook = self._outlook(number, self._batch.vectors, self._ones, 0, self._options[0])
+        looked = ProbeResult(outlook, self._most(outlook))
+        if not self._wanted(looked):
+            self._skipped = [n + 1 for n in self._skipped]
+            return None
+        return looked
+
+    def promise(self, number: int) -> tuple[int, int]:
+        """Return query rows that may match something, and boxes that they are near to."""
+        outlook = self._outlook(number, self._batch.vectors, self._ones, 0, self._options[0], keep=True)
+        return sum(self._most(outlook)), 0 if outlook.boxes is None else int(outlook.boxes.sum())
+
+    def search(self, number: int, partition: Partition, looked: ProbeResult) -> None:
+        """Search a partition for the query columns that what was found since does not rule out."""
+        wanted = self._wanted(looked)
+        for place in set(range(len(self._weights))) - set(wanted):
+            self._skipped[place] += 1
+        if not wanted:
+            return
+        vectors, asked = self._asked(wanted, looked)
+        goal = goal_of(0, self._options[0], 0)
+        answers = search_batch_partition(
+            partition,
+            vectors,
+            asked,
+            goal.max_distance,
+            self._shared,
+            lemmas=goal.lemmas,
+            kernel=self._scan.kernel,
+            max_pairs=self._scan.max_pairs(number),
+        )
+        for place, (columns, counts) in zip(wanted, answers, strict=True):
+            left_out = left_out_columns(self._scan, number, self._options[place].exclude_table)
+            if left_out is not None:
+                kept = ~left_out[columns]
+                columns, counts = columns[kept], counts[kept]
+            self._rankings[place].add(number, self._scan.names(number), columns.numpy(), counts.numpy())
+
+    def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
+        """Return the query columns' places, and what was found for each; counters of the pass as a whole."""
+        self._shared.add(self._ahead)
+        for place, ranking, skipped in zip(self._batch.places, self._rankings, self._skipped, strict=True):
+            stats = replace(self._shared, seconds=dict(self._shared.seconds), partitions_skipped=skipped)
+            yield place, (ranking.hits(), stats)
+
+    def _needed(self, place: int) -> int:
+        return goal_of(self._totals[place], self._options[place], self._rankings[place].floor).min_count
+
+    def _most(self, outlook: PartitionProbe) -> tuple[int, ...]:
+        reaching = outlook.reaching(len(self._batch.vectors))
+        members = self._batch.members
+        return tuple(int(weights[reaching[own]].sum()) for own, weights in zip(members, self._weights, strict=True))
+
+    def _wanted(self, looked: ProbeResult) -> list[int]:
+        """Return the query columns that cannot skip the partition."""
+        places = range(len(self._weights))
+        if not looked.most:
+            return list(places)
+        return [place for place in places if looked.most[place] >= self._needed(place)]
+
+    def _asked(self, wanted: list[int], looked: ProbeResult) -> tuple[torch.Tensor, list[BatchQuery]]:
+        """Return the values of some query columns that may match something, and the query columns over them."""
+        asked = [BatchQuery(self._batch.members[place], self._weights[place], self._needed(place)) for place in wanted]
+        if looked.outlook is None:
+            return self._batch.vectors, asked
+        reaching = looked.outlook.reaching(len(self._batch.vectors))
+        if bool(reaching.all()) and len(wanted) == len(self._weights):
+            return self._batch.vectors, asked
+        kept = [reaching[each.members] for each in asked]
+        asked = [
+            replace(each, members=each.members[some], weights=each.weights[some])
+            for each, some in zip(asked, kept, strict=True)
+        ]
+        return vectors_of(self._batch.vectors, asked)
+
+
+def batches_of(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]) -> list[Batch]:
+    """Group the queries that can share a pass: same threshold and filters, and not by brute force.
+
+    Queries that would be alone in their batch, and those whose counts need not be exact, are left out: a search of its own prunes more.
+    """
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for place, each in enumerate(options):
+        if not each.exact and each.counts == "exact":
+            alike.setdefault((each.max_distance, frozenset(each.lemmas)), []).append(place)
+    groups = [run for places in alike.values() for run in _runs(queries, places)]
+    return [_batch(queries, places) for places in groups if len(places) > 1]
+
+
+def _runs(queries: Sequence[EncodedQuery], places: Sequence[int]) -> list[list[int]]:
+    """Cut queries into runs of a bounded number of values."""
+    runs: list[list[int]] = []
+    room = 0
+    for place in places:
+        if not runs or len(queries[place].values) > room:
+            runs.append([])
+            room = MAX_VALUES
+        runs[-1].append(place)
+        room -= len(queries[place].values)
+    return runs
+
+
+def _batch(queries: Sequence[EncodedQuery], places: list[int]) -> Batch:
+    """Return the distinct values of several queries apart by their texts: equal texts have equal vectors."""
+    encoded = pa.chunked_array([queries[place].values for place in places]).combine_chunks().dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    _, first = np.unique(codes, return_index=True)
+    vectors = torch.cat([queries[place].vectors for place in places])[torch.from_numpy(first)]
+    members = torch.split(torch.from_numpy(codes), [len(queries[place].values) for place in places])
+    return Batch(places, vectors, list(members))

@@ -1,0 +1,123 @@
+"""One query column by itself, through all partitions: what is found in one raises what is needed in the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import torch
+
+from pexeso.engine.fetching import fetch_cells
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.search import Goal, exact_partition, search_partition, walking_order
+from pexeso.engine.search.summary import PartitionProbe
+from pexeso.engine.stats import SearchStats
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.passes.base import Pass, ProbeResult, goal_of, left_out_columns
+from pexeso.search.ranking import Hit, Ranking
+
+
+class SingleQueryPass(Pass):
+    """One query column by itself.
+
+    Parameters
+    ----------
+    scan : PartitionLoader
+    place : int
+        Of the query column among all.
+    query : EncodedQuery
+    options : SearchOptions
+    """
+
+    def __init__(self, scan: PartitionLoader, place: int, query: EncodedQuery, options: SearchOptions) -> None:
+        super().__init__(scan)
+        self._place, self._query, self._options = place, query, options
+        self._total = query.total(options.ignore_missing)
+        self._ranking, self._stats = Ranking(options.k), SearchStats()
+        self._looks = not options.exact and scan.store.n_partitions > 1
+
+    @property
+    def n_values(self) -> int:
+        """Distinct query values."""
+        return len(self._query.values)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether only the best columns of all partitions are wanted."""
+        return self._options.k is not None and self._looks
+
+    def look(self, number: int) -> ProbeResult | None:
+        """Look at the summary of a partition; None where no column of it can be found."""
+        if not self._looks:
+            return ProbeResult()
+        outlook = self._outlook(number, self._query.vectors, self._query.weights, self._total, self._options)
+        if outlook.most < self._goal().min_count:
+            self._ahead.partitions_skipped += 1
+            return None
+        partition = self._scan.mapped(number)
+        if partition.pages is not None and partition.pages.missing() and self._scan.on_cpu:
+            self._fetch(partition, outlook)
+        return ProbeResult(outlook, (outlook.most,))
+
+    def promise(self, number: int) -> tuple[int, int]:
+        """Return query rows that may match something, and boxes that they are near to."""
+        query = self._query
+        outlook = self._outlook(number, query.vectors, query.weights, self._total, self._options, keep=True)
+        return outlook.most, 0 if outlook.boxes is None else int(outlook.boxes.sum())
+
+    def search(self, number: int, partition: Partition, looked: ProbeResult) -> None:
+        """Search a partition, unless what was found since rules it out."""
+        goal = self._goal()
+        if looked.most and looked.most[0] < goal.min_count:
+            self._stats.partitions_skipped += 1
+            return
+        left_out = left_out_columns(self._scan, number, self._options.exclude_table)
+        columns, counts = self._search(number, partition, goal, left_out, looked.outlook)
+        self._ranking.add(number, self._scan.names(number), columns.numpy(), counts.numpy())
+
+    def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
+        """Return the query column's place, and what was found."""
+        self._stats.add(self._ahead)
+        yield self._place, (self._ranking.hits(), self._stats)
+
+    def _goal(self) -> Goal:
+        return goal_of(self._total, self._options, self._ranking.floor)
+
+    def _fetch(self, partition: Partition, outlook: PartitionProbe) -> None:
+        """Ask for what the first prefix of the query values will walk through."""
+        kernel = self._scan.look_kernel.for_work(0)
+        query, sizes = walking_order(partition, outlook, self._goal(), kernel, self._ahead)
+        fetch_cells(partition, query.take(slice(0, sizes[0])), outlook.threshold, kernel)
+
+    def _search(
+        self,
+        number: int,
+        partition: Partition,
+        goal: Goal,
+        left_out: torch.Tensor | None,
+        outlook: PartitionProbe | None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        query, stats = self._query, self._stats
+        if self._options.exact:
+            started = time.perf_counter()
+            found = exact_partition(partition, query.vectors, query.weights, goal, left_out)
+            stats.partitions += 1
+            stats.distances += len(query.vectors) * partition.n_values
+            stats.bytes_read += partition.vectors.nbytes
+            stats.add_seconds("verify", time.perf_counter() - started)
+            return found
+        return search_partition(
+            partition,
+            query.vectors,
+            query.weights,
+            self._total,
+            goal,
+            stats,
+            left_out,
+            kernel=self._scan.kernel,
+            max_pairs=self._scan.max_pairs(number),
+            # On another device the values are mapped there.
+            outlook=outlook if self._scan.on_cpu else None,
+        )

@@ -1,0 +1,243 @@
+"""Batch search in Spark's tasks: each searches one partition for some of the queries, and what they find is put together here.
+
+The driver normalises and embeds the queries and sends their vectors to the tasks, opens no partition of its own but to
+re-rank what was found and for the value pairs behind answers, and holds the hits of one call. A task maps one partition into memory and
+reads what its queries need of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import torch
+
+from embed.spark import task_device
+from pexeso.build.tasks import error_in
+from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.stats import SearchStats
+from pexeso.errors import InputError, SparkError
+from pexeso.options import SearchOptions
+from pexeso.parts.metadata import stored_grid_options
+from pexeso.search.batch_file import MAX_CHUNK_QUERIES
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.executor import Answer, search_store
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.query import QueryColumn
+from pexeso.search.ranking import Hit
+from pexeso.spark.failures import reason_of_failure
+from pexeso.store.local.reader import Store
+from pexeso.store.manifest import SEMANTIC
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pexeso.index import Index
+
+TASKS_PER_CORE = 4
+"""Tasks of a call for each core, where there are queries enough: one that takes longer than the others then holds up less."""
+
+MAX_PASSES = 16
+"""Most passes over the index whose queries are sent to the tasks together: 16 times what a local batch holds at a time."""
+
+MIN_CHUNK_QUERIES = 8
+"""Fewer queries are not divided: they share the work on what they have in common."""
+
+_SCHEMA = pa.schema(
+    [
+        ("query", pa.int64()),
+        ("partition", pa.int64()),
+        ("stats", pa.string()),
+        *((name, pa.list_(pa.int64())) for name in ("column_id", "matched", "place")),
+        *((name, pa.list_(pa.string())) for name in ("table", "label")),
+    ]
+)
+_SPARK_SCHEMA = (
+    "query long, partition long, stats string, column_id array<long>, matched array<long>, place array<long>, "
+    "table array<string>, label array<string>"
+)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Queries that one task searches with, and their places among all."""
+
+    places: list[int]
+    queries: list[EncodedQuery]
+    options: list[SearchOptions]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How tasks search: where, with what, and how much they may hold."""
+
+    store: Store
+    device: str
+    kernel: str
+    memory_budget: int | None
+
+
+def on_spark(
+    index: Index, spark: SparkSession, *, device: str = "auto", kernel: str = "auto", memory_budget: int | None = None
+) -> Index:
+    """Return an index whose searches run in Spark's tasks, one task for each partition and chunk of queries.
+
+    Parameters
+    ----------
+    index : Index
+        Opened on the CPU; its folder is at the same path on all machines.
+    spark : SparkSession
+    device : str
+        ``"auto"`` takes the GPU that Spark gave the task, and else the CPU. Others as in `pexeso.open_index`.
+    kernel : str
+        As in `pexeso.open_index`.
+    memory_budget : int, optional
+        Most bytes that a task may take, as in `pexeso.open_index`.
+
+    Returns
+    -------
+    Index
+        Its answers are those of `index`; seconds and counters of the stats are those of all tasks together.
+
+    Examples
+    --------
+    >>> import pexeso
+    >>> from pexeso.search.spark_executor import on_spark
+    >>> from pexeso.spark.session import spark_session
+    >>> with spark_session("spark://node1:7077") as spark:  # doctest: +SKIP
+    ...     index = on_spark(pexeso.open_index("/shared/lake.pexeso", device="cpu"), spark)
+    ...     results = index.search_batch([["Oslo", "Rome"], ["Bern", "Prague"]], k=5)
+    """
+    return index._with_executor(SparkExecutor(spark, device, kernel, memory_budget))
+
+
+def passes_of(index: Index, spark: SparkSession) -> int:
+    """Return how many passes over an index keep the cores of a session busy, from 1 to `MAX_PASSES`."""
+    wanted = math.ceil(TASKS_PER_CORE * spark.sparkContext.defaultParallelism / max(1, index.store.n_partitions))
+    return max(1, min(MAX_PASSES, wanted))
+
+
+class SparkExecutor:
+    """Searches in the tasks of a Spark session; arguments as for `on_spark`."""
+
+    def __init__(self, spark: SparkSession, device: str, kernel: str, memory_budget: int | None) -> None:
+        self._spark, self._device, self._kernel, self._memory_budget = spark, device, kernel, memory_budget
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError(
+            "An index whose searches run on Spark cannot be sent to another process, since its Spark session cannot. "
+            "Send the index that on_spark was given."
+        )
+
+    def search(
+        self, loader: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+    ) -> list[Answer]:
+        """Search all partitions for several query columns, each with its options; the loader tells which snapshot."""
+        # The hold stays with the index here: while it is open, no file that tasks read is removed.
+        plan = _Asked(loader.store, self._device, self._kernel, self._memory_budget)
+        n_partitions = plan.store.n_partitions
+        if not queries or not n_partitions:
+            return [([], SearchStats()) for _ in queries]
+        cores = self._spark.sparkContext.defaultParallelism
+        chunks = divide(queries, options, math.ceil(TASKS_PER_CORE * cores / n_partitions))
+        context = self._spark.sparkContext
+        asked, sent = context.broadcast(plan), [context.broadcast(chunk) for chunk in chunks]
+
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    partition, chunk = divmod(number, len(sent))
+                    yield search_partition_in_task(asked.value, partition, sent[chunk].value)
+
+        n_tasks = n_partitions * len(chunks)
+        try:
+            with _plain_errors(plan.store):
+                rows = self._spark.range(0, n_tasks, 1, n_tasks).mapInArrow(work, _SPARK_SCHEMA).toArrow()
+        finally:
+            for each in (asked, *sent):
+                each.destroy()
+        return merge(rows, options)
+
+
+def divide(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions], n_wanted: int) -> list[_Chunk]:
+    """Divide queries into chunks of about the same number of values.
+
+    As many as wanted, but none of more than `MAX_CHUNK_QUERIES`, and of fewer than `MIN_CHUNK_QUERIES` only where there are no more.
+    """
+    least = math.ceil(len(queries) / MAX_CHUNK_QUERIES)
+    n_chunks = max(1, least, min(n_wanted, len(queries) // MIN_CHUNK_QUERIES))
+    chunks: list[list[int]] = [[] for _ in range(n_chunks)]
+    # The largest first, each to the next chunk in turn: so every chunk has as many queries, and nearly as many values.
+    order = sorted(range(len(queries)), key=lambda place: -len(queries[place].values))
+    for rank, place in enumerate(order):
+        chunks[rank % n_chunks].append(place)
+    return [
+        _Chunk(places, [_without_texts(queries[place]) for place in places], [options[place] for place in places])
+        for places in map(sorted, chunks)
+    ]
+
+
+def _without_texts(query: EncodedQuery) -> EncodedQuery:
+    """Leave out the column as it was read, which no search needs."""
+    return replace(query, column=QueryColumn(pa.array([], pa.string())))
+
+
+def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.RecordBatch:
+    """Search one partition of an index for the queries of a chunk; give a row for each query, with all that it found."""
+    torch.set_num_threads(1)  # tasks run side by side already
+    device = torch.device(task_device() if asked.device == "auto" else asked.device)
+    manifest = asked.store.manifest
+    store = replace(asked.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)}))
+    scan = PartitionLoader(
+        store, stored_grid_options(manifest), device, asked.memory_budget, choose_kernel(asked.kernel, device)
+    )
+    rows = [
+        {
+            "query": place,
+            "partition": number,
+            "stats": json.dumps(vars(stats)),
+            **{name: [getattr(hit, name) for hit in hits] for name in ("column_id", "matched", "place")},
+            **{name: [getattr(hit, name) for hit in hits] for name in ("table", "label")},
+        }
+        for place, (hits, stats) in zip(chunk.places, search_store(scan, chunk.queries, chunk.options), strict=True)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+
+def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
+    """Put together what the tasks found: best first, equal counts by table, then column, at most `k` of each query."""
+    answers: list[Answer] = [([], SearchStats()) for _ in options]
+    # In the order of partitions, so that sums of seconds do not depend on which task was done first.
+    for row in rows.sort_by([("query", "ascending"), ("partition", "ascending")]).to_pylist():
+        hits, stats = answers[row["query"]]
+        stats.add(SearchStats(**json.loads(row["stats"])))
+        fields = [row[name] for name in ("column_id", "matched", "place", "table", "label")]
+        hits += [
+            Hit(column_id, matched, row["partition"], place, table, label)
+            for column_id, matched, place, table, label in zip(*fields, strict=True)
+        ]
+    for (hits, _), chosen in zip(answers, options, strict=True):
+        hits.sort(key=lambda hit: (-hit.matched, hit.table, hit.label, hit.column_id))
+        if chosen.k is not None:
+            del hits[chosen.k :]
+    return answers
+
+
+@contextmanager
+def _plain_errors(store: Store) -> Iterator[None]:
+    """Turn what Spark raises for a failed task into the error of ours that the task raised, or one sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        text = str(error)
+        if (own := error_in(text)) is not None:
+            raise own from error
+        raise SparkError(f"A Spark task failed while searching '{store.path}': {reason_of_failure(error)}.") from error

@@ -1,0 +1,86 @@
+"""Where a task puts the partition that it builds: a folder of the build, in which it appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pexeso.store.files import checksum_file, read_document
+from pexeso.store.local.folders import filling, plain_files
+from pexeso.store.manifest import FileEntry, FolderEntry
+
+META, CHOICE, METRIC = "meta.json", "choice", "metric"
+"""The document of a partition: its facts, and how its map was chosen. Where it is, the partition is whole."""
+
+Fill = Callable[[Path], tuple[dict[str, Any], list[FileEntry]]]
+"""Writes a partition's files to an empty folder; gives its facts and its files."""
+
+
+class PartitionTarget(Protocol):
+    """Where one partition goes. It can be pickled: what fills it is a task on any machine."""
+
+    def written(self) -> FolderEntry | None:
+        """Return the partition that an earlier attempt has left there whole; None where there is none."""
+
+    def write(self, fill: Fill) -> FolderEntry:
+        """Put a partition there. Where two attempts do, either's result is a whole partition of its own."""
+
+
+@dataclass(frozen=True)
+class PartitionFolder:
+    """A folder of a build.
+
+    Attributes
+    ----------
+    folder
+        Where the partition goes; absent or empty.
+    name
+        What the folder is called in the index.
+    """
+
+    folder: Path
+    name: str
+
+    def written(self) -> FolderEntry | None:
+        """See `PartitionTarget`."""
+        if not (self.folder / META).is_file():
+            return None
+        files = [FileEntry(name, *checksum_file(self.folder / name)) for name, _ in sorted(plain_files(self.folder))]
+        facts = {
+            name: value for name, value in read_document(self.folder / META).items() if name not in (CHOICE, METRIC)
+        }
+        return FolderEntry(self.name, tuple(files), facts)
+
+    def write(self, fill: Fill) -> FolderEntry:
+        """See `PartitionTarget`; the first attempt that ends well stays."""
+        with filling(self.folder, replace=False) as place:
+            facts, files = fill(place)
+            ours = place.stat()
+        if not os.path.samestat(ours, self.folder.stat()):
+            there = self.written()
+            if there is not None:
+                return there
+        return FolderEntry(self.name, tuple(files), facts)
+
+
+def entry_to_json(entry: FolderEntry) -> str:
+    """Write a folder's entry as text, for a task to give it to the driver.
+
+    Examples
+    --------
+    >>> entry = FolderEntry("partitions/00000", (FileEntry("meta.json", 2, "0" * 32),), {"columns": 3})
+    >>> entry_from_json(entry_to_json(entry)) == entry
+    True
+    """
+    files = [[file.path, file.n_bytes, file.checksum] for file in entry.files]
+    return json.dumps({"folder": entry.folder, "files": files, "facts": entry.facts})
+
+
+def entry_from_json(text: str) -> FolderEntry:
+    """Read what `entry_to_json` wrote."""
+    found = json.loads(text)
+    return FolderEntry(found["folder"], tuple(FileEntry(*file) for file in found["files"]), found["facts"])

@@ -1,0 +1,80 @@
+"""Indexes here or on another storage: opened, written, and put from here to there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pexeso.io.location import Place, locate
+from pexeso.store.local.build_writer import BuildWriter
+from pexeso.store.local.reader import Store, open_store, require_index
+from pexeso.store.local.writer import IndexWriter
+from pexeso.store.manifest import Manifest, read_manifest
+
+
+def open_store_anywhere(path: str | os.PathLike[str] | Place) -> Store:
+    """Open the store of an index at a path, an URL or a `Place`.
+
+    Raises
+    ------
+    StoredIndexError, PlaceError
+        There is no index that can be read.
+    """
+    place = locate(path)
+    if isinstance(place, Place):
+        from pexeso.store.remote.store import open_remote_store
+
+        return open_remote_store(place)
+    return open_store(place)
+
+
+def open_writer(
+    path: str | os.PathLike[str] | Place, *, overwrite: bool = False, update: bool = False, purpose: str | None = None
+) -> BuildWriter:
+    """Return the writer for an index at a path, an URL or a `Place`; arguments as for `pexeso.store.local.writer.IndexWriter`."""
+    place = locate(path)
+    if isinstance(place, Place):
+        from pexeso.store.remote.writer import RemoteWriter
+
+        return RemoteWriter(place, overwrite, update=update, purpose=purpose)
+    return IndexWriter(place, overwrite, update=update, purpose=purpose)
+
+
+def publish_index(
+    local: str | os.PathLike[str],
+    place: Place,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Manifest:
+    """Put an index that was built in a local folder in place on another storage; the local one stays.
+
+    Parameters
+    ----------
+    local : path
+        The index.
+    place : Place
+        Where it is to be.
+    overwrite : bool
+        Replace an index that is there.
+    progress : callable, optional
+        Called with the bytes uploaded so far and altogether.
+
+    Returns
+    -------
+    Manifest
+        The manifest now in place.
+
+    Raises
+    ------
+    StoredIndexError
+        `local` is no index.
+    OutputError
+        It cannot be put there.
+    """
+    from pexeso.store.remote.publish import begin, publish
+
+    root = Path(local)
+    manifest = read_manifest(root, require_index(root))
+    return publish(root, manifest, begin(place, overwrite), progress=progress)

@@ -1,0 +1,93 @@
+"""Read every byte of an index that lies elsewhere, and say what is not as it was written; nothing is kept here."""
+
+from collections.abc import Callable, Iterator
+
+from pexeso.errors import IndexCorruptError, IndexVersionError, PlaceError
+from pexeso.io.location import Place, PlaceEntry
+from pexeso.store.integrity import Problem
+from pexeso.store.manifest import FileEntry, Manifest
+from pexeso.store.paths import BUILDING, MANIFEST, RETIRED
+from pexeso.store.remote.fetch import fetch_checksum
+from pexeso.store.remote.garbage_collection import noted_files
+from pexeso.store.remote.store import read_remote_manifest
+
+
+def check_remote_store(place: Place, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+    """Compare every byte of an index elsewhere with its manifest.
+
+    Parameters
+    ----------
+    place
+        The folder of the index.
+    progress
+        Called with the bytes read so far and the bytes listed altogether.
+
+    Returns
+    -------
+    list[Problem]
+        Failures in the order of the manifest, then notes, as `pexeso.store.integrity.check_store` gives them. Where
+        none is a failure, every byte is as it was written.
+
+    Raises
+    ------
+    IndexNotFoundError
+        There is no index at the place.
+    PlaceError
+        The storage cannot be reached.
+    """
+    try:
+        manifest, _ = read_remote_manifest(place)
+    except IndexVersionError as error:
+        return [Problem(MANIFEST, "version", str(error))]
+    except IndexCorruptError as error:
+        return [Problem(MANIFEST, "manifest", str(error))]
+    there = place.find()
+    done, total = 0, manifest.n_bytes
+
+    def count(piece: bytes) -> None:
+        nonlocal done
+        done += len(piece)
+        if progress is not None:
+            progress(done, total)
+
+    problems = [_check_file(place, file, there.get(file.path), count) for file in manifest.files()]
+    return [*(problem for problem in problems if problem is not None), *_notes(place, manifest, there)]
+
+
+def _check_file(
+    place: Place, file: FileEntry, found: PlaceEntry | None, count: Callable[[bytes], None]
+) -> Problem | None:
+    where, restore = f"{place}/{file.path}", "restore it from a copy, or build the index again."
+    if found is None:
+        return Problem(file.path, "missing", f"'{where}' is missing: {restore}")
+    if found.n_bytes != file.n_bytes:
+        return Problem(
+            file.path, "size", f"'{where}' has {found.n_bytes} bytes, but {file.n_bytes} were written: {restore}"
+        )
+    try:
+        checksum = fetch_checksum(place.joined(file.path), file, count)
+    except IndexCorruptError as error:
+        return Problem(file.path, "missing", str(error))
+    except PlaceError as error:
+        return Problem(file.path, "unreadable", str(error))
+    if checksum != file.checksum:
+        return Problem(file.path, "checksum", f"'{where}' is not as it was written, by its checksum: {restore}")
+    return None
+
+
+def _notes(place: Place, manifest: Manifest, there: dict[str, PlaceEntry]) -> Iterator[Problem]:
+    """Yield what is there and not of the index, which is what its manifest and those kept for readers list."""
+    known = {MANIFEST, *(file.path for file in manifest.files())}
+    notes = {name: entry for name, entry in there.items() if name.startswith((f"{RETIRED}/", f"{BUILDING}/"))}
+    for name, entry in notes.items():
+        files = noted_files(place.joined(name), entry)
+        known.update(() if files is None else files)
+        if files is not None and name.startswith(f"{RETIRED}/"):
+            known.add(name)
+    for name in sorted(set(there) - known):
+        if name.startswith(f"{BUILDING}/"):
+            yield Problem(name, "unfinished", f"'{place}/{name}' is of a build under way, or of one broken off.")
+        else:
+            yield Problem(
+                name, "foreign", f"'{place}/{name}' is nothing of the index; pexeso neither reads nor removes it."
+            )

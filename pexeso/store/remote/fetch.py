@@ -1,0 +1,128 @@
+"""Fetch one file of an index from another storage, piece by piece, and verify it on the way."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from pexeso.errors import IndexCorruptError, PlaceError
+from pexeso.io.location import READ_BYTES, Place
+from pexeso.store.files import new_checksum, writing
+from pexeso.store.manifest import FileEntry
+
+_PIECES_AHEAD = 4
+_ATTEMPTS = 3
+_PAUSE_SECONDS = 0.5
+
+
+def fetch_into(part: Path, place: Place, entry: FileEntry) -> None:
+    """Fill a local file with the bytes of a file elsewhere, and wait until they are on the disk.
+
+    Memory: four pieces of 16 MiB.
+
+    Parameters
+    ----------
+    part
+        An existing file, overwritten.
+    place
+        The file elsewhere.
+    entry
+        Its size and checksum, as the manifest has them.
+
+    Raises
+    ------
+    IndexCorruptError
+        It is missing, or is not the file that was written.
+    OutputError
+        The local file cannot be written.
+    PlaceError
+        The storage cannot be reached, or broke off again and again.
+    """
+    with writing(part), open(part, "r+b") as file:
+        checksum = fetch_checksum(place, entry, file.write)
+        file.truncate(entry.n_bytes)
+        file.flush()
+        os.fsync(file.fileno())
+    if checksum != entry.checksum:
+        raise IndexCorruptError(
+            f"'{place}' is not as it was written, by its checksum: restore it from a copy, or build the index again."
+        )
+
+
+def fetch_checksum(place: Place, entry: FileEntry, take: Callable[[bytes], object] | None = None) -> str:
+    """Read a whole file elsewhere, in order, and return its checksum.
+
+    Parameters
+    ----------
+    place
+        The file.
+    entry
+        Its size, as the manifest has it.
+    take
+        Called with each piece of bytes, if given.
+
+    Raises
+    ------
+    IndexCorruptError
+        It is not there, or not of its size.
+    PlaceError
+        The storage cannot be reached, or broke off again and again.
+    """
+    running = new_checksum()
+    for piece in _pieces(place, entry.n_bytes):
+        running.update(piece)
+        if take is not None:
+            take(piece)
+    return running.hexdigest()
+
+
+def _pieces(place: Place, n_bytes: int) -> Iterator[bytes]:
+    """Yield the pieces of a file in order, a few being asked for at a time."""
+    starts = iter(range(0, n_bytes, READ_BYTES))
+    with ThreadPoolExecutor(_PIECES_AHEAD) as pool:
+        asked: deque[Future[bytes]] = deque()
+
+        def ask() -> None:
+            start = next(starts, None)
+            if start is not None:
+                asked.append(pool.submit(_piece, place, start, min(start + READ_BYTES, n_bytes)))
+
+        try:
+            for _ in range(_PIECES_AHEAD):
+                ask()
+            while asked:
+                yield asked.popleft().result()
+                ask()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _piece(place: Place, start: int, stop: int) -> bytes:
+    for attempt in range(_ATTEMPTS):
+        try:
+            data = place.read(start, stop)
+        except PlaceError:
+            _require_there(place, stop)
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
+            continue
+        if len(data) == stop - start:
+            return data
+        _require_there(place, stop)
+    raise PlaceError(f"'{place}' cannot be read: the connection broke off {_ATTEMPTS} times.")
+
+
+def _require_there(place: Place, n_bytes: int) -> None:
+    found = place.look()
+    if found is None:
+        raise IndexCorruptError(
+            f"'{place}' is missing. If the index has been written anew since it was opened, open it again; "
+            "else restore the file from a copy, or build the index again."
+        )
+    if found.n_bytes < n_bytes:
+        raise IndexCorruptError(
+            f"'{place}' has {found.n_bytes} bytes, but at least {n_bytes} were written: it was cut short or changed."
+        )

@@ -1,0 +1,132 @@
+"""What a commit on another storage makes needless is kept for a time, since nobody can tell who reads it, and removed then.
+
+Before a commit, the manifest that it replaces is kept as ``retired/manifest.N.json``; before an upload, its files are
+noted in ``.building/upload-X.json``. Their age is taken from the storage's own clock. A later commit removes what only
+notes older than `RETENTION_SECONDS` list.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from pexeso.errors import InputError, PlaceError, StoredIndexError
+from pexeso.io.location import Place, PlaceEntry
+from pexeso.store.local.removal import own_file
+from pexeso.store.local.snapshot import RETENTION_SECONDS
+from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest
+from pexeso.store.paths import BUILDING, MANIFEST, RETIRED
+
+_REQUESTS_AT_ONCE = 16
+
+
+def retire(place: Place, previous: Manifest) -> None:
+    """Keep the manifest that is about to be replaced; its age counts from now.
+
+    Raises
+    ------
+    PlaceError
+        It cannot be written.
+    """
+    place.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
+
+
+def note_upload(place: Place, paths: Iterable[str], token: str | None = None) -> Place:
+    """Note which files are about to be uploaded, and return the note, to be removed when they are in place or gone.
+
+    Parameters
+    ----------
+    place
+        The folder of the index.
+    paths
+        Of the files, below it.
+    token
+        A part of the note's name that no other note has; drawn where none is given.
+
+    Raises
+    ------
+    PlaceError
+        It cannot be written.
+    """
+    note = place.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
+    note.write(json.dumps({"files": sorted(paths)}).encode("ascii"))
+    return note
+
+
+def remove_all(place: Place, paths: Iterable[str]) -> None:
+    """Remove files below a place; those that are not there do not matter.
+
+    Raises
+    ------
+    PlaceError
+        One cannot be removed.
+    """
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+        for _ in pool.map(lambda path: place.joined(path).remove(), paths):
+            pass
+
+
+def sweep(place: Place, current: Manifest, retention_seconds: float = RETENTION_SECONDS) -> None:
+    """Remove what has been needless for longer than the retention time; the caller has just committed `current`.
+
+    Parameters
+    ----------
+    place
+        The folder of the index.
+    current
+        The manifest in place.
+    retention_seconds
+        How long a reader that has opened the index may go on with what it has opened.
+
+    Raises
+    ------
+    PlaceError
+        Something cannot be listed or removed; it stays for a later sweep.
+    """
+    manifest = place.joined(MANIFEST).look()
+    if manifest is None or manifest.modified is None:
+        return
+    oldest = manifest.modified - int(retention_seconds * 1e9)
+    needed, expired = {file.path for file in current.files()}, {}
+    for folder in (RETIRED, BUILDING):
+        for name, entry in place.joined(folder).find().items():
+            note = place.joined(f"{folder}/{name}")
+            files = noted_files(note, entry)
+            if files is None:
+                continue
+            if entry.modified is None or entry.modified > oldest:
+                needed |= files if folder == RETIRED else set()
+            else:
+                expired[note] = files
+    for note, files in expired.items():
+        remove_all(place, files - needed)
+        note.remove()
+
+
+def noted_files(note: Place, entry: PlaceEntry) -> set[str] | None:
+    """Return the files that a note lists: a manifest kept for readers, or one of an upload.
+
+    Parameters
+    ----------
+    note
+        An object below ``retired/`` or ``.building/``.
+    entry
+        What the storage says about it.
+
+    Returns
+    -------
+    set of str or None
+        Paths below the index; None where it is no note.
+    """
+    is_manifest = note.path.endswith(f"{RETIRED}/{note.name}") and note.name.startswith("manifest.")
+    is_upload = note.path.endswith(f"{BUILDING}/{note.name}") and note.name.startswith("upload-")
+    if not (is_manifest or is_upload) or not note.name.endswith(".json") or entry.n_bytes > MAX_MANIFEST_BYTES:
+        return None
+    try:
+        data = note.read()
+        if is_upload:
+            files = json.loads(data)["files"]
+            return {own_file(name) for name in files} if isinstance(files, list) else None
+        return {file.path for file in Manifest.from_bytes(data).files()}
+    except (PlaceError, StoredIndexError, InputError, ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,278 @@
+"""Put an index that was built in a local folder in place on another storage."""
+
+import contextlib
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pexeso.errors import OutputError, PlaceError, StoredIndexError
+from pexeso.io.location import Place
+from pexeso.store.local.build_lock import some_names
+from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
+from pexeso.store.paths import BUILDING, CATALOG, EMBEDDER, PARTITIONS, RETIRED, plain_file_size, require_folder
+from pexeso.store.remote.commit import commit_manifest, require_safe_commits
+from pexeso.store.remote.garbage_collection import RETENTION_SECONDS, note_upload, remove_all, retire, sweep
+from pexeso.store.remote.store import current_remote_manifest, require_sizes
+
+_FILES_AT_ONCE = 8
+_FIRST_NUMBER = 10**16
+_LEFT = re.compile(rf"{re.escape(BUILDING)}|{RETIRED}|{PARTITIONS}|(?:{CATALOG}|{EMBEDDER})\.[0-9]{{17}}", re.ASCII)
+"""What builds that died may have left, beside ``.building``, where there is no index yet."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """What stood at a place when a build began: what its commit replaces, if nobody else commits meanwhile.
+
+    Attributes
+    ----------
+    place
+        The folder of the index.
+    previous
+        The manifest there; None where there was no index.
+    version
+        Its version; None where there was none.
+    """
+
+    place: Place
+    previous: Manifest | None
+    version: str | None
+
+
+def begin(place: Place, overwrite: bool = False) -> Base:
+    """Look at a place before building for it, and require that the result can be put there.
+
+    Parameters
+    ----------
+    place
+        The folder of the index; it may be empty, or, with `overwrite`, hold an index.
+    overwrite
+        Replace an index that is there; it stays in use until the commit.
+
+    Raises
+    ------
+    OutputError
+        Something is there that is not to be replaced, or commits would not be safe there.
+    """
+    try:
+        require_safe_commits(place)
+        previous, version = current_remote_manifest(place)
+        others = [] if previous is not None or place.look() is None else [entry.name for entry in place.entries()]
+    except PlaceError as error:
+        raise OutputError(f"The index cannot be written there: {error}") from error
+    except StoredIndexError as error:
+        raise OutputError(
+            f"'{place}' cannot be overwritten, as its manifest does not tell which files are pexeso's own: "
+            f"choose another place, or remove what is there yourself. {error}"
+        ) from error
+    if foreign := _foreign(others):
+        raise OutputError(
+            f"'{place}' holds {some_names(foreign)} and is no index of pexeso's: choose another place for the index, or an empty one."
+        )
+    if previous is not None and not overwrite:
+        raise OutputError(
+            f"'{place}' holds an index already: choose another place, or replace it with overwrite=True (--overwrite)."
+        )
+    return Base(place, previous, version)
+
+
+def publish(
+    local: Path,
+    manifest: Manifest,
+    base: Base,
+    *,
+    there: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    retention_seconds: float = RETENTION_SECONDS,
+) -> Manifest:
+    """Upload the new folders of an index and make it the one at the place, by one conditional write of its manifest.
+
+    Folders that `base` lists as they are stay where they are. The others are uploaded under names that no other build
+    takes, so that nothing is ever overwritten.
+
+    Parameters
+    ----------
+    local
+        The folder of this machine that holds the new folders, under the names that `manifest` gives them.
+    manifest
+        What the index is to be made of.
+    base
+        From `begin`.
+    there
+        Names of new folders that have been uploaded, under these names.
+    progress
+        Called with the bytes uploaded so far and altogether.
+    retention_seconds
+        How long files that are no longer listed are kept for those who read them; a later commit removes them.
+
+    Returns
+    -------
+    Manifest
+        The manifest that is now in place: with other folder names, and one generation after that of `base`.
+
+    Raises
+    ------
+    OutputError
+        Another build has committed since `begin`, or a file cannot be uploaded. The index there is as it was, and what
+        was uploaded here is gone, or goes with a later commit where it cannot be removed now.
+    IndexCorruptError
+        A file that should be there is not.
+    PlaceError
+        The storage broke off during the commit, and it is not known whether the index was written.
+    """
+    kept = set() if base.previous is None else {(entry.folder, entry.files) for entry in base.previous.folders}
+    names = {
+        entry.folder: unique_folder_name(entry.folder)
+        for entry in manifest.folders
+        if (entry.folder, entry.files) not in kept and entry.folder not in there
+    }
+    renamed = _renamed(manifest, names, 1 if base.previous is None else base.previous.generation + 1)
+    uploads = [
+        (local / entry.folder, replace(entry, folder=names[entry.folder]))
+        for entry in manifest.folders
+        if entry.folder in names
+    ]
+    with _uploading(base.place, [entry for _, entry in uploads]) as upload:
+        _upload_all(base.place, uploads, progress)
+        require_sizes(base.place, renamed)
+        if base.previous is not None:
+            retire(base.place, base.previous)
+        upload.is_undecided = True
+        try:
+            commit_manifest(base.place, renamed.to_bytes(), base.version)
+        except OutputError:
+            upload.is_undecided = False
+            raise
+    with contextlib.suppress(PlaceError):  # what cannot be removed does no harm, and goes with a later commit
+        sweep(base.place, renamed, retention_seconds)
+    return renamed
+
+
+def upload_folder(local: Path, place: Place, entry: FolderEntry, count: Callable[[int], None] | None = None) -> None:
+    """Upload the files of one folder of an index; none of them may be there.
+
+    Parameters
+    ----------
+    local
+        The folder of this machine with these files.
+    place
+        The folder of the index.
+    entry
+        The folder as the manifest is to list it: its name below `place`, and its files.
+    count
+        Called with the size of each file that is there.
+
+    Raises
+    ------
+    OutputError
+        A local file is not of its size any more, or a file is there already.
+    PlaceError
+        The storage cannot be written.
+    """
+
+    def upload(file: FileEntry) -> int:
+        if plain_file_size(local, file.path) != file.n_bytes:
+            raise OutputError(f"'{local / file.path}' is not there with the {file.n_bytes} bytes that were written.")
+        place.joined(f"{entry.folder}/{file.path}").write_file(local / file.path)
+        return file.n_bytes
+
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        for n_bytes in pool.map(upload, entry.files):
+            if count is not None:
+                count(n_bytes)
+
+
+def paths_of(entries: Iterable[FolderEntry]) -> Iterator[str]:
+    """Yield the paths of all files of folders, below the index."""
+    return (f"{entry.folder}/{file.path}" for entry in entries for file in entry.files)
+
+
+def unique_folder_name(folder: str) -> str:
+    """Return a name for a folder of the same kind that no other build takes.
+
+    Parameters
+    ----------
+    folder
+        A name that the store gives: ``catalog``, ``embedder.2``, ``partitions/00000``.
+
+    Raises
+    ------
+    InputError
+        It is none.
+
+    Examples
+    --------
+    >>> require_folder(unique_folder_name("embedder.2")).partition(".")[0]
+    'embedder'
+    """
+    kind = re.split(r"[./]", require_folder(folder))[0]
+    number = _FIRST_NUMBER + secrets.randbelow(9 * _FIRST_NUMBER)
+    return f"{kind}/{number}" if kind == PARTITIONS else f"{kind}.{number}"
+
+
+def _foreign(names: list[str]) -> list[str]:
+    """Return what is none of pexeso's among the names at a place without an index."""
+    is_begun = BUILDING in names
+    return sorted({name for name in names if name and not (is_begun and _LEFT.fullmatch(name))})
+
+
+def _renamed(manifest: Manifest, names: dict[str, str], generation: int) -> Manifest:
+    def own(entry: FolderEntry) -> FolderEntry:
+        return replace(entry, folder=names.get(entry.folder, entry.folder))
+
+    return replace(
+        manifest,
+        generation=generation,
+        catalogs=tuple(map(own, manifest.catalogs)),
+        embedder=own(manifest.embedder),
+        parts={name: tuple(map(own, entries)) for name, entries in manifest.parts.items()},
+    )
+
+
+def _upload_all(
+    place: Place, uploads: list[tuple[Path, FolderEntry]], progress: Callable[[int, int], None] | None
+) -> None:
+    done, total = 0, sum(entry.n_bytes for _, entry in uploads)
+
+    def count(n_bytes: int) -> None:
+        nonlocal done
+        done += n_bytes
+        if progress is not None:
+            progress(done, total)
+
+    for local, entry in uploads:
+        upload_folder(local, place, entry, count)
+
+
+@dataclass
+class _Upload:
+    """Files that are being uploaded. While a commit is undecided they may be in use, whatever this process sees."""
+
+    is_undecided: bool = False
+
+
+@contextlib.contextmanager
+def _uploading(place: Place, entries: list[FolderEntry]) -> Iterator[_Upload]:
+    """Note the files that the block uploads and commits; they go where it fails, unless they may be in use."""
+    paths = list(paths_of(entries))
+    upload = _Upload()
+    try:
+        note = note_upload(place, paths)
+    except PlaceError as error:
+        raise OutputError(f"The index cannot be written there: {error}") from error
+    try:
+        yield upload
+    except BaseException as error:
+        if upload.is_undecided:
+            raise  # with the note there, a later commit looks whether they are in use
+        with contextlib.suppress(PlaceError):
+            remove_all(place, paths)
+            note.remove()
+        if isinstance(error, PlaceError):
+            raise OutputError(f"The index cannot be written there: {error}") from error
+        raise
+    with contextlib.suppress(PlaceError):
+        note.remove()

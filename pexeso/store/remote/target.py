@@ -1,0 +1,112 @@
+"""Where a task puts the partition that it builds when the index lies elsewhere: it uploads it, and notes what it uploaded.
+
+Each attempt uploads to a folder of its own, so that nothing is ever overwritten. Which attempt counts is what the build
+commits; the files of the others are listed in notes (`pexeso.store.remote.garbage_collection`), and go with a later commit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pexeso.errors import IndexCorruptError, OutputError, PlaceError
+from pexeso.io.location import Place
+from pexeso.store.files import read_document, replace_document
+from pexeso.store.local.target import Fill, entry_from_json, entry_to_json
+from pexeso.store.manifest import FolderEntry
+from pexeso.store.paths import BUILDING, PARTITIONS
+from pexeso.store.remote.garbage_collection import note_upload, remove_all
+from pexeso.store.remote.publish import paths_of, unique_folder_name, upload_folder
+
+
+@dataclass(frozen=True)
+class PartitionUpload:
+    """A partition of an index elsewhere.
+
+    Attributes
+    ----------
+    place
+        The folder of the index.
+    record
+        A local file, absent or written by an earlier attempt, that says what was uploaded; on a cluster all machines
+        see it.
+    """
+
+    place: Place
+    record: Path
+
+    def written(self) -> FolderEntry | None:
+        """See `pexeso.store.local.target.PartitionTarget`."""
+        entry = read_record(self.record)
+        if entry is None:
+            return None
+        there = self.place.joined(entry.folder).find()
+        sizes = {name: found.n_bytes for name, found in there.items()}
+        return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
+
+    def write(self, fill: Fill) -> FolderEntry:
+        """See `pexeso.store.local.target.PartitionTarget`; takes the partition's size on the local disk until it is uploaded.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written there.
+        """
+        if (broken := read_record(self.record)) is not None:
+            with contextlib.suppress(PlaceError):
+                discard_uploads(self.place, [broken])
+        with tempfile.TemporaryDirectory(prefix="pexeso-partition-") as folder:
+            facts, files = fill(Path(folder))
+            entry = FolderEntry(unique_folder_name(f"{PARTITIONS}/00000"), tuple(files), facts)
+            try:
+                self._upload(Path(folder), entry)
+            except PlaceError as error:
+                raise OutputError(f"The index cannot be written there: {error}") from error
+        replace_document(self.record, {"entry": entry_to_json(entry)})
+        return entry
+
+    def _upload(self, folder: Path, entry: FolderEntry) -> None:
+        note_upload(self.place, paths_of([entry]), token=_token(entry))
+        try:
+            upload_folder(folder, self.place, entry)
+        except BaseException:
+            with contextlib.suppress(PlaceError):
+                discard_uploads(self.place, [entry])
+            raise
+
+
+def read_record(record: Path) -> FolderEntry | None:
+    """Read what an attempt noted of its upload; None where there is nothing that can be read."""
+    try:
+        return entry_from_json(read_document(record)["entry"])
+    except (IndexCorruptError, ValueError, KeyError, TypeError):
+        return None
+
+
+def discard_uploads(place: Place, entries: list[FolderEntry]) -> None:
+    """Remove folders that were uploaded and that no manifest lists, then what notes them.
+
+    Raises
+    ------
+    PlaceError
+        Something cannot be removed.
+    """
+    remove_all(place, paths_of(entries))
+    forget_notes(place, entries)
+
+
+def forget_notes(place: Place, entries: list[FolderEntry]) -> None:
+    """Remove the notes of uploaded folders.
+
+    Raises
+    ------
+    PlaceError
+        One cannot be removed.
+    """
+    remove_all(place, (f"{BUILDING}/upload-{_token(entry)}.json" for entry in entries))
+
+
+def _token(entry: FolderEntry) -> str:
+    return entry.folder.rpartition("/")[2]

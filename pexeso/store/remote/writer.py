@@ -1,0 +1,157 @@
+"""Write an index on another storage: partitions go there from the tasks that build them, all else with the commit.
+
+What is no partition (the catalog, the model, what passes between the stages) is written to a folder of this machine
+first, in ``builds/`` of the user's cache, under a name made of the place. There a build that was broken off is found by the next one for
+the same place. It does not count for the size of the cache, and is removed once the index is in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pexeso.errors import OutputError, PlaceError
+from pexeso.io.location import Place
+from pexeso.store.local import build_lock
+from pexeso.store.local.build_writer import BuildWriter
+from pexeso.store.manifest import FolderEntry, Manifest
+from pexeso.store.paths import CATALOG, EMBEDDER, PARTITIONS
+from pexeso.store.remote.cache import Cache, default_cache
+from pexeso.store.remote.publish import Base, begin, publish, unique_folder_name
+from pexeso.store.remote.store import no_index_at
+from pexeso.store.remote.target import PartitionUpload, discard_uploads, forget_notes, read_record
+
+_UPLOADED = "uploaded"
+
+
+class RemoteWriter(BuildWriter):
+    """Build an index on another storage; used like `pexeso.store.local.writer.IndexWriter`.
+
+    One process at a time builds for a place on one machine. Between machines the commit decides: it succeeds only
+    where the index is still the one that the build began with. A build that loses is kept for the next one of the same
+    purpose, as far as it does not depend on what it was built over.
+
+    Parameters
+    ----------
+    place
+        The folder of the index.
+    overwrite, update, purpose
+        As for `IndexWriter`.
+    cache
+        Whose folder holds the local one; the user's by default. Where tasks run on other machines it must be a folder
+        that all of them see.
+
+    Raises
+    ------
+    OutputError
+        The index cannot be put there, as far as that can be found out before it is built.
+    IndexNotFoundError
+        With `update`: there is no index.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        overwrite: bool = False,
+        *,
+        update: bool = False,
+        purpose: str | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        super().__init__(local_folder(place, cache), overwrite, update=update, purpose=purpose)
+        self.place, self.name = place, str(place)
+        self._base: Base
+
+    def partition_target(self, number: int) -> PartitionUpload:
+        """See `BuildWriter`."""
+        records = self.scratch / _UPLOADED
+        records.mkdir(exist_ok=True)
+        return PartitionUpload(self.place, records / f"{number:05d}.json")
+
+    def seal_partition(self, entry: FolderEntry) -> FolderEntry:
+        """See `BuildWriter`; that all files are there is looked at once, by the commit."""
+        return entry
+
+    def has_partitions(self, entries: Sequence[FolderEntry]) -> bool:
+        """See `BuildWriter`; one listing for each thousand files."""
+        there = self.place.joined(PARTITIONS).find() if entries else {}
+        sizes = {f"{PARTITIONS}/{name}": found.n_bytes for name, found in there.items()}
+        return all(
+            sizes.get(f"{entry.folder}/{file.path}") == file.n_bytes for entry in entries for file in entry.files
+        )
+
+    def restart(self) -> None:
+        """See `BuildWriter`."""
+        self._discard_uploads(self._plan)
+        super().restart()
+
+    def _claim(self) -> bool:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make_folders()
+        try:
+            self._lock, locked = build_lock.lock_folder(self.path)
+        except OutputError as error:
+            raise OutputError(
+                f"Another build for '{self.place}' is under way on this machine: wait for its end."
+            ) from error
+        return locked
+
+    def _replaceable(self) -> Manifest | None:
+        self._base = begin(self.place, self.overwrite or self.update)
+        if self.update and self._base.previous is None:
+            raise no_index_at(self.place)
+        return self._base.previous
+
+    def _sweep(self) -> None:
+        return  # only a commit tells by the storage's own clock what is old
+
+    def _make_plan(self) -> build_lock.Plan:
+        names = {kind: unique_folder_name(kind) for kind in (CATALOG, EMBEDDER)}
+        return build_lock.Plan(self.purpose, self._generation, names, 0)
+
+    def _adapted(self, plan: build_lock.Plan) -> build_lock.Plan | None:
+        if plan.generation == self._generation:
+            return plan
+        # What an update writes depends on the index that it found; what a build writes on the lake alone.
+        return None if self.update else replace(plan, generation=self._generation)
+
+    def _discard(self, plan: build_lock.Plan | None) -> None:
+        if plan is not None:
+            self._discard_uploads(plan)
+        build_lock.settle(self.path)
+
+    def _discard_uploads(self, plan: build_lock.Plan) -> None:
+        """Remove what was uploaded for a plan; left to a later commit where there was one since, which may be of that plan."""
+        if plan.generation == self._generation and not self._committing:
+            with contextlib.suppress(PlaceError):
+                discard_uploads(self.place, self._uploaded())
+
+    def _uploaded(self) -> list[FolderEntry]:
+        records = sorted((self.scratch / _UPLOADED).glob("*.json"))
+        return [entry for entry in map(read_record, records) if entry is not None]
+
+    def _require_sealed(self, entry: FolderEntry) -> None:
+        if self._new(entry.folder).is_dir():
+            super()._require_sealed(entry)
+
+    def _install(self, manifest: Manifest, new: list[FolderEntry]) -> Manifest:
+        there = {entry.folder for entry in new if not self._new(entry.folder).is_dir()}
+        published = publish(self._new(""), manifest, self._base, there=there)
+        with contextlib.suppress(PlaceError):  # a note of what is in use does no harm
+            forget_notes(self.place, self._uploaded())
+        return published
+
+    def _settle(self) -> None:
+        self._discard_uploads(self._plan)
+        build_lock.settle(self.path)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
+
+def local_folder(place: Place, cache: Cache | None = None) -> Path:
+    """Return the folder of this machine in which an index for a place is built."""
+    name = hashlib.blake2b(place.url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return (cache or default_cache()).root / "builds" / f"{name}.pexeso"

@@ -1,0 +1,88 @@
+"""What advice says: the thresholds, the reason in a sentence, and the numbers that it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.runtime.formatting import plain_scalar, shown
+
+DEFAULT_MIN_PRECISION = 0.9
+HALF = 0.5
+"""The share of rows that makes two columns joinable, where chance does not ask for more."""
+
+
+ASKED = ("auto", "min_precision")
+"""The arguments of a search that ask for advice; the second asks too where it is given alone."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Thresholds for an index, and why these.
+
+    Attributes
+    ----------
+    max_distance : float
+        In [0, 1], a fraction of the largest distance: the scale of `SearchOptions.max_distance`.
+    min_joinability : float or None
+        In (0, 1]; None where the advice is about two given columns, whose share of matches is not in question.
+    why : str
+        One or two sentences with the figures that decided.
+    evidence : dict
+        These figures and more, as plain JSON.
+
+    Examples
+    --------
+    >>> Advice(0.31, 0.5, "because").to_dict()
+    {'max_distance': 0.31, 'min_joinability': 0.5, 'why': 'because', 'evidence': {}}
+    """
+
+    max_distance: float
+    min_joinability: float | None
+    why: str
+    evidence: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "max_distance": self.max_distance,
+            "min_joinability": self.min_joinability,
+            "why": self.why,
+            "evidence": self.evidence,
+        }
+
+
+def require_min_precision(min_precision: Any) -> float:
+    """Return `min_precision`, or refuse it.
+
+    Raises
+    ------
+    InputError
+        It is no number in (0, 1].
+
+    Examples
+    --------
+    >>> require_min_precision(90)
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: min_precision must be a number in (0, 1]. Got 90 instead. It is the share of what is found that must be right: 0.9 is usual.
+    """
+    min_precision = plain_scalar(min_precision)
+    if isinstance(min_precision, bool) or not isinstance(min_precision, int | float) or not 0 < min_precision <= 1:
+        raise InputError(
+            f"min_precision must be a number in (0, 1]. Got {shown(min_precision)} instead. It is the share of what is found that must be right: "
+            f"{DEFAULT_MIN_PRECISION} is usual."
+        )
+    return float(min_precision)
+
+
+def percent(share: float) -> str:
+    """Write a share for people.
+
+    Examples
+    --------
+    >>> percent(0.004), percent(0.072), percent(1.0)
+    ('0.4 %', '7.2 %', '100 %')
+    """
+    return f"{100 * share:.1f} %" if share < 0.9995 else "100 %"

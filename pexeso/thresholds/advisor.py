@@ -1,0 +1,134 @@
+"""Advice for an open index: what was learnt is kept while the index is open, and put into the options of searches that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow.compute as pc
+import torch
+
+from pexeso.errors import InputError
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.query import QueryColumn
+from pexeso.search.ranking import Hit
+from pexeso.thresholds.advice import ASKED, DEFAULT_MIN_PRECISION, HALF, Advice, require_min_precision
+from pexeso.thresholds.columns import Learnt, advise_columns, joinability_beyond_chance, learn
+from pexeso.thresholds.pair import advise_pair
+from pexeso.thresholds.sample import value_order, vectors_by_hash
+
+
+class Advisor:
+    """Gives advice about one index. What it has learnt is kept in memory, not on disk.
+
+    Parameters
+    ----------
+    scan : PartitionLoader
+    usual : float
+        The `max_distance` that suits the model of the index, for an index that is too small to learn from.
+    """
+
+    def __init__(self, scan: PartitionLoader, usual: float) -> None:
+        self._scan, self._usual = scan, usual
+        self._given: dict[tuple[float, float | None], Advice] = {}
+
+    @cached_property
+    def learnt(self) -> Learnt | None:
+        """What a sample of the index has taught, with a fixed seed; None where it has fewer than two columns of five values."""
+        return learn(self._scan)
+
+    def columns(self, min_precision: float | None = None, min_joinability: float | None = None) -> Advice:
+        """Advise on a search; see `pexeso.thresholds.columns.advise_columns`."""
+        precision = DEFAULT_MIN_PRECISION if min_precision is None else require_min_precision(min_precision)
+        SearchOptions(min_joinability=min_joinability)  # refuses a share that is none
+        asked = (precision, min_joinability)
+        if asked not in self._given:
+            self._given[asked] = (
+                self._too_small(min_joinability)
+                if self.learnt is None
+                else advise_columns(self._scan, self.learnt, *asked)
+            )
+        return self._given[asked]
+
+    def pair(self, query: EncodedQuery, hit: Hit, min_precision: float | None = None) -> Advice:
+        """Advise on joining a query column with one of the index; see `pexeso.thresholds.pair.advise_pair`."""
+        if min_precision is not None:
+            require_min_precision(min_precision)
+        partition = self._scan.mapped(hit.partition)
+        others = column_vectors(self._scan, hit)
+        asked = query.vectors[torch.from_numpy(value_order(query.values))]
+        asked = asked[(asked != 0).any(1)]
+        advice = advise_pair(partition.metric, asked, others, self.learnt, min_precision)
+        return self._too_small(None) if advice is None else advice
+
+    def column_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace `ASKED` among the arguments of a search by the thresholds advised.
+
+        Raises
+        ------
+        InputError
+            A threshold is given too, or `min_precision` is none.
+        """
+        options, asked, min_precision = _split(given)
+        if not asked:
+            return options
+        advice = self.columns(min_precision, options.get("min_joinability"))
+        if advice.min_joinability is not None and options.get("k") is None:
+            options["min_joinability"] = advice.min_joinability
+        return {**options, "max_distance": advice.max_distance, "advice": advice}
+
+    def pair_options(self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit) -> dict[str, Any]:
+        """Do as `column_options` where the column of the index is known."""
+        options, asked, min_precision = _split(given)
+        if not asked:
+            return options
+        advice = self.pair(query, hit, min_precision)
+        return {**options, "max_distance": advice.max_distance, "advice": advice}
+
+    def _too_small(self, min_joinability: float | None) -> Advice:
+        why = "there are too few values to learn from, so this is what usually suits the model of the index."
+        return Advice(self._usual, HALF if min_joinability is None else None, why)
+
+
+def for_query(options: SearchOptions, column: QueryColumn) -> SearchOptions:
+    """Raise an advised share of rows where the query column is so short that chance reaches it."""
+    if options.advice is None or options.min_joinability is None or options.advice.min_joinability is None:
+        return options
+    return replace(options, min_joinability=joinability_beyond_chance(options.advice, effective_values(column)))
+
+
+def effective_values(column: QueryColumn) -> int:
+    """Count the distinct values of a query column; where some fill most of the rows, as many as count in fact.
+
+    Examples
+    --------
+    >>> from pexeso.search.query import query_from_values
+    >>> effective_values(query_from_values(["a", "b", "c", None])), effective_values(query_from_values(["a"] * 98 + ["b", "c"]))
+    (3, 1)
+    """
+    counts = pc.value_counts(column.values.drop_null()).field("counts").to_numpy(zero_copy_only=False).astype(float)
+    return round(counts.sum() ** 2 / (counts**2).sum()) if len(counts) else 0
+
+
+def column_vectors(scan: PartitionLoader, hit: Hit) -> torch.Tensor:
+    """Return the vectors of a column of the index by the hashes of its values, float32 (n, d), without those that are zero."""
+    partition = scan.mapped(hit.partition)
+    start = int(partition.column_values.offsets[hit.place])
+    (size,) = partition.column_values.sizes_of(torch.tensor([hit.place])).tolist()
+    rows = partition.column_values.members[start : start + size].long().numpy()
+    return vectors_by_hash(scan, hit.partition, rows)
+
+
+def _split(given: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None]:
+    options = {name: value for name, value in given.items() if name not in ASKED}
+    min_precision = given.get("min_precision")
+    asked = bool(given.get("auto")) or min_precision is not None
+    if asked and options.get("max_distance") is not None:
+        raise InputError(
+            f"max_distance is chosen with auto=True or min_precision, and max_distance={options['max_distance']!r} was given too. Leave one of them out."
+        )
+    return options, asked, min_precision

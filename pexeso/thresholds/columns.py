@@ -1,0 +1,256 @@
+"""Thresholds for finding columns, without labels: how many of the columns found at a distance join by more than strangers.
+
+Columns of the index are drawn, and some of them ask the others. A pair of columns is *found* at a distance where at least the wanted share
+of the asked values have a match. Some matches are strangers: values that are near and not the same. How often a value meets one is known from
+within columns, whose values are nearly always different things: the share of them that have another value that near. A pair with m
+matches of n values, e of them of equal text, truly has the count needed c with the probability that at most m - c of n - e values met a stranger, a binomial
+one. The mean of these over all pairs found is the estimated precision at that distance; what equal texts find counts as right.
+
+The advice is the largest distance at which the precision holds, and at which no more values have a stranger within reach than may be wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import torch
+from scipy.special import bdtr, bdtrc
+
+from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.search.search import count_needed
+from pexeso.options import SearchOptions
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.executor import search_store
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.query import QueryColumn
+from pexeso.thresholds.advice import HALF, Advice, percent
+from pexeso.thresholds.sample import ROWS_AT_ONCE, SampledColumns, distances, in_steps, sample_columns
+from pexeso.thresholds.unrelated_neighbours import (
+    EQUAL,
+    distance_reaching,
+    shares_within,
+    strangers_of,
+    tried_distances,
+)
+
+QUERY_COLUMNS = 100
+QUERY_VALUES = 64
+"""So many columns ask, each with at most so many of its values."""
+
+CLOSE = 1e-9
+"""A precision that is short of the one asked for by no more has it: probabilities are right to some 1e-14, on one machine otherwise than on another."""
+
+PRIOR_VALUES = 20
+"""The strangers of a column are mixed with the mean of all columns as if that came from so many more values of it."""
+
+FEW_COLUMNS = 30
+"""Advice from fewer columns says that it is from few."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a sample of an index has taught; advice for any precision follows from it.
+
+    Attributes
+    ----------
+    sample : SampledColumns
+    strangers : list of numpy.ndarray
+        See `pexeso.thresholds.unrelated_neighbours.strangers_of`.
+    """
+
+    sample: SampledColumns
+    strangers: list[np.ndarray]
+
+    @property
+    def median(self) -> float:
+        """The distance within which half of the values have a stranger, in the mean over columns."""
+        return distance_reaching(self.strangers, HALF)
+
+
+@dataclass
+class _Tally:
+    """Column pairs found at each distance."""
+
+    found: np.ndarray
+    right: np.ndarray
+    chance: np.ndarray
+    equal: float = 0.0
+    asked: int = 0
+
+
+@damage_made_plain("the index")
+def learn(scan: PartitionLoader) -> Learnt | None:
+    """Draw a sample of an index and measure how near strangers lie; None where fewer than two columns can be used.
+
+    Takes about 200 MiB at 256 dimensions, whatever the size of the index.
+    """
+    sample = sample_columns(scan)
+    if len(sample) < 2:
+        return None
+    return Learnt(sample, strangers_of(sample))
+
+
+@damage_made_plain("the index")
+def advise_columns(
+    scan: PartitionLoader, learnt: Learnt, min_precision: float, min_joinability: float | None = None
+) -> Advice:
+    """Choose the thresholds of a search.
+
+    Parameters
+    ----------
+    scan : PartitionLoader
+        Of the index that `learnt` comes from.
+    learnt : Learnt
+    min_precision : float
+        In (0, 1]: the share of columns found that must be right, as estimated.
+    min_joinability : float, optional
+        In (0, 1]: the share of rows that makes a column joinable, where that is settled; one half by default.
+
+    Returns
+    -------
+    Advice
+        Its `min_joinability` is None where that was given.
+
+    Notes
+    -----
+    Takes 20 MiB beside the sample, and what a search with 6,400 values for equal ones takes where the sample is not the whole index.
+    """
+    share = HALF if min_joinability is None else min_joinability
+    limits = tried_distances(distance_reaching(learnt.strangers, 1 - min_precision))
+    within = shares_within(learnt.strangers, limits)
+    tally = _asked(scan, learnt.sample, within, limits, share)
+    found, right = (tally.equal + each for each in (tally.found, tally.right))
+    precision = np.where(found > 0, right / np.maximum(found, 1e-9), 1.0)
+    place = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
+    chance = float(tally.chance[place] / max(tally.asked, 1))
+    evidence = {
+        "min_precision": min_precision,
+        "estimated_precision": round(float(precision[place]), 4),
+        "within_columns": round(float(within[:, place].mean()), 4),
+        "columns_found": round(float(found[place]), 1),
+        "columns_found_by_equal_text": round(tally.equal, 1),
+        "chance_match": round(chance, 6),
+        "columns": learnt.sample.n_usable,
+        "sampled_columns": len(learnt.sample),
+        "sampled_values": len(learnt.sample.vectors),
+        "columns_cut": learnt.sample.n_cut,
+        "asked_columns": min(QUERY_COLUMNS, len(learnt.sample)),
+        "asked_joinability": share,
+    }
+    return Advice(float(limits[place]), HALF if min_joinability is None else None, _why(evidence), evidence)
+
+
+def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
+    """Return the smallest share of a query column's values that chance does not reach in any column of the index.
+
+    Parameters
+    ----------
+    advice : Advice
+        Of `advise_columns`.
+    n_values : int
+        Distinct values of the query column.
+
+    Returns
+    -------
+    float
+        At least ``advice.min_joinability``; 1 where a column is so short that any share could be chance.
+
+    Examples
+    --------
+    >>> advice = Advice(0.3, 0.5, "", {"chance_match": 0.003, "columns": 8000, "min_precision": 0.9})
+    >>> joinability_beyond_chance(advice, 4), joinability_beyond_chance(advice, 40)
+    (0.75, 0.5)
+    """
+    least = advice.min_joinability or HALF
+    evidence = advice.evidence
+    if n_values < 1 or "chance_match" not in evidence:
+        return least
+    counts = np.arange(count_needed(least, n_values), n_values + 1)
+    expected = evidence["columns"] * bdtrc(counts - 1, n_values, evidence["chance_match"])
+    enough = counts[expected <= 1 - evidence["min_precision"] + 1e-9]
+    if not len(enough):
+        return 1.0
+    return least if enough[0] == counts[0] else float(enough[0]) / n_values
+
+
+def _asked(
+    scan: PartitionLoader, sample: SampledColumns, within: np.ndarray, limits: np.ndarray, share: float
+) -> _Tally:
+    """Let the first columns of the sample ask all others, each with the first of its values: both are in the order of hashes."""
+    weight = np.minimum(sample.sizes, ROWS_AT_ONCE)[:, None]
+    strangers = (within * weight + PRIOR_VALUES * within.mean(0)) / (weight + PRIOR_VALUES)
+    tally = _Tally(*np.zeros((3, len(limits))))
+    queries, equal_in_sample = [], 0
+    for place in range(min(QUERY_COLUMNS, len(sample))):
+        queries.append(_query_of(sample.column(place)[:QUERY_VALUES]))
+        equal_in_sample += _ask(sample, place, queries[-1].vectors, strangers, limits, share, tally)
+    # What is found by equal values can be counted in the whole index; the rest is known for the sample alone.
+    whole = sample.share == 1.0
+    tally.equal = float(equal_in_sample if whole else _equal_columns(scan, sample, queries, share))
+    tally.found /= sample.share
+    tally.right /= sample.share
+    return tally
+
+
+def _ask(
+    sample: SampledColumns,
+    place: int,
+    vectors: torch.Tensor,
+    strangers: np.ndarray,
+    limits: np.ndarray,
+    share: float,
+    tally: _Tally,
+) -> int:
+    """Add what one query column finds; return how many columns equal texts alone find."""
+    n, needed = len(vectors), count_needed(share, len(vectors))
+    apart = distances(sample.metric, in_steps(vectors), sample.steps)
+    nearest = np.minimum.reduceat(apart, sample.offsets[:-1], axis=1)  # query values by columns
+    nearest[:, place] = np.inf
+    equal = (nearest <= EQUAL).sum(0)
+    by_equal = equal >= needed
+    strange = equal == 0
+    strange[place] = False
+    if strange.any():
+        counts = np.searchsorted(np.sort(nearest[:, strange], axis=None), limits, side="right")
+        tally.chance += counts / (n * strange.sum())
+        tally.asked += 1
+    last = np.partition(nearest, needed - 1, axis=0)[needed - 1]
+    pairs = np.flatnonzero((last <= limits[-1]) & ~by_equal)
+    for step, limit in enumerate(limits):
+        some = pairs[last[pairs] <= limit]
+        matches = (nearest[:, some] <= limit).sum(0)
+        right = bdtr(matches - needed, n - equal[some], strangers[some, step])
+        tally.found[step] += len(some)
+        tally.right[step] += right.sum()
+    return int(by_equal.sum())
+
+
+def _query_of(vectors: torch.Tensor) -> EncodedQuery:
+    """Make a query column of vectors; the index has no need of their texts, but equal texts must have equal vectors."""
+    texts = pa.array([blake2b(row.tobytes(), digest_size=16).hexdigest() for row in vectors.numpy()], pa.string())
+    ones = torch.ones(len(vectors), dtype=torch.int64)
+    return EncodedQuery(QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones)
+
+
+def _equal_columns(scan: PartitionLoader, sample: SampledColumns, queries: list[EncodedQuery], share: float) -> int:
+    """Count the columns of the whole index that the query columns find by equal values, without themselves."""
+    options = SearchOptions(max_distance=0.0, min_joinability=share)
+    found = search_store(scan, queries, [options] * len(queries))
+    ids = sample.ids[: len(queries)].tolist()
+    return sum(hit.column_id != own for own, (hits, _) in zip(ids, found, strict=True) for hit in hits)
+
+
+def _why(evidence: dict[str, float]) -> str:
+    few = (
+        f" There are only {evidence['sampled_columns']:,} columns to learn from: look at the pairs."
+        if evidence["sampled_columns"] < FEW_COLUMNS
+        else ""
+    )
+    return (
+        f"within columns {percent(evidence['within_columns'])} of the values have another one so near, a stranger. Of the columns that "
+        f"{evidence['asked_columns']:,} columns of the lake find there, an estimated {percent(evidence['estimated_precision'])} join by more than "
+        f"strangers (asked for: {percent(evidence['min_precision'])}).{few}"
+    )

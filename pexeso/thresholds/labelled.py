@@ -1,0 +1,62 @@
+"""Thresholds chosen from labelled pairs, and from advice where these are too few to tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+import torch
+
+from pexeso.engine.metrics import Metric
+from pexeso.explain.explanation import locate_column
+from pexeso.thresholds.advice import Advice, require_min_precision
+from pexeso.thresholds.advisor import Advisor, column_vectors
+from pexeso.thresholds.labels import ColumnLabel, ValueLabel, read_labels, require_labels
+from pexeso.thresholds.sample import nearest_distances
+from pexeso.thresholds.tuning import joinability_curve, tune_columns, tune_values
+
+if TYPE_CHECKING:
+    from pexeso.search.open_index import OpenIndex
+
+
+def tune(
+    opened: OpenIndex,
+    advisor: Advisor,
+    labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+    min_precision: float | None,
+) -> Advice:
+    """Choose thresholds from labelled pairs; see `pexeso.Index.tune`."""
+    if min_precision is not None:
+        require_min_precision(min_precision)
+    read = read_labels(labels) if isinstance(labels, str | os.PathLike) else labels
+    every = require_labels(read)
+    prior = advisor.columns(min_precision)
+    if isinstance(every[0], ValueLabel):
+        return tune_values(every, _label_distances(opened, every), prior, min_precision)
+    return tune_columns(every, np.stack([_label_curve(opened, label) for label in every]), prior, min_precision)
+
+
+def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndarray:
+    """Return the distances of labelled values, float64; infinite where one of them has no vector."""
+    texts = [label.query for label in labels] + [label.value for label in labels]
+    query = opened.encode(texts)
+    places = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
+    known = np.append((query.vectors != 0).any(1).numpy(), False)[places]
+    left, right = np.split(np.arange(len(texts)), 2)
+    metric = Metric(opened.store.manifest.options["grid"]["metric"])
+    sides = (query.vectors[torch.from_numpy(np.maximum(places[side], 0))] for side in (left, right))
+    apart = metric.fraction(metric.distances(*sides), query.vectors.shape[1]).numpy()
+    return np.where(known[left] & known[right], apart, np.inf)
+
+
+def _label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
+    """Return the joinability of labelled columns at each of the distances that are tried."""
+    hit = locate_column(opened.store, label.table, label.column)
+    query = opened.encode(label.query)
+    known = (query.vectors != 0).any(1)
+    metric = opened.loader.mapped(hit.partition).metric
+    nearest = nearest_distances(metric, query.vectors[known], column_vectors(opened.loader, hit))
+    return joinability_curve(nearest, query.weights[known], query.n_rows)

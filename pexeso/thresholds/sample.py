@@ -1,0 +1,228 @@
+"""A bounded sample of an index's columns with their vectors, from which advice on thresholds is learnt.
+
+Samples are drawn by a hash of what a value says and of a column's id, never by the row in which a value happens to be stored: rows are laid
+out along axes whose last bits, signs and order are those of the processor. Distances are taken from whole numbers, exact in any order of the sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from embed.vocabulary import hash_strings
+from pexeso.engine.metrics import Metric
+from pexeso.runtime.mixing import mixed
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.store.texts import take_texts
+
+LEAST_VALUES = 5
+"""A column with fewer distinct values says too little about how far its values lie apart."""
+
+MOST_VALUES = 1 << 15
+"""Values of all sampled columns together: 32 MiB of vectors at 256 dimensions."""
+
+MOST_OF_A_COLUMN = 1 << 12
+"""A longer column is cut to so many of its values, those of the smallest hashes."""
+
+ROWS_AT_ONCE = 1 << 8
+"""Rows compared with all sampled values at a time: 64 MiB of distances."""
+
+SEED = 0
+
+STEPS_OF_ONE = 1 << 24
+"""Vectors are compared as whole numbers of steps, so many of which make 1. For vectors of unit length each product of two, and each part of the sum that
+makes it up, is a whole number below ``2**49``, which float64 holds exactly: no order of summing, and no fused step, changes a bit of it."""
+
+
+@dataclass(frozen=True)
+class SampledColumns:
+    """Some columns of an index.
+
+    Attributes
+    ----------
+    vectors : float32 (n, d)
+        The values of all columns, one column after the other; within a column in the order of `value_order`. None is zero.
+    offsets : int64 (c + 1,)
+        Column i has the rows from ``offsets[i]`` to ``offsets[i + 1]``.
+    ids : int64 (c,)
+        Numbers of the columns in the index.
+    metric : Metric
+    n_cut : int
+        Columns that had more than `MOST_OF_A_COLUMN` values.
+    n_usable : int
+        An estimate of how many columns the index has that could have been drawn.
+    """
+
+    vectors: torch.Tensor
+    offsets: np.ndarray
+    ids: np.ndarray
+    metric: Metric
+    n_cut: int
+    n_usable: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def steps(self) -> torch.Tensor:
+        """The vectors as `in_steps` gives them."""
+        return in_steps(self.vectors)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Values of each column, int64 (c,)."""
+        return np.diff(self.offsets)
+
+    def column(self, place: int) -> torch.Tensor:
+        """Return the vectors of a column, float32 (its values, d)."""
+        return self.vectors[self.offsets[place] : self.offsets[place + 1]]
+
+    def column_steps(self, place: int) -> torch.Tensor:
+        """Return the vectors of a column as `in_steps` does."""
+        return self.steps[self.offsets[place] : self.offsets[place + 1]]
+
+    @property
+    def share(self) -> float:
+        """The share of the index's usable columns that is in the sample, in (0, 1]."""
+        return min(1.0, len(self) / max(self.n_usable, 1))
+
+
+def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
+    """Draw columns of an index, each with the same chance, until `MOST_VALUES` values are together.
+
+    Parameters
+    ----------
+    scan : PartitionLoader
+        Partitions are memory-mapped: of them the drawn rows are read.
+    seed : int
+        Another seed, another sample.
+
+    Returns
+    -------
+    SampledColumns
+        Empty where no column has `LEAST_VALUES` values.
+    """
+    every = _columns_by_hash(scan, seed)
+    parts, sizes, ids, n_seen, n_cut, n_values = [], [], [], 0, 0, 0
+    for number, place, column_id in every[:MOST_VALUES].tolist():
+        n_seen += 1
+        rows = _rows_of(scan, number, place)
+        if len(rows) < LEAST_VALUES:
+            continue
+        is_cut = len(rows) > MOST_OF_A_COLUMN
+        if n_values + min(len(rows), MOST_OF_A_COLUMN) > MOST_VALUES:
+            break
+        vectors = vectors_by_hash(scan, number, rows, MOST_OF_A_COLUMN, seed)
+        if len(vectors) < LEAST_VALUES:
+            continue
+        parts.append(vectors)
+        sizes.append(len(vectors))
+        ids.append(column_id)
+        n_values, n_cut = n_values + len(vectors), n_cut + is_cut
+    return _put_together(scan, parts, sizes, ids, n_cut, round(len(ids) / max(n_seen, 1) * len(every)))
+
+
+def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
+    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,). Its beginning is a sample of them.
+
+    Examples
+    --------
+    >>> texts = pa.array(["oslo", "rome", "bonn"])
+    >>> texts.take(pa.array(value_order(texts))).to_pylist() == texts[::-1].take(pa.array(value_order(texts[::-1]))).to_pylist()
+    True
+    """
+    texts = values.cast(pa.large_string())
+    hashes = mixed(hash_strings(texts) ^ mixed(np.array([seed], np.uint64)))
+    if len(np.unique(hashes)) == len(hashes):
+        return np.argsort(hashes, kind="stable")
+    return np.lexsort((np.array(texts.to_pylist(), object), hashes))
+
+
+def vectors_by_hash(
+    scan: PartitionLoader, number: int, rows: np.ndarray, most: int | None = None, seed: int = SEED
+) -> torch.Tensor:
+    """Return the vectors of stored rows in the order of `value_order`, at most so many; zero ones are left out of them."""
+    order = value_order(take_texts(scan.store.texts(number, "values"), rows), seed)[:most]
+    vectors = scan.mapped(number).vectors[torch.from_numpy(rows[order])]
+    return vectors[(vectors != 0).any(1)]
+
+
+def in_steps(vectors: torch.Tensor) -> torch.Tensor:
+    """Return vectors as whole numbers of steps, float64, each rounded once; a distance moves by less than a millionth by that."""
+    return torch.round(vectors.double() * STEPS_OF_ONE)
+
+
+def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
+    """Return all distances between two sets of vectors as fractions of the largest, the same bits on every machine.
+
+    Parameters
+    ----------
+    left : float64 (n, d)
+        As `in_steps` gives them, of unit vectors.
+    right : float64 (m, d)
+
+    Returns
+    -------
+    numpy.ndarray, float32 (n, m)
+
+    Notes
+    -----
+    Up to the root all is whole numbers below ``2**51``, and roots are rounded once as IEEE 754 says. An angle is the arc sine of half the chord, of which
+    libraries may give the last bit of float64 in their own way; rounded to float32 that is gone, but for one in many millions.
+    """
+    if metric.name in ("euclidean", "angular"):
+        squares = (left * left).sum(1)[:, None] + (right * right).sum(1) - 2 * (left @ right.T)
+        apart = np.sqrt(squares.numpy()) / STEPS_OF_ONE
+    else:
+        order = 1.0 if metric.name == "manhattan" else np.inf
+        apart = torch.cdist(left, right, p=order).numpy() / STEPS_OF_ONE
+    return metric.fraction(torch.from_numpy(apart), left.shape[1]).numpy().astype(np.float32)
+
+
+def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
+    """Return the distance of each vector to the nearest of others, float32 (n,); infinite where there is no other.
+
+    Examples
+    --------
+    >>> corners = torch.eye(2)
+    >>> nearest_distances(Metric("euclidean"), corners, corners).round(2).tolist()
+    [0.0, 0.0]
+    """
+    nearest, left = np.full(len(left), np.inf, np.float32), in_steps(left)
+    for theirs in range(0, len(right), MOST_VALUES):
+        others = in_steps(right[theirs : theirs + MOST_VALUES])
+        for mine in range(0, len(left), ROWS_AT_ONCE):
+            some = slice(mine, mine + ROWS_AT_ONCE)
+            nearest[some] = np.minimum(nearest[some], distances(metric, left[some], others).min(1))
+    return nearest
+
+
+def _columns_by_hash(scan: PartitionLoader, seed: int) -> np.ndarray:
+    """List the columns that are there by a hash of their ids: partition, place and id of each, int64 (columns, 3)."""
+    parts = [np.zeros((0, 3), np.int64)]
+    for number in range(scan.store.n_partitions):
+        ids, deleted = np.asarray(scan.store.array(number, "column_ids")), scan.store.deleted_mask(number)
+        there = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
+        parts.append(np.stack([np.full(len(there), number), there, ids[there]], 1))
+    every = np.concatenate(parts)
+    return every[np.argsort(mixed(every[:, 2].astype(np.uint64) ^ mixed(np.array([seed], np.uint64))), kind="stable")]
+
+
+def _rows_of(scan: PartitionLoader, number: int, place: int) -> np.ndarray:
+    values = scan.mapped(number).column_values
+    start = int(values.offsets[place])
+    (size,) = values.sizes_of(torch.tensor([place])).tolist()
+    return values.members[start : start + size].long().numpy()
+
+
+def _put_together(
+    scan: PartitionLoader, parts: list[torch.Tensor], sizes: list[int], ids: list[int], n_cut: int, n_usable: int
+) -> SampledColumns:
+    vectors = torch.cat(parts) if parts else torch.zeros((0, 1))
+    metric = scan.mapped(0).metric if scan.store.n_partitions else Metric()
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return SampledColumns(vectors, offsets, np.array(ids, np.int64), metric, n_cut, max(n_usable, len(ids)))

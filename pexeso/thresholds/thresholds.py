@@ -1,0 +1,105 @@
+"""Thresholds for searches of one snapshot of an index: advised or tuned, and made into the options of searches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pexeso.errors import InputError
+from pexeso.explain.explanation import locate_column
+from pexeso.options import SearchOptions, search_options
+from pexeso.search.query import QueryColumn, query_from_values
+from pexeso.thresholds.advice import ASKED, Advice, percent
+
+if TYPE_CHECKING:
+    from pexeso.search.encoded_query import EncodedQuery
+    from pexeso.search.open_index import OpenIndex
+    from pexeso.search.ranking import Hit
+    from pexeso.thresholds.advisor import Advisor
+    from pexeso.thresholds.labels import ColumnLabel, ValueLabel
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Advises on the thresholds of one snapshot, and makes the options of its searches; see `pexeso.Index`."""
+
+    opened: OpenIndex
+
+    @cached_property
+    def advisor(self) -> Advisor:
+        """What advises on this index, and keeps what it has learnt while the index is open."""
+        from pexeso.thresholds.advisor import Advisor  # a search with thresholds of the caller's does without
+
+        return Advisor(self.opened.loader, self.opened.usual_max_distance)
+
+    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
+        """Make search options, with the defaults that suit this index, or with the thresholds advised where ``auto`` or ``min_precision`` asks for them."""
+        if any(name in given for name in ASKED):
+            given = self.advisor.column_options(given)
+        return search_options({"max_distance": self.opened.usual_max_distance, **given})
+
+    def pair_options(self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit) -> SearchOptions:
+        """Make search options for one column of the index, with the threshold advised where one is asked for."""
+        if any(name in given for name in ASKED):
+            given = self.advisor.pair_options(given, query, hit)
+        return self.search_options(given)
+
+    def for_column(self, options: SearchOptions, column: QueryColumn) -> SearchOptions:
+        """Raise an advised share of rows where the query column is so short that chance reaches it."""
+        if options.advice is None:
+            return options
+        from pexeso.thresholds.advisor import for_query
+
+        return for_query(options, column)
+
+    def require_search_options(self, given: Mapping[str, Any]) -> None:
+        """Refuse what no search options are, before anything is looked for.
+
+        Raises
+        ------
+        InputError
+            An option is not there, or out of its range.
+        """
+        search_options({name: value for name, value in given.items() if name not in ASKED})
+
+    def advise(
+        self,
+        values: Any = None,
+        table: str | None = None,
+        column: str | None = None,
+        min_precision: float | None = None,
+        min_joinability: float | None = None,
+    ) -> Advice:
+        """Advise on thresholds from the distances in the index; see `pexeso.Index.advise`."""
+        if (table is None) != (column is None) or (table is not None and values is None):
+            raise InputError(
+                "Advice on joining needs values, table and column; advice on searching takes values alone, or nothing."
+            )
+        if table is not None and column is not None:
+            hit = locate_column(self.opened.store, table, column)
+            return self.advisor.pair(self.opened.encode(values), hit, min_precision)
+        advice = self.advisor.columns(min_precision, min_joinability)
+        if values is None or advice.min_joinability is None:
+            return advice
+        from pexeso.thresholds.advisor import effective_values
+        from pexeso.thresholds.columns import joinability_beyond_chance
+
+        n_values = effective_values(query_from_values(values))
+        least = joinability_beyond_chance(advice, n_values)
+        if least == advice.min_joinability:
+            return advice
+        why = f"{advice.why} Of only {n_values:,} values, {percent(least)} must match, since fewer may match some column by chance."
+        return replace(advice, min_joinability=least, why=why)
+
+    def tune(
+        self,
+        labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+        min_precision: float | None = None,
+    ) -> Advice:
+        """Choose thresholds from labelled pairs; see `pexeso.Index.tune`."""
+        from pexeso.thresholds.labelled import tune
+
+        return tune(self.opened, self.advisor, labels, min_precision)

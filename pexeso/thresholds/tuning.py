@@ -1,0 +1,265 @@
+"""Thresholds from labelled pairs: the best on the labels, and among those as good within their uncertainty the one nearest to the advice without labels.
+
+How sure the labels are is asked of them: they are drawn again and again, with replacement. An option is as good as the best where its F1 falls
+behind by no more than a quarter of the spread of that difference. With few labels many options are, and the advice without labels decides among them; with
+many, few are. Each draw also leaves labels out; on these the choice made without them is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from pexeso.thresholds.advice import Advice, percent
+from pexeso.thresholds.labels import ColumnLabel, Labels, ValueLabel
+from pexeso.thresholds.sample import SEED
+
+RESAMPLES = 200
+AS_GOOD = 0.25
+"""An option is as good as the best where its F1 falls behind by this share of the spread of the difference, and no more. On 6 to 200 labels of fuzzy joins
+a quarter lost nothing where the advice without labels was good, and little where it was poor; a whole spread clung to poor advice."""
+
+FEW_LABELS = 10
+"""With fewer of either answer the labels are said to be few."""
+
+VALUE_DISTANCES = np.arange(501) * 2 / 1000
+COLUMN_DISTANCES = np.arange(101) / 100
+JOINABILITIES = np.arange(1, 21) / 20
+"""The options that are tried: distances alone for values, distances with shares of rows for columns."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One of the options, and how it does on the labels.
+
+    Attributes
+    ----------
+    place : int
+        Of the option.
+    f1, precision, recall : float
+        On all labels.
+    interval : tuple of float
+        That the F1 lies in with a probability of 90 %.
+    left_out_f1 : float
+        Of choices made on drawn labels, on those not drawn.
+    reached : bool
+        Whether the precision asked for holds on the labels.
+    """
+
+    place: int
+    f1: float
+    precision: float
+    recall: float
+    interval: tuple[float, float]
+    left_out_f1: float
+    reached: bool
+
+
+def tune_values(
+    labels: Sequence[ValueLabel], distances: np.ndarray, prior: Advice, min_precision: float | None
+) -> Advice:
+    """Choose `max_distance` from pairs of values.
+
+    Parameters
+    ----------
+    labels : sequence of ValueLabel
+        n of them, with both answers.
+    distances : numpy.ndarray, float64 (n,)
+        Of the two values of each; infinite where they cannot match.
+    prior : Advice
+        Without labels.
+    min_precision : float or None
+        That must hold on the labels; None: the highest F1.
+
+    Notes
+    -----
+    Takes 3 kB a label.
+    """
+    options = np.unique(np.append(VALUE_DISTANCES, prior.max_distance))
+    found = distances[:, None] <= options
+    chosen = choose(found, _answers(labels), np.abs(options - prior.max_distance), min_precision)
+    return _advice(labels, chosen, float(options[chosen.place]), prior.min_joinability, prior, min_precision)
+
+
+def tune_columns(
+    labels: Sequence[ColumnLabel], joinabilities: np.ndarray, prior: Advice, min_precision: float | None
+) -> Advice:
+    """Choose `max_distance` and `min_joinability` from pairs of columns.
+
+    Parameters
+    ----------
+    labels : sequence of ColumnLabel
+        n of them, with both answers.
+    joinabilities : numpy.ndarray, float64 (n, 101)
+        The share of rows of each query column that match within each of `COLUMN_DISTANCES`.
+    prior, min_precision
+        As in `tune_values`.
+
+    Notes
+    -----
+    Takes 11 kB a label.
+    """
+    found = (joinabilities[:, :, None] >= JOINABILITIES - 1e-9).reshape(len(labels), -1)
+    least = prior.min_joinability or 0.5
+    away = np.abs(COLUMN_DISTANCES - prior.max_distance)[:, None] / max(prior.max_distance, 0.01)
+    chosen = choose(found, _answers(labels), (away + np.abs(JOINABILITIES - least)).ravel(), min_precision)
+    distance, share = divmod(chosen.place, len(JOINABILITIES))
+    return _advice(labels, chosen, float(COLUMN_DISTANCES[distance]), float(JOINABILITIES[share]), prior, min_precision)
+
+
+def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision: float | None) -> Chosen:
+    """Choose an option.
+
+    Parameters
+    ----------
+    found : numpy.ndarray, bool (labels, options)
+        Which pairs each option finds.
+    same : numpy.ndarray, bool (labels,)
+        Which of them are right.
+    away : numpy.ndarray, float64 (options,)
+        How far each option is from the one that is preferred where labels do not tell.
+    min_precision : float or None
+
+    Examples
+    --------
+    >>> found = np.array([0.1, 0.2, 0.3, 0.6])[:, None] <= np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> choose(found, np.array([True, True, True, False]), np.zeros(6), None).place
+    2
+    """
+    every = np.ones((1, len(same)), np.float32)
+    f1, precision, recall = (rates[0] for rates in _rates(every, found, same))
+    drawn = np.random.default_rng(SEED).multinomial(len(same), np.full(len(same), 1 / len(same)), size=RESAMPLES)
+    drawn = drawn.astype(np.float32)
+    f1s = _rates(drawn, found, same)[0]
+    allowed = np.ones(len(away), bool) if min_precision is None else precision >= min_precision - 1e-9
+    allowed &= recall > 0
+    reached = bool(allowed.any())
+    if not reached:
+        allowed = precision >= precision[recall > 0].max() - 1e-9 if (recall > 0).any() else np.ones(len(away), bool)
+    best = int(np.argmax(np.where(allowed, f1, -1.0)))
+    spread = (f1s[:, [best]] - f1s).std(0)
+    as_good = allowed & (f1[best] - f1 <= AS_GOOD * spread + 1e-9)
+    place = int(np.lexsort((-f1, away, ~as_good))[0])
+    interval = f1_interval(*_counts(found[:, place], same))
+    left_out = _left_out_f1(drawn, f1s, found, same, away, allowed)
+    return Chosen(
+        place,
+        float(f1[place]),
+        float(precision[place]),
+        float(recall[place]),
+        interval,
+        left_out,
+        reached,
+    )
+
+
+def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
+    """Return the interval in which the F1 lies with a probability of 90 %, from what was found rightly, found wrongly, and missed.
+
+    Drawing labels again would say nothing where a few of them are all told rightly; this is the posterior of F1 under a flat prior.
+
+    Source: Goutte and Gaussier, "A probabilistic interpretation of precision, recall and F-score" (ECIR 2005), section 2.
+
+    Examples
+    --------
+    >>> [round(end, 1) for end in f1_interval(3, 0, 0)], [round(end, 2) for end in f1_interval(300, 0, 0)]
+    ([0.5, 1.0], [0.99, 1.0])
+    """
+    # A ratio of two gamma variates, of scales 2 and 1.
+    generator = np.random.default_rng(SEED)
+    hits, errors = generator.gamma(right + 1, 2, 10_000), generator.gamma(wrong + missed + 2, 1, 10_000)
+    low, high = np.quantile(hits / (hits + errors), [0.05, 0.95])
+    return float(low), float(high)
+
+
+def _counts(found: np.ndarray, same: np.ndarray) -> tuple[int, int, int]:
+    return int((found & same).sum()), int((found & ~same).sum()), int((~found & same).sum())
+
+
+def _rates(weights: np.ndarray, found: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return F1, precision (1 where nothing is found) and recall of every option under weights of the labels, float32 (draws, labels)."""
+    right, wrong = (weights[:, which] @ found[which].astype(np.float32) for which in (same, ~same))
+    positive = weights[:, same].sum(1, keepdims=True)
+    n_found = right + wrong
+    precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
+    return 2 * right / np.maximum(n_found + positive, 1e-9), precision, right / np.maximum(positive, 1e-9)
+
+
+def _left_out_f1(
+    drawn: np.ndarray, f1s: np.ndarray, found: np.ndarray, same: np.ndarray, away: np.ndarray, allowed: np.ndarray
+) -> float:
+    """Score, on the labels that each draw leaves out, the option that is best on the draw."""
+    places = np.argmax(np.where(allowed, f1s, -1.0) - 1e-6 * away / max(float(away.max()), 1e-9), axis=1)
+    left = drawn == 0
+    taken = found[:, places].T & left
+    right, wrong, positive = (taken & same).sum(), (taken & ~same).sum(), (left & same).sum()
+    return float(2 * right / max(right + wrong + positive, 1))
+
+
+def _answers(labels: Labels) -> np.ndarray:
+    return np.array([label.same for label in labels], bool)
+
+
+def _advice(
+    labels: Labels,
+    chosen: Chosen,
+    max_distance: float,
+    min_joinability: float | None,
+    prior: Advice,
+    min_precision: float | None,
+) -> Advice:
+    n_same = sum(label.same for label in labels)
+    evidence: dict[str, Any] = {
+        "labels": len(labels),
+        "labels_same": n_same,
+        "f1": round(chosen.f1, 4),
+        "precision": round(chosen.precision, 4),
+        "recall": round(chosen.recall, 4),
+        "f1_interval": [round(end, 4) for end in chosen.interval],
+        "f1_on_labels_left_out": round(chosen.left_out_f1, 4),
+        "min_precision": min_precision,
+        "without_labels": prior.to_dict(),
+    }
+    low, high = chosen.interval
+    why = (
+        f"on {len(labels):,} labelled pairs ({n_same:,} yes) precision is {percent(chosen.precision)}, recall {percent(chosen.recall)}, F1 {chosen.f1:.2f} "
+        f"(90 % interval {low:.2f} to {high:.2f}; {chosen.left_out_f1:.2f} on labels left out). Without labels it would be {_thresholds(prior)}."
+    )
+    if not chosen.reached and min_precision is not None:
+        why += (
+            f" No threshold reaches the precision of {percent(min_precision)} on these labels; this one comes nearest."
+        )
+    if min(n_same, len(labels) - n_same) < FEW_LABELS:
+        why += f" These are few labels: where they leave a choice, it is the one nearest to that; {FEW_LABELS} of either answer tell more."
+    return Advice(max_distance, min_joinability, why, evidence)
+
+
+def _thresholds(advice: Advice) -> str:
+    share = "" if advice.min_joinability is None else f" and {advice.min_joinability:g}"
+    return f"{advice.max_distance:g}{share}"
+
+
+def joinability_curve(nearest: np.ndarray, weights: torch.Tensor, total: int) -> np.ndarray:
+    """Return the share of rows whose nearest value lies within each of `COLUMN_DISTANCES`, float64 (101,).
+
+    Parameters
+    ----------
+    nearest : numpy.ndarray, float32 (n,)
+        Of the distinct values of a query column.
+    weights : int64 (n,)
+        Rows of each.
+    total : int
+        All rows.
+
+    Examples
+    --------
+    >>> joinability_curve(np.array([0.0, 0.2]), torch.tensor([3, 1]), 5)[[0, 19, 20, 100]].tolist()
+    [0.6, 0.6, 0.8, 0.8]
+    """
+    # Distances of equal vectors are off by rounding.
+    within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
+    return (weights.numpy() @ within) / max(total, 1)

@@ -1,0 +1,99 @@
+"""How near strangers lie: values of one column are nearly always different things, so their distances are a sample of false matches."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from pexeso.engine.metrics import Metric
+from pexeso.thresholds.sample import ROWS_AT_ONCE, SampledColumns, distances, in_steps
+
+STEPS = 64
+"""Distances that are tried, from 0 to the largest at which strangers are few enough."""
+
+EQUAL = 1e-3
+"""Vectors no farther apart than this are those of one text in two forms; the rounding of the vectors keeps them from 0."""
+
+
+def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | None = None) -> np.ndarray:
+    """Return for values of a column the distance of the nearest other thing in it.
+
+    Parameters
+    ----------
+    metric : Metric
+    vectors : float32 (n, d)
+        All values of the column.
+    n_asked : int, optional
+        So many of the first values are asked about; all by default.
+
+    Returns
+    -------
+    numpy.ndarray, float32 (n,) or (n_asked,)
+        Fractions of the largest distance; infinite where there is no other thing. What lies within `EQUAL` is the same thing.
+
+    Examples
+    --------
+    >>> column = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> stranger_distances(Metric("euclidean"), column).astype(float).round(3).tolist()
+    [0.707, 0.707, 0.707]
+    """
+    asked = in_steps(vectors[:n_asked])
+    nearest = np.full(len(asked), np.inf, np.float32)
+    for theirs in range(0, len(vectors), 1 << 15):
+        others = in_steps(vectors[theirs : theirs + (1 << 15)])
+        for mine in range(0, len(asked), ROWS_AT_ONCE):
+            some = slice(mine, mine + ROWS_AT_ONCE)
+            apart = distances(metric, asked[some], others)
+            apart[apart <= EQUAL] = np.inf
+            nearest[some] = np.minimum(nearest[some], apart.min(1))
+    return nearest
+
+
+def strangers_of(sample: SampledColumns) -> list[np.ndarray]:
+    """Return `stranger_distances` of every sampled column, of the first `ROWS_AT_ONCE` of its values, each sorted."""
+    columns = (sample.column(place) for place in range(len(sample)))
+    return [np.sort(stranger_distances(sample.metric, column, ROWS_AT_ONCE)) for column in columns]
+
+
+def shares_within(strangers: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
+    """Return the share of each column's values that have a stranger within each distance, float64 (columns, limits).
+
+    Parameters
+    ----------
+    strangers : list of numpy.ndarray
+        Sorted distances of each column.
+    limits : numpy.ndarray, float64 (limits,)
+
+    Examples
+    --------
+    >>> shares_within([np.array([0.1, 0.3])], np.array([0.0, 0.1, 0.5])).tolist()
+    [[0.0, 0.5, 1.0]]
+    """
+    return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in strangers])
+
+
+def tried_distances(largest: float) -> np.ndarray:
+    """Return the distances that are tried, from 0 to the largest, with three decimals.
+
+    Examples
+    --------
+    >>> tried_distances(0.5)[[0, 1, 2, -1]].tolist()
+    [0.0, 0.007, 0.015, 0.5]
+    """
+    return np.floor(np.linspace(0.0, largest, STEPS + 1) * 1000 + 1e-6) / 1000
+
+
+def distance_reaching(strangers: list[np.ndarray], share: float) -> float:
+    """Return the largest distance at which, in the mean over columns, at most a share of the values have a stranger that near.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 where even at that distance not so many have one.
+    """
+    apart = np.concatenate(strangers)
+    order = np.argsort(apart, kind="stable")
+    weights = np.concatenate([np.full(len(each), 1 / len(each) / len(strangers)) for each in strangers])[order]
+    place = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
+    # Just below the first distance at which the share is passed.
+    return 1.0 if place == len(apart) or not np.isfinite(apart[order[place]]) else float(apart[order[place]]) - 1e-6

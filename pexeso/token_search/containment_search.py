@@ -1,0 +1,111 @@
+"""Searches for the columns that contain a share of a query: each shard is asked in turn, and what they find is put in one order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pexeso.errors import InputError
+from pexeso.options import DEFAULT_MIN_CONTAINMENT
+from pexeso.overlap.query import prepare_query
+from pexeso.overlap.topk import require_k
+from pexeso.parts.token_sets.open import Shard
+from pexeso.token_search.first_searches import searched_by_arrays
+from pexeso.token_search.found import SetFound, counted_ways, found_by_lists, result_of
+from pexeso.token_search.query import TokenQuery
+from pexeso.token_search.results import EqualTextResult
+
+if TYPE_CHECKING:
+    from pexeso.containment.found import Found
+
+FIELDS = ("table", "column", "containment", "estimated")
+
+
+def search_containment(
+    shards: Sequence[Shard],
+    query: TokenQuery,
+    min_containment: float,
+    *,
+    verify: bool = True,
+    k: int | None = None,
+    exclude_table: str | None = None,
+) -> EqualTextResult:
+    """Find the columns that have at least a share of a query's distinct values.
+
+    Parameters
+    ----------
+    shards
+    query
+    min_containment : float
+        In (0, 1], inclusive.
+    verify : bool
+        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures, where these are asked.
+    k : int, optional
+        Only the k best.
+    exclude_table
+        A table that must not be found.
+
+    Returns
+    -------
+    EqualTextResult
+        A column that has enough is found with a probability of 0.98 or more, and for sure where posting lists were read in place of signatures.
+
+    Raises
+    ------
+    InputError
+        A number is out of its range.
+    IndexCorruptError
+        A shard leads out of its files.
+    """
+    if isinstance(min_containment, bool) or not isinstance(min_containment, Real) or not 0 < min_containment <= 1:
+        raise InputError(
+            f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} instead. It is the share of your distinct values "
+            f"that a column must have: {DEFAULT_MIN_CONTAINMENT} is a usual value."
+        )
+    if k is not None:
+        require_k(k)
+    started, found, n_candidates, routes = time.perf_counter(), [], 0, []
+    for shard in shards if len(query) else ():
+        some, n_some, way = _containing(shard, query, float(min_containment), verify, shard.hidden(exclude_table))
+        n_candidates += n_some
+        routes.append(way)
+        found += some
+    found = sorted(found, key=lambda each: each.key)[:k]
+    stats = {
+        "shards": len(shards),
+        "ways": counted_ways(routes),
+        "candidates": n_candidates,
+        "seconds": round(time.perf_counter() - started, 6),
+    }
+    options = {"min_containment": min_containment, "verify": verify, "k": k, "exclude_table": exclude_table}
+    return result_of(query, options, found, FIELDS, stats)
+
+
+def _containing(
+    shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
+) -> tuple[list[SetFound], int, str]:
+    """Search one shard: what is found, how many candidates there were, and which way was taken."""
+    counted = searched_by_arrays(shard, prepare_query(shard.overlap, query.tokens), min_containment, hidden)
+    if counted is not None:
+        return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"
+    answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
+    return _contained(shard, answer), answer.n_candidates, answer.route
+
+
+def _contained(shard: Shard, answer: Found) -> list[SetFound]:
+    """Name the sets of an answer of `pexeso.containment`."""
+    return [
+        SetFound(shard, number, table, label, size, overlap if overlap >= 0 else None, containment)
+        for number, (table, label), size, overlap, containment in zip(
+            answer.sets.tolist(),
+            shard.names.of(answer.sets),
+            answer.sizes.tolist(),
+            answer.overlaps.tolist(),
+            answer.containments.tolist(),
+            strict=True,
+        )
+    ]

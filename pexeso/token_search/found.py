@@ -1,0 +1,81 @@
+"""Sets found in shards, put in one order and turned into results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.errors import IndexCorruptError
+from pexeso.overlap.topk import Overlaps
+from pexeso.parts.token_sets.open import Shard
+from pexeso.token_search.query import TokenQuery
+from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+
+
+@dataclass(frozen=True)
+class SetFound:
+    """A set that was found: the shard and the set's number there, its size, its overlap (None: not counted) and containment."""
+
+    shard: Shard
+    number: int
+    table: str
+    label: str
+    size: int
+    overlap: int | None
+    containment: float
+
+    @property
+    def key(self) -> tuple[float, str, str]:
+        """What results are ordered by."""
+        return -self.containment, self.table, self.label
+
+
+def best_of(found: list[SetFound], k: int) -> list[SetFound]:
+    """Return the k best, in order."""
+    return sorted(found, key=lambda each: each.key)[:k]
+
+
+def counted_ways(ways: list[str]) -> dict[str, int]:
+    """Count in how many shards each way was taken."""
+    return {way: ways.count(way) for way in sorted(set(ways))}
+
+
+def found_by_lists(shard: Shard, answer: Overlaps, n_asked: int) -> list[SetFound]:
+    """Name the sets of an answer of `pexeso.overlap`; ids are numbers in a shard."""
+    numbers = answer.ids
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < shard.overlap.n_sets:
+        raise IndexCorruptError(
+            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a copy, or build it again."
+        )
+    sizes = shard.overlap.set_offsets[numbers + 1] - shard.overlap.set_offsets[numbers]
+    return [
+        SetFound(shard, number, table, label, size, overlap, overlap / n_asked)
+        for number, (table, label), size, overlap in zip(
+            numbers.tolist(), shard.names.of(numbers), sizes.tolist(), answer.overlaps.tolist(), strict=True
+        )
+    ]
+
+
+def match_of(query: TokenQuery, found: SetFound) -> EqualTextMatch:
+    """Make the match of a set that was found."""
+    shared = partial(shared_values, found.shard, found.number, query.tokens)
+    return EqualTextMatch(found.table, found.label, found.overlap, found.containment, found.size, shared)
+
+
+def result_of(
+    query: TokenQuery, options: dict[str, Any], found: list[SetFound], fields: tuple[str, ...], stats: dict[str, Any]
+) -> EqualTextResult:
+    """Make a result of the sets found, in their order."""
+    return EqualTextResult(query.describe(), options, tuple(match_of(query, each) for each in found), fields, stats)
+
+
+def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> list[str]:
+    """Return the tokens of a query that a set of a shard has, sorted."""
+    index = shard.overlap
+    numbers = index.find(tokens)
+    there = np.isin(numbers, index.suffix(number, 0))
+    return sorted(tokens.filter(pa.array(there)).to_pylist())

@@ -1,0 +1,155 @@
+"""Searches for the columns with the largest overlaps: each shard is asked in turn, and what they find is put in one order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pexeso.overlap.index.reading import Reads
+from pexeso.overlap.query import prepare_query
+from pexeso.overlap.topk import require_k
+from pexeso.parts.token_sets.open import Shard
+from pexeso.token_search.found import SetFound, best_of, counted_ways, found_by_lists, match_of, result_of
+from pexeso.token_search.query import TokenQuery
+from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+
+FIELDS = ("table", "column", "overlap")
+
+
+def search_overlap(
+    shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
+) -> EqualTextResult:
+    """Find the k columns that share most distinct values with a query.
+
+    Parameters
+    ----------
+    shards
+    query
+    k : int
+        From 1 on; more than there are gives all columns that share a value.
+    exclude_table
+        A table that must not be found.
+
+    Returns
+    -------
+    EqualTextResult
+        Exact. Equal overlaps by table, then column.
+
+    Raises
+    ------
+    InputError
+        k is no integer from 1 on.
+    IndexCorruptError
+        A shard leads out of its files.
+
+    Notes
+    -----
+    The k-th overlap found so far is what the shards that follow must reach, so that they stop early.
+    """
+    require_k(k)
+    started, found, reads, ways = time.perf_counter(), [], [], []
+    for shard in shards if len(query) else ():
+        least = found[k - 1].overlap if len(found) >= k else 1
+        asked = prepare_query(shard.overlap, query.tokens)
+        ways.append(shard.planner.choose(shard.overlap, asked, k))
+        hidden = shard.hidden(exclude_table)
+        answer = shard.planner.search(shard.overlap, asked, k, exclude=hidden, at_least=least)
+        found = best_of([*found, *found_by_lists(shard, answer, len(query))], k)
+        reads.append(answer.reads)
+    stats = _overlap_stats(shards, ways, reads, started)
+    return result_of(query, {"k": k, "exclude_table": exclude_table}, found, FIELDS, stats)
+
+
+def search_overlap_batch(
+    shards: Sequence[Shard],
+    queries: Sequence[TokenQuery],
+    k: int,
+    *,
+    device: str = "cpu",
+    exclude_tables: Sequence[str | None] | None = None,
+) -> list[EqualTextResult]:
+    """Find the k columns that share most distinct values with each of several queries, whose lists are counted together.
+
+    Parameters
+    ----------
+    shards
+    queries
+    k : int
+        From 1 on.
+    device : str
+        Of torch; the posting lists are held there, 4 bytes a pair of column and token.
+    exclude_tables
+        For each query a table that must not be found, or None.
+
+    Returns
+    -------
+    list of EqualTextResult
+        As `search_overlap` gives them; the seconds are those of all queries.
+
+    Raises
+    ------
+    InputError, IndexCorruptError
+        As for `search_overlap`.
+    DeviceError
+        The device is not there, or its memory does not suffice.
+    """
+    require_k(k)
+    started = time.perf_counter()
+    without = [None] * len(queries) if exclude_tables is None else list(exclude_tables)
+    found: list[list[SetFound]] = [[] for _ in queries]
+    reads: list[list[Reads]] = [[] for _ in queries]
+    for shard in shards:
+        asked = [prepare_query(shard.overlap, query.tokens) for query in queries]
+        answers = shard.batched(device).search(asked, k, exclude=[shard.hidden(table) for table in without])
+        for row, answer in enumerate(answers):
+            found[row] = best_of([*found[row], *found_by_lists(shard, answer, len(queries[row]))], k)
+            reads[row].append(answer.reads)
+    ways = ["batched"] * len(shards)
+    return [
+        result_of(query, {"k": k, "exclude_table": table}, best, FIELDS, _overlap_stats(shards, ways, read, started))
+        for query, table, best, read in zip(queries, without, found, reads, strict=True)
+    ]
+
+
+def _overlap_stats(shards: Sequence[Shard], ways: list[str], reads: Sequence[Reads], started: float) -> dict[str, Any]:
+    names = ("lists", "sets", "entries", "tokens", "n_bytes")
+    return {
+        "shards": len(shards),
+        "ways": counted_ways(ways),
+        **{name: sum(getattr(each, name) for each in reads) for name in names},
+        "seconds": round(time.perf_counter() - started, 6),
+    }
+
+
+def overlap_with(
+    shards: Sequence[Shard], query: TokenQuery, columns: Sequence[tuple[str, str]]
+) -> list[EqualTextMatch | None]:
+    """Count what named columns share with a query.
+
+    Parameters
+    ----------
+    shards
+    query
+    columns
+        (table, label) of each.
+
+    Returns
+    -------
+    list of EqualTextMatch or None
+        None for a column that shares nothing, or that no shard holds.
+    """
+    found: list[EqualTextMatch | None] = [None] * len(columns)
+    for shard in shards if columns and len(query) else ():
+        numbers = shard.numbers_of(columns)
+        asked = shard.overlap.find(query.tokens)
+        for place in np.flatnonzero(numbers >= 0).tolist():
+            number, (table, label) = int(numbers[place]), columns[place]
+            tokens = shard.overlap.suffix(number, 0)
+            overlap = int(np.isin(asked, tokens).sum())
+            if overlap:
+                one = SetFound(shard, number, table, label, len(tokens), overlap, overlap / len(query))
+                found[place] = match_of(query, one)
+    return found

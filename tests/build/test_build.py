@@ -1,0 +1,177 @@
+"""Builds: what ends up in an index, what stops a build, and what a failed one leaves."""
+
+import pytest
+
+from pexeso.build.build import worker_errors_made_plain
+from pexeso.build.job import stage_names
+from pexeso.build.tasks import error_in
+from pexeso.diagnostics.info import last_report
+from pexeso.errors import EmbedderError, IndexNotFoundError, InputError, LakeError, OutputError, SparkError
+from pexeso.index import build_index, open_index
+from pexeso.lake.catalog import Catalog
+
+
+@pytest.fixture
+def lake(tmp_path):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    rows = "".join(f"{name},{number}\n" for number, name in enumerate(["Oslo", "Rome", "Madrid", "Vienna", "Lisbon"]))
+    (folder / "cities.csv").write_text(f"city,n\n{rows}", encoding="utf-8")
+    return folder
+
+
+def test_the_catalog_lists_every_file_and_column_with_the_reason(small_index):
+    store = open_index(small_index).store
+    tables = Catalog(store.catalog_files).tables().to_pylist()
+    assert [row["table"] for row in tables if row["reason"] is None] == [
+        "cities.csv", "nested/capitals.tsv", "nested/companies.csv", "numbers.csv", "short.csv",
+    ]  # fmt: skip
+    assert {row["table"] for row in tables if row["reason"]} == {"broken.parquet", "notes.txt"}
+    columns = Catalog(store.catalog_files).columns().to_pylist()
+    keys = [(row["table"], row["name"], row["position"]) for row in columns]
+    assert keys == sorted(keys)
+    assert [row["column_id"] for row in columns if row["reason"] is None] == list(range(7))
+    assert all((row["column_id"] is None) == (row["reason"] is not None) for row in columns)
+
+
+def test_stages_are_told_as_they_start(lake, tmp_path, spark):
+    told = []
+    index = build_index(
+        lake, tmp_path / "out.pexeso", model="hashing", dimensions=16, parts=["containment"], progress=told.append
+    )
+    assert told == [stage for stage in stage_names() if stage != "changes"]
+    assert index.search(["oslo"], min_joinability=1)[0].table == "cities.csv"
+    assert not (tmp_path / "out.pexeso" / ".building").exists()
+
+
+def broken_off(lake, path, after, spark):
+    """Build until a stage begins, and be interrupted there."""
+
+    def progress(stage):
+        if stage == after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(lake, path, model="hashing", dimensions=16, progress=progress)
+
+
+def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, tmp_path, spark):
+    path = tmp_path / "out.pexeso"
+    broken_off(lake, path, "partition", spark)
+    with pytest.raises(IndexNotFoundError, match=r"a build of one.*"):
+        open_index(path)
+    index = build_index(lake, path, model="hashing", dimensions=16)
+    assert last_report(index.store).facts["taken_up"] == ["read", "catalog", "train", "embed"]
+    assert index.check() == []
+    assert not (path / ".building").exists()
+    broken_off(lake, tmp_path / "two.pexeso", "embed", spark)
+    (lake / "more.csv").write_text((lake / "cities.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    index = build_index(lake, tmp_path / "two.pexeso", model="hashing", dimensions=16)
+    assert last_report(index.store).facts["taken_up"] == []
+    assert {match.table for match in index.search(["oslo"], min_joinability=1)} == {"cities.csv", "more.csv"}
+
+
+def test_a_build_with_other_options_begins_anew(lake, tmp_path, spark):
+    path = tmp_path / "out.pexeso"
+    broken_off(lake, path, "partition", spark)
+    index = build_index(lake, path, model="hashing", dimensions=24)
+    assert last_report(index.store).facts["taken_up"] == []
+    assert index.info().dimensions == 24
+
+
+def test_a_dataframe_and_a_table_of_the_catalog_are_lakes(tmp_path, spark):
+    cities = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon"]
+    frame = spark.createDataFrame([(city, number) for number, city in enumerate(cities)], "city string, n int")
+    index = build_index(frame, tmp_path / "frame.pexeso", model="hashing", dimensions=16)
+    [found] = index.search(cities)
+    assert (found.table, found.column, found.matched) == ("dataframe", "city", 5)
+    with pytest.raises(LakeError, match="What has changed in Spark tables"):
+        index.append()
+    frame.createOrReplaceTempView("cities")
+    with pytest.raises(LakeError, match="is neither a file or folder, nor a table or database in Spark's catalog"):
+        build_index("nowhere.cities", tmp_path / "none.pexeso", model="hashing", dimensions=16)
+
+
+def test_a_lake_that_is_not_there(tmp_path):
+    with pytest.raises(LakeError, match="neither a folder nor a file"):
+        build_index(tmp_path / "nothing", tmp_path / "out.pexeso")
+    assert not (tmp_path / "out.pexeso").exists()
+
+
+def test_a_lake_without_tables(tmp_path):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "notes.txt").write_text("prose", encoding="utf-8")
+    with pytest.raises(LakeError, match="There is no table in"):
+        build_index(tmp_path / "lake", tmp_path / "out.pexeso")
+
+
+def test_a_lake_without_a_column_to_join_by_says_why(tmp_path, spark):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "numbers.csv").write_text("a\n1\n2\n3\n4\n5\n", encoding="utf-8")
+    with pytest.raises(LakeError, match=r"No column .* can be a join key: numbers: 100 % of the values"):
+        build_index(tmp_path / "lake", tmp_path / "out.pexeso", model="hashing")
+    assert not (tmp_path / "out.pexeso").exists()
+
+
+def test_a_folder_of_foreign_files_is_not_written_to(lake, tmp_path):
+    place = tmp_path / "mine"
+    place.mkdir()
+    (place / "thesis.doc").write_text("years of work", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"thesis\.doc"):
+        build_index(lake, place)
+    assert [path.name for path in place.iterdir()] == ["thesis.doc"]
+
+
+def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tmp_path, spark):
+    path = tmp_path / "out.pexeso"
+    build_index(lake, path, model="hashing", dimensions=16)
+    with pytest.raises(OutputError, match="overwrite"):
+        build_index(lake, path, model="hashing")
+    with pytest.raises(EmbedderError):
+        build_index(lake, path, model=str(tmp_path / "missing.bin"), overwrite=True)
+    assert open_index(path).check() == []
+    assert open_index(path).search(["Oslo"], min_joinability=1)[0].matched == 1
+    assert build_index(lake, path, model="hashing", dimensions=24, overwrite=True).info().dimensions == 24
+    assert open_index(path).check() == []
+
+
+@pytest.mark.parametrize("options", [{"dims": 3}, {"n_pivots": 99}, {"model": "word2vec"}])
+def test_wrong_options_are_refused(lake, tmp_path, options, spark):
+    with pytest.raises(InputError):
+        build_index(lake, tmp_path / "out.pexeso", **options)
+    assert not (tmp_path / "out.pexeso").exists()
+
+
+def test_an_error_of_ours_in_a_worker_arrives_as_itself(lake, spark):
+    def fail(batches):
+        raise EmbedderError("The model is gone.")
+        yield
+
+    with pytest.raises(EmbedderError, match=r"^The model is gone\.$"), worker_errors_made_plain("x.pexeso"):
+        spark.range(1).mapInArrow(fail, "id long").collect()
+
+
+def test_another_error_in_a_worker_is_one_sentence(spark):
+    def fail(batches):
+        raise ZeroDivisionError("of nothing")
+        yield
+
+    with (
+        pytest.raises(SparkError, match=r"while building 'x.pexeso': ZeroDivisionError: of nothing") as caught,
+        worker_errors_made_plain("x.pexeso"),
+    ):
+        spark.range(1).mapInArrow(fail, "id long").collect()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_in_a_worker_is_told_as_one(spark):
+    def fail(batches):
+        raise OSError(28, "No space left on device")
+        yield
+
+    with pytest.raises(OutputError, match="The disk is full"), worker_errors_made_plain("x.pexeso"):
+        spark.range(1).mapInArrow(fail, "id long").collect()
+
+
+def test_no_error_of_ours_in_a_text_is_none():
+    assert error_in("ValueError: pexeso") is None

@@ -1,0 +1,115 @@
+"""The work of a build's tasks, without Spark."""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.build import tasks
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.lake.readers.content import fingerprint_file, read_content
+from pexeso.parts.semantic import write as semantic_write
+from pexeso.parts.semantic.write import write_partition
+from pexeso.store.local.folders import filling
+from pexeso.store.local.target import PartitionFolder, entry_from_json
+from pexeso.store.manifest import FolderEntry
+
+
+@pytest.fixture
+def placed(tmp_path):
+    """What a build lays out for partition 0: three columns over five values, one of which has no vector."""
+    vectors = np.eye(5, 8, dtype=np.float32)
+    vectors[4] = 0
+    values = [f"v{number}" for number in range(5)]
+    columns = {7: values[:3], 3: values[1:], 9: values[4:]}
+    rows = [(column, value, value.upper()) for column, held in columns.items() for value in held]
+    tables = {
+        "vectors": pa.table({"value": values, "vector": pa.array(vectors.tolist(), pa.list_(pa.float32()))}),
+        "postings": pa.table(
+            dict(zip(("column_id", "value", "text"), map(list, zip(*rows, strict=True)), strict=True))
+        ),
+        "columns": pa.table({"column_id": list(columns), "table": ["b", "a", "c"], "label": ["x", "y", "z"]}),
+    }
+    for name, table in tables.items():
+        folder = tmp_path / "placed" / name / "partition=0"
+        folder.mkdir(parents=True)
+        pq.write_table(table, folder / "part.parquet")
+    return tmp_path / "placed"
+
+
+def shuffled(placed: Path, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    for path in sorted(placed.rglob("*.parquet")):
+        table = pq.read_table(path, partitioning=None)
+        pq.write_table(table.take(generator.permutation(table.num_rows)), path)
+
+
+def write(placed: Path, folder: Path) -> FolderEntry:
+    fill = partial(write_partition, placed, 0, options=PartitionLayoutOptions(map="auto"))
+    return PartitionFolder(folder, "partitions/00000").write(fill)
+
+
+def test_a_partition_is_the_same_bytes_whatever_the_order_of_its_rows(placed, tmp_path):
+    first = write(placed, tmp_path / "first")
+    for seed in range(3):
+        shuffled(placed, seed)
+        assert write(placed, tmp_path / f"again{seed}") == first
+    facts = first.facts
+    assert (facts["columns"], facts["values"], facts["values_without_vector"], facts["postings"]) == (3, 4, 1, 6)
+    assert np.load(tmp_path / "first" / "column_ids.npy").tolist() == [3, 7, 9]
+    assert {file.path for file in first.files} == set(os.listdir(tmp_path / "first"))
+
+
+def test_a_partition_that_is_there_is_left_as_it_is(placed, tmp_path):
+    folder = tmp_path / "00000"
+    target = PartitionFolder(folder, "partitions/00000")
+    assert target.written() is None
+    written = write(placed, folder)
+    before = folder.stat().st_mtime_ns
+    # What it was made of may be gone by then.
+    numbers = iter([pa.RecordBatch.from_pydict({"id": pa.array([0])})])
+    [batch] = tasks.write_folders(
+        numbers, targets=[target], fill=partial(write_partition, Path("/nowhere"), options=PartitionLayoutOptions())
+    )
+    assert entry_from_json(batch["entry"][0].as_py()) == written
+    assert folder.stat().st_mtime_ns == before
+
+
+def test_of_two_attempts_at_a_partition_the_first_that_ends_stays(placed, tmp_path, monkeypatch):
+    folder = tmp_path / "00000"
+    real = semantic_write.write_texts
+    raced = []
+
+    def write_texts(path, texts):
+        if not raced:
+            raced.append(True)
+            with filling(folder, replace=False) as other:
+                (other / "meta.json").write_text('{"columns": 99, "choice": {}}', encoding="utf-8")
+        return real(path, texts)
+
+    monkeypatch.setattr(semantic_write, "write_texts", write_texts)
+    entry = write(placed, folder)
+    assert entry.facts == {"columns": 99}
+    assert [file.path for file in entry.files] == ["meta.json"]
+    assert sorted(os.listdir(tmp_path)) == ["00000", "placed"]
+
+
+def test_contents_are_compared_by_fingerprint(tmp_path):
+    for name, text in (("same.csv", "a\n1\n"), ("other.csv", "a\n2\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    known = read_content(tmp_path / "same.csv").fingerprint
+    rows = [
+        {"table": name, "path": str(tmp_path / name), "old_fingerprint": known}
+        for name in ("same.csv", "other.csv", "gone.csv")
+    ]
+    found = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
+    assert [(batch["table"][0].as_py(), batch["change"][0].as_py()) for batch in found] == [
+        ("same.csv", "unchanged"),
+        ("other.csv", "changed"),
+        ("gone.csv", "changed"),
+    ]
+    assert fingerprint_file(tmp_path / "gone.csv") is None

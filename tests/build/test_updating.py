@@ -1,0 +1,292 @@
+"""Updates: append, delete and compact give what a fresh build over the same tables would give."""
+
+import itertools
+import os
+import random
+import shutil
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.build.recorded import described, options_of
+from pexeso.errors import IndexNotFoundError, InputError, LakeError, OutputError
+from pexeso.index import build_index, open_index
+from pexeso.lake.catalog import Catalog
+from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.local.writer import IndexWriter
+
+pytestmark = pytest.mark.spark
+
+WORDS = [
+    f"{first} {second}"
+    for first in ("north", "old", "lower", "saint")
+    for second in ("bridge", "mill", "harbour", "hill", "green")
+]
+OPTIONS = {"model": "hashing", "dimensions": 24, "parts": ["containment"]}
+
+
+class Lake:
+    """A folder of tables, and what an index of it should hold: the tables as they were when they were read."""
+
+    def __init__(self, folder, seed):
+        self.folder, self._random = folder, random.Random(seed)
+        self.there, self.indexed = {}, {}
+        folder.mkdir()
+
+    def write(self, name):
+        values = self._random.sample(WORDS, 8)
+        text = "place,n\n" + "".join(f"{value},{number}\n" for number, value in enumerate(values))
+        (self.folder / name).write_text(text, encoding="utf-8")
+        self.there[name] = values
+
+    def remove(self, name):
+        (self.folder / name).unlink()
+        del self.there[name]
+
+    def expected(self, query):
+        """Tables by matching rows of the query, best first; equal ones by name."""
+        counts = {name: len(set(query) & set(values)) for name, values in self.indexed.items()}
+        return sorted(((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0]))
+
+
+def found(index, query, **options):
+    return [(match.table, match.matched) for match in index.search(query, max_distance=0.0, **options)]
+
+
+def agrees(index, lake):
+    for start in range(0, len(WORDS), 5):
+        query = WORDS[start : start + 5]
+        assert found(index, query, min_joinability=0.01) == lake.expected(query)
+        assert found(index, query, k=3) == lake.expected(query)[:3]
+        shared = [(match.table, match.overlap) for match in index.overlap(query, k=100)]
+        assert shared == lake.expected(query)
+        most = [(name, n) for name, n in lake.expected(query) if n >= 2]
+        assert [(match.table, match.overlap) for match in index.contain(query, min_containment=0.4)] == most
+    numbers = [match.table for match in index.overlap(range(8), k=100)]
+    assert numbers == sorted(lake.indexed), "columns of numbers are token sets too"
+    assert not any(problem.is_failure for problem in index.check())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, spark):
+    """A lake of six tables and its index, to be copied."""
+    folder = tmp_path_factory.mktemp("built")
+    lake = Lake(folder / "lake", seed=1)
+    for number in range(6):
+        lake.write(f"t{number}.csv")
+    build_index(lake.folder, folder / "lake.pexeso", **OPTIONS, n_partitions=2)
+    return folder
+
+
+def copy_of(built, folder, seed=1):
+    shutil.copytree(built / "lake.pexeso", folder / "lake.pexeso")
+    lake = Lake(folder / "lake", seed)
+    shutil.copytree(built / "lake", lake.folder, dirs_exist_ok=True)
+    for path in sorted(lake.folder.iterdir()):
+        lake.there[path.name] = [line.split(",")[0] for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    lake.indexed = dict(lake.there)
+    return lake, open_index(folder / "lake.pexeso")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(int(os.environ.get("UPDATE_SEQUENCES", "1"))))
+def test_any_sequence_of_updates_equals_a_fresh_build(built, tmp_path, seed):
+    lake, index = copy_of(built, tmp_path, seed)
+    chance = random.Random(seed)
+    for step in range(4):
+        if step % 2 == 0:
+            for name in chance.sample(sorted(lake.there), 2):
+                (lake.write if chance.random() < 0.6 else lake.remove)(name)
+            lake.write(f"new{step}.csv")
+            everything = chance.random() < 0.5
+            index.append(lake.folder, delete_missing=everything)
+            lake.indexed = dict(lake.there) if everything else {**lake.indexed, **lake.there}
+        elif chance.random() < 0.5:
+            gone = chance.sample(sorted(lake.indexed), 2)
+            index.delete(gone)
+            lake.indexed = {name: values for name, values in lake.indexed.items() if name not in gone}
+        else:
+            index.compact(everything=chance.random() < 0.5)
+        agrees(index, lake)
+    # A deleted table whose file is there still comes back with the next append, and a fresh build has it too.
+    index.append(lake.folder, delete_missing=True)
+    lake.indexed = dict(lake.there)
+    agrees(index, lake)
+    fresh = build_index(lake.folder, tmp_path / "fresh.pexeso", model=str(index.store.embedder_folder))
+    for start in range(0, len(WORDS), 4):
+        for options in (
+            {"min_joinability": 0.2, "rerank": True},
+            {"k": 4},
+            {"max_distance": 0.3, "min_joinability": 0.5},
+        ):
+            results = [
+                each.search(WORDS[start : start + 6], **options).to_dict(explain=True)["results"]
+                for each in (index, fresh)
+            ]
+            for result in results:
+                for match in result:
+                    match.pop("column_id", None)
+            assert results[0] == results[1]
+
+
+def test_an_append_reads_only_what_is_new(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    before = index.store.manifest
+    untouched = index.append(lake.folder)
+    assert (untouched.new, untouched.changed, untouched.unchanged) == (0, 0, 6)
+    lake.write("t9.csv")
+    lake.write("t0.csv")
+    (lake.folder / "t1.csv").touch()
+    lake.indexed = dict(lake.there)
+    told = []
+    done = index.append(progress=told.append)
+    assert (done.new, done.changed, done.unchanged, done.missing) == (1, 1, 5, 0)
+    assert (done.columns_added, done.columns_deleted, done.partitions_added) == (2, 1, 1)
+    assert told == ["list", "changes", "read", "catalog", "embed", "partition", "index", "divide", "tokens", "commit"]
+    after = index.store.manifest
+    assert after.partitions[:-1] == before.partitions, "what was there is as it was"
+    assert after.partitions[-1].facts["columns"] == 2
+    assert after.embedder == before.embedder
+    assert Catalog(index.store.catalog_files).tables(["table"])["table"].to_pylist().count("t0.csv") == 1
+    agrees(index, lake)
+
+
+def test_missing_tables_stay_until_they_are_to_be_deleted(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    lake.remove("t2.csv")
+    assert index.append(lake.folder).missing == 1
+    agrees(index, lake)
+    assert index.append(delete_missing=True).deleted == 1
+    lake.indexed = dict(lake.there)
+    agrees(index, lake)
+    for name in list(lake.there):
+        lake.remove(name)
+    with pytest.raises(LakeError, match=r"There is no table in .* every table of .* would be deleted"):
+        index.append(delete_missing=True)
+    agrees(index, lake)
+    assert not (index.path / ".building").exists()
+
+
+def test_deleting_needs_no_spark_and_names_what_is_not_there(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    with pytest.raises(InputError, match=r"has no table 'a.csv', 'b.csv', 'c.csv' and 1 more\. .* Nothing was deleted"):
+        index.delete(["t1.csv", "a.csv", "b.csv", "c.csv", "d.csv"])
+    assert index.store.manifest.generation == 1
+    done = index.delete(["t1.csv", "t3.csv"])
+    assert (done.deleted, done.columns_deleted, done.generation, done.committed) == (2, 2, 2, True)
+    for name in ("t1.csv", "t3.csv"):
+        del lake.indexed[name]
+    agrees(index, lake)
+    with pytest.raises(InputError, match=r"The lake has no table 't1\.csv'"):
+        index.explain(WORDS[:3], "t1.csv", "place")
+    assert index.info().tables == 4
+    assert not index.delete([]).committed
+
+
+def test_compacting_leaves_no_trace_of_what_was_deleted(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    index.delete(["t1.csv"])
+    del lake.indexed["t1.csv"]
+    done = index.compact(everything=True)
+    assert done.partitions_rewritten == 2
+    assert (done.shards_rewritten, done.shards_added) == (1, 1)
+    manifest = index.store.manifest
+    assert manifest.deleted_columns == ()
+    assert [entry.folder for entry in manifest.catalogs] == ["catalog.3"]
+    assert sum(entry.facts["columns"] for entry in manifest.partitions) == 5
+    ids = np.concatenate([index.store.array(number, "column_ids") for number in range(index.store.n_partitions)])
+    assert sorted(ids.tolist()) == [0, 2, 3, 4, 5]
+    agrees(index, lake)
+    assert not index.compact().committed or index.store.n_partitions > 1
+
+
+def test_an_open_index_is_a_snapshot_until_it_is_refreshed(built, tmp_path):
+    _, index = copy_of(built, tmp_path)
+    other = open_index(index.path)
+    query = WORDS[:10]
+    before = found(other, query, min_joinability=0.01)
+    index.delete(["t0.csv", "t1.csv"])
+    index.compact(everything=True)
+    assert found(other, query, min_joinability=0.01) == before
+    assert other.search(query, min_joinability=0.01)[0].pairs(), "the files of the old generation are there still"
+    assert other.refresh()
+    assert not other.refresh()
+    assert found(other, query, min_joinability=0.01) == found(index, query, min_joinability=0.01) != before
+
+
+def test_the_second_of_two_writers_is_refused_and_loses_nothing(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    with IndexWriter(index.path, update=True) as writer:
+        for update in (
+            lambda: index.delete(["t0.csv"]),
+            lambda: index.append(),
+            lambda: index.compact(everything=True),
+        ):
+            with pytest.raises(OutputError, match="Another build is writing"):
+                update()
+        assert writer.previous.generation == 1
+    agrees(index, lake)
+    refused = []
+
+    def delete(name):
+        try:
+            open_index(index.path).delete([name])
+        except OutputError:
+            refused.append(name)
+
+    threads = [threading.Thread(target=delete, args=(f"t{number}.csv",)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    index.refresh()
+    for number in range(5):
+        if f"t{number}.csv" not in refused:
+            del lake.indexed[f"t{number}.csv"]
+    assert index.store.manifest.generation == 6 - len(refused)
+    agrees(index, lake)
+
+
+def test_an_update_of_no_index_is_one_sentence(tmp_path):
+    from pexeso.build.append import append
+    from pexeso.build.compact import compact
+    from pexeso.build.delete import delete
+
+    for update in (
+        lambda: append(tmp_path / "x"),
+        lambda: delete(tmp_path / "x", ["a"]),
+        lambda: compact(tmp_path / "x"),
+    ):
+        with pytest.raises(IndexNotFoundError, match="There is no index at"):
+            update()
+    with pytest.raises(InputError, match=r"compare must be 'modified' or 'content'"):
+        append(tmp_path, compare="size")
+
+
+def test_the_options_of_a_build_come_back_from_its_manifest(built):
+    manifest = open_index(built / "lake.pexeso").store.manifest
+    options = options_of(manifest)
+    assert {**described(options), "model": "hashing"} == manifest.options
+    assert options.n_partitions == 2
+
+
+@given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)))
+def test_ranges_hold_just_the_ids_they_were_made_of(ours, theirs):
+    ranges = merge_ranges(*(ranges_of(np.array(sorted(ids), dtype=np.int64)) for ids in (ours, theirs)))
+    assert [column for first, end in ranges for column in range(first, end)] == sorted(ours | theirs)
+    assert all(end < first for (_, end), (first, _) in itertools.pairwise(ranges))
+
+
+def test_a_catalog_of_the_first_format_is_read(tmp_path):
+    import pyarrow.parquet as pq
+
+    from pexeso.lake.catalog import files_in
+
+    rows = pa.table({"table": ["a.csv"], "position": pa.array([0], pa.int32()), "column_id": pa.array([0], pa.int32())})
+    pq.write_table(rows, tmp_path / "columns.parquet")
+    found = Catalog(files_in([tmp_path])).columns(["column_id", "label", "table"])
+    assert found.to_pylist() == [{"column_id": 0, "label": None, "table": "a.csv"}]

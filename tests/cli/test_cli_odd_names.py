@@ -1,0 +1,134 @@
+"""Every command with names that are hard for URLs, patterns and Hadoop; answers are those of plain names."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pexeso.index import build_index
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ENCODED, PATTERN, SEPARATORS = "a%20b ü#", "[x]{y,z}*?", "c:d\\'\"=1&"
+TOGETHER = f"{ENCODED} {PATTERN} {SEPARATORS}"
+NAMES = [TOGETHER, ENCODED, PATTERN, SEPARATORS] if os.environ.get("EVERY_NAME") else [TOGETHER]
+"""The characters together; EVERY_NAME=1 takes them apart too, which says which of them does harm."""
+
+OPTIONS = ("--model", "hashing", "--dimensions", "64")
+TABLE = "city,people\nOslo,1\nMadrid,2\nVienna,3\nLisbon,4\nDublin,5\n"
+ODD_TABLE = "x:y%20[1]{2}#?.csv"
+
+
+@pytest.fixture(scope="module")
+def plain(small_lake, spark, tmp_path_factory):
+    """Build an index with plain names of the small lake and a table with an odd one; return both."""
+    folder = tmp_path_factory.mktemp("plain")
+    lake = Path(shutil.copytree(small_lake, folder / "lake"))
+    (lake / "nested" / ODD_TABLE).write_text(TABLE, encoding="utf-8")
+    index = build_index(lake, folder / "lake.pexeso", model="hashing", dimensions=64, parts=["overlap", "containment"])
+    return lake, index.path
+
+
+def outcome(run, *arguments):
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def found(run, index, query):
+    """Return what each kind of search says, without what differs from run to run."""
+    asked = [
+        ("search", index, query, "--min-joinability", "0.1", "--csv"),
+        ("search", index, query, "--method", "all", "--min-joinability", "0.1", "--csv"),
+        ("overlap", index, query, "--csv"),
+        ("contain", index, query, "--min-containment", "0.1", "--csv"),
+        ("explain", index, query, f"nested/{ODD_TABLE}:city", "--csv"),
+        ("join", index, query, f"nested/{ODD_TABLE}:city"),
+    ]
+    return [outcome(run, *arguments) for arguments in asked]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_takes_any_name(run, plain, tmp_path, name):
+    there = tmp_path / name
+    lake = there / f"lake {name}"
+    shutil.copytree(plain[0], lake)
+    index, query = there / f"{name}.pexeso", there / f"{name}.csv"
+    query.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n", encoding="utf-8")
+    asked = f"{query}:place"
+    expected = found(run, plain[1], asked)
+
+    outcome(run, "estimate", lake)
+    outcome(run, "index", lake, index, *OPTIONS, "--with", "containment")
+    outcome(run, "overlap", "build", index)
+    assert found(run, index, asked) == expected
+    assert any(ODD_TABLE in answer for answer in expected)
+
+    written = there / f"out {name}.parquet"
+    outcome(run, "join", index, asked, "cities.csv:city", "-o", written, "--conflicts", there / f"{name}.conflicts.csv")
+    outcome(run, "search", index, asked, "--html", there / f"{name}.html")
+    labels = there / f"labels {name}.csv"
+    labels.write_text("query_value,lake_value,same\nOslo,Oslo,yes\nOslo,Rome,no\n", encoding="utf-8")
+    outcome(run, "tune", index, labels)
+    queries, answers = there / f"{name}.jsonl", there / f"answers {name}.jsonl"
+    queries.write_text(json.dumps({"file": str(query), "column": "place"}) + "\n", encoding="utf-8")
+    outcome(run, "batch", index, queries, "-o", answers, "-k", "9")
+    outcome(run, "batch", index, queries, "-o", f"{answers}.spark", "-k", "9", "--spark-master", "local[2]")
+    here, on_spark = (json.loads(Path(path).read_text("utf-8"))["results"] for path in (answers, f"{answers}.spark"))
+    assert here == on_spark
+    assert {written.name, f"{name}.html", answers.name} <= set(os.listdir(there))
+
+    outcome(run, "delete", index, "cities.csv", f"nested/{ODD_TABLE}")
+    outcome(run, "append", index)
+    outcome(run, "append", index, lake)
+    outcome(run, "compact", index, "--all")
+    assert found(run, index, asked) == expected
+    outcome(run, "check", index)
+    assert str(lake) in outcome(run, "info", index, "--json").replace("\\\\", "\\").replace('\\"', '"')
+    outcome(run, "doctor", there)
+
+
+@pytest.mark.slow
+def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_path):
+    name = TOGETHER
+    for part in ("checkout", "home", "temporary"):
+        (tmp_path / f"{part} {name}").mkdir()
+    checkout = tmp_path / f"checkout {name}"
+    for package in ("embed", "partition", "pexeso"):
+        shutil.copytree(ROOT / package, checkout / package)  # with what is compiled
+    lake, index = f"{name}lake", f"{name}.pexeso"
+    shutil.copytree(small_lake, checkout / lake)
+    environment = {
+        **{key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "XDG_CACHE_HOME")},
+        "HOME": str(tmp_path / f"home {name}"),
+        "TMPDIR": str(tmp_path / f"temporary {name}"),
+        "LC_ALL": "C",
+    }
+
+    def pexeso(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", "import pexeso.cli.main as m; print(m.__file__); m.main()", *arguments],
+            cwd=checkout,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        loaded, _, said = done.stdout.partition("\n")
+        assert loaded == str(checkout / "pexeso" / "cli" / "main.py")
+        return said
+
+    small = ("--spark-master", "local[1]", "--spark-conf", "spark.driver.memory=700m")
+    pexeso("index", lake, index, *OPTIONS, *small)
+    said = pexeso("search", index, f"{lake}/cities.csv:city", "-k", "9", "--csv")
+    assert "nested/capitals.tsv" in said
+    pexeso("check", index)
+    assert list((tmp_path / f"temporary {name}").iterdir()) == []

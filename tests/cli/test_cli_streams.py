@@ -1,0 +1,132 @@
+"""What reaches a terminal, a pipe, a full disk and a spreadsheet."""
+
+import os
+import pty
+import subprocess
+import sys
+import tty
+
+import pytest
+
+from pexeso.cli.main import main
+from pexeso.cli.output.streams import SafeStream, without_control_characters
+
+HOSTILE = "\x1b]0;owned\x07\x9b31mOslo"
+ESCAPED = "\\u001b]0;owned\\u0007\\u009b31mOslo"
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A table whose cells would steer a terminal and a spreadsheet."""
+    path = tmp_path / "hostile.csv"
+    rows = [HOSTILE, "=1+1", "+x", "-5", "@cmd", '"\ttab"', "Oslo"]
+    path.write_text("place,=n\n" + "".join(f"{row},=2\n" for row in rows), encoding="utf-8", newline="")
+    return path
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """Return a function that runs the command line with stdout on a terminal, and gives what that was sent."""
+
+    def invoke(*arguments: object) -> str:
+        master, slave = pty.openpty()
+        tty.setraw(slave)
+        with os.fdopen(master, "rb", buffering=0) as screen, os.fdopen(slave, "w", encoding="utf-8") as stdout:
+            monkeypatch.setattr(sys, "stdout", stdout)
+            with pytest.raises(SystemExit) as ended:
+                main([str(argument) for argument in arguments])
+            assert ended.value.code == 0
+            os.set_blocking(screen.fileno(), False)
+            pieces = []
+            while piece := screen.read(1 << 16):
+                pieces.append(piece)
+            return b"".join(pieces).decode("utf-8")
+
+    return invoke
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
+def test_cells_cannot_steer_a_terminal_and_are_byte_exact_elsewhere(command, on_terminal, run, small_index, hostile):
+    name, *options = command
+    arguments = [name, small_index, f"{hostile}:place", "cities.csv:city", *options]
+    shown = on_terminal(*arguments)
+    assert ESCAPED in shown
+    assert "\x1b" not in shown
+    assert "\x9b" not in shown
+    assert HOSTILE in run(*arguments).stdout
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
+def test_formulas_are_neutralised_where_that_is_asked_for(command, run, small_index, hostile):
+    name, *options = command
+    arguments = [name, small_index, f"{hostile}:place", "cities.csv:city", *options]
+    plain, escaped = run(*arguments).stdout, run(*arguments, "--escape-formulas").stdout
+    cells = ["=1+1", "+x", "@cmd", "\ttab"]
+    assert all(f"\n{cell}," in plain for cell in cells)
+    assert all(f"\n'{cell}," in escaped for cell in cells)
+    assert "\n-5," in escaped, "a number is no formula"
+    if name == "join":
+        assert plain.startswith("place,=n,")
+        assert escaped.startswith("place,'=n,")
+
+
+@pytest.mark.spark
+def test_formulas_are_neutralised_in_files_too(run, small_index, hostile, tmp_path):
+    joined, conflicts = tmp_path / "joined.csv", tmp_path / "conflicts.csv"
+    arguments = ("join", small_index, f"{hostile}:place", "cities.csv:city", "-o", joined, "--conflicts", conflicts)
+    assert run(*arguments, "--escape-formulas").exit_code == 0
+    assert "\n'=1+1,'=2," in joined.read_text(encoding="utf-8")
+    assert conflicts.is_file()
+
+
+@pytest.mark.parametrize("command", ["search", "overlap", "contain", "explain", "join"])
+def test_every_command_that_writes_csv_has_the_option(run, command):
+    assert "--escape-formulas" in run(command, "--help").output
+
+
+def test_messages_have_no_control_characters_wherever_they_go(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "pexeso", "info", str(tmp_path / "\x1b[31mred")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "\\u001b[31mred" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_full_disk_behind_stdout_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pexeso", "rules"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "Error: Standard output cannot be written: No space left on device. Make room, or write elsewhere; "
+        "what was written so far is cut off."
+    ]
+
+
+def test_messages_that_nobody_can_read_do_not_fail_a_command():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pexeso", "estimate", "--help"],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            check=False,
+        )
+        stream = SafeStream(full, escapes=True, is_data=False)
+        stream.write("lost")
+        stream.flush()
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_line_feeds_tabs_and_all_other_letters_stay():
+    text = "Ωμέγα\t東京\né👩‍🚀"
+    assert without_control_characters(text) == text
+    assert without_control_characters("a\rb\u202ec\x7f") == "a\\u000db\\u202ec\\u007f"

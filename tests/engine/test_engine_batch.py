@@ -1,0 +1,54 @@
+"""What the query columns of a batch share: which of their values count, and the order of the answers."""
+
+from types import SimpleNamespace
+
+import torch
+
+from pexeso.engine.search.batch import BatchCounter, BatchQuery, order_by_keys, order_by_numpy
+
+PARTITION = SimpleNamespace(device=torch.device("cpu"), n_columns=9)
+
+
+class GivenCounts:
+    """A kernel that has counted already, and says so in no order."""
+
+    def __init__(self, *counted: list[int]) -> None:
+        self._counted = tuple(torch.tensor(each, dtype=torch.int64) for each in counted)
+
+    def count_batch(self, partition, matches, groups):
+        self.groups = groups
+        return self._counted
+
+
+def test_values_that_cannot_match_or_never_occur_are_in_no_group():
+    place = torch.tensor([0, -1, 1, 2])
+    queries = [
+        BatchQuery(torch.tensor([3, 1, 0]), torch.tensor([2, 5, 1]), 2),
+        BatchQuery(torch.tensor([], dtype=torch.int64), torch.tensor([], dtype=torch.int64), 1),
+        BatchQuery(torch.tensor([2, 0]), torch.tensor([0, 4]), 3),
+    ]
+    kernel = GivenCounts([2, 0, 0], [4, 8, 1], [3, 2, 3])
+    found = BatchCounter(PARTITION, kernel, queries, place).count(None)
+    assert [(columns.tolist(), counts.tolist()) for columns, counts in found] == [
+        ([1, 8], [3, 2]),
+        ([], []),
+        ([4], [3]),
+    ]
+    groups = kernel.groups
+    assert groups.offsets.tolist() == [0, 2, 2, 3]
+    assert (groups.members.tolist(), groups.weights.tolist()) == ([2, 0, 0], [2, 1, 4])
+    assert groups.needed.tolist() == [2, 1, 3]
+
+
+def test_a_batch_of_none_has_no_answer():
+    counter = BatchCounter(PARTITION, GivenCounts([], [], []), [], torch.zeros(0, dtype=torch.int64))
+    assert counter.count(None) == []
+
+
+def test_answers_are_ordered_alike_on_the_host_and_on_a_device():
+    generator = torch.Generator().manual_seed(0)
+    keys = torch.randperm(60 * 9, generator=generator)[:200]
+    which, column = keys // 9, keys % 9
+    order = order_by_keys(which, column, 9)
+    assert torch.equal(order, order_by_numpy(which, column))
+    assert (which[order] * 9 + column[order]).diff().min() > 0

@@ -1,0 +1,288 @@
+"""A table enriched: hand-computed on tables in memory, with each rule once; and by an index."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pexeso
+from pexeso.enrichment.rules import SAID
+from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
+from pexeso.join.mapping import make_mapping
+from pexeso.join.matched_rows import find_rows
+from pexeso.join.options import join_options
+from pexeso.join.tables import join_table
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.results import Pair
+
+NORMALISER = Normaliser()
+
+
+class Found:
+    """A found table in memory; values match where they are the same but for case and punctuation."""
+
+    def __init__(self, table, rows, column="name", error=None):
+        self.table, self.column, self.rows, self.error = table, column, rows, error
+        self.joinability = 1.0
+
+    def join(self, table, on=None, **options):
+        if self.error is not None:
+            raise self.error
+        texts = table.column(on).combine_chunks()
+        texts = texts.filter(NORMALISER.normalise(texts).is_valid())
+        encoded = NORMALISER.normalise(texts).dictionary_encode()
+        theirs = NORMALISER.normalise(pa.array([row[self.column] for row in self.rows], pa.string())).to_pylist()
+        pairs = [
+            Pair(text, key, 0.0, key, "exact")
+            for text, value in zip(texts.to_pylist(), encoded.indices.to_pylist(), strict=True)
+            for key in dict.fromkeys(theirs)
+            if key is not None and key == encoded.dictionary[value].as_py()
+        ]
+        mapping = make_mapping(texts, encoded.indices.to_numpy().astype(np.int64), encoded.dictionary, pairs)
+        chosen = join_options(options)
+        schema = pa.schema([(name, pa.string()) for name in self.rows[0]])
+        rows = pa.Table.from_pylist(self.rows, schema=schema)
+        found = find_rows(self.table, self.column, rows, mapping, NORMALISER, chosen)
+        return join_table(table, on, found, texts).table
+
+
+def table_of(**columns):
+    """Rows of a found table: one for each name, cells as given."""
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+
+
+NAMES = ["Oslo", "Rome", "Bern", "Graz"]
+MINE = pd.DataFrame(
+    {"city": ["OSLO", "Rome", None, "Bern", "rome"], "beds": [10, 20, 30, 40, 50]}, index=[7, 7, 8, 9, 2]
+)
+
+
+def enriched(*found, table=MINE, on="city", **options):
+    return pexeso.enrich_from(found, table, on, **options)
+
+
+def rules_of(result):
+    return {each.column: each.rule for each in result.left_out}
+
+
+def test_numbers_are_averaged_and_the_first_text_is_taken_by_hand():
+    # Rome has two rows: (2 + 5) / 2; its first text that is not empty is 'b'. The third of five rows of mine has no key.
+    rows = table_of(
+        name=["Oslo", "Rome", "Rome", "Bern", "Graz"],
+        people=["1,000", "2", "5", "n/a", "9"],
+        note=["a", None, "b", "c", "d"],
+    )
+    result = enriched(Found("t.csv", rows), min_number_fraction=0.7)
+    assert list(result.table.columns) == ["city", "beds", "t.csv:people", "t.csv:note"]
+    assert result.table["t.csv:people"].tolist()[:2] == [1000.0, 3.5]
+    assert result.table["t.csv:people"].isna().tolist() == [False, False, True, True, False]
+    assert result.table["t.csv:note"].fillna("-").tolist() == ["a", "b", "-", "c", "b"]
+    people, note = result.columns
+    assert (people.kind, people.coverage, people.distinct, people.key) == ("number", 0.6, 2, "name")
+    assert (note.kind, note.coverage, note.distinct) == ("text", 0.8, 3)
+
+
+def test_the_users_rows_index_and_kind_of_table_stay():
+    found = Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"]))
+    result = enriched(found)
+    pd.testing.assert_frame_equal(result.table[["city", "beds"]], MINE)
+    arrow = enriched(found, table=pa.Table.from_pandas(MINE, preserve_index=False)).table
+    assert arrow.column("t.csv:people").to_pylist() == [1.0, 2.0, None, 3.0, 2.0]
+    assert arrow.column("beds").to_pylist() == [10, 20, 30, 40, 50]
+    assert "t.csv:people" not in MINE.columns
+
+
+def test_each_rule_leaves_out_what_it_names():
+    rows = table_of(
+        name=NAMES,
+        blank=[None, " ", "", None],
+        same=["x", "x", "x", "y"],
+        rare=["1", None, None, "2"],
+        again=["oslo", "ROME", "Bern", "Graz"],
+        people=["1", "2", "3", "4"],
+        people_too=["1.0", "2", "3", "5"],
+        own=["10", "35", "40", "0"],
+    )
+    result = enriched(Found("t.csv", rows), exclude_self=False)
+    assert rules_of(result) == {
+        "name": "join column",
+        "blank": "empty",
+        "same": "constant",
+        "rare": "missing",
+        "again": "copy",
+        "people_too": "copy",
+        "own": "copy",
+    }
+    assert [each.column for each in result.columns] == ["people"]
+    details = {each.column: each.detail for each in result.left_out}
+    assert details["people_too"] == "it says what another column says: t.csv:people."
+    assert details["rare"].endswith("covers 20%, less than 50%.")
+    assert set(rules_of(result).values()) <= set(SAID)
+
+
+def test_names_that_are_taken_get_a_number():
+    mine = MINE.assign(**{"t.csv:people": ["p", "q", "r", "s", "t"]})
+    result = enriched(Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])), table=mine)
+    assert list(result.table.columns)[-1] == "t.csv:people_2"
+    assert result.table["t.csv:people"].tolist() == ["p", "q", "r", "s", "t"]
+
+
+WIDE = pd.DataFrame(
+    {"key": [f"city {n}" for n in range(40)], "size": range(40), "sales": [n * n % 37 + n / 7 for n in range(40)]}
+)
+
+
+def wide(**columns):
+    return Found(
+        "wide.csv",
+        table_of(name=WIDE["key"].tolist(), **{name: [str(cell) for cell in cells] for name, cells in columns.items()}),
+    )
+
+
+def test_columns_that_give_a_number_away_are_left_out():
+    sales = WIDE["sales"]
+    half = [value if n % 2 else 99 - n for n, value in enumerate(sales)]
+    third = [value if n % 3 == 0 else 99 - n for n, value in enumerate(sales)]
+    found = wide(same=sales, scaled=3 - 2 * sales, cubed=sales**3, half=half, third=third, size=WIDE["size"] % 7)
+    result = enriched(found, table=WIDE, on="key", target="sales", exclude_self=False)
+    assert [each.column for each in result.left_out if each.rule == "target"] == ["same", "scaled", "cubed", "half"]
+    assert [each.column for each in result.columns] == ["third", "size"]
+    without = enriched(found, table=WIDE, on="key", exclude_self=False)
+    assert {each.column for each in without.columns} >= {"scaled", "cubed", "half"}
+
+
+def test_columns_that_give_a_class_away_are_left_out():
+    classes = ["won" if n % 3 else "lost" for n in range(40)]
+    mine = WIDE.assign(outcome=classes).drop(columns="sales")
+    finer = [f"{outcome} {n % 2}" for n, outcome in enumerate(classes)]
+    mostly = [outcome if n % 5 else "won" for n, outcome in enumerate(classes)]
+    found = wide(
+        code=[int(each == "won") for each in classes], finer=finer, mostly=mostly, own=[f"v{n}" for n in range(40)]
+    )
+    result = enriched(found, table=mine, on="key", target="outcome")
+    assert [each.column for each in result.left_out if each.rule == "target"] == ["code", "finer"]
+    assert [each.column for each in result.columns] == ["mostly", "own"]
+
+
+@pytest.mark.parametrize("target", ["sales", "region"])
+def test_few_keys_in_many_rows_give_nothing_away(target):
+    # Each column hangs on the key alone, and so may the target: by rows each would tell it, by keys there are too few to say so.
+    keys = [f"city {n % 8}" for n in range(80)]
+    mine = pd.DataFrame(
+        {"key": keys, "sales": [n % 8 + n / 100 for n in range(80)], "region": [f"r{n % 8 // 4}" for n in range(80)]}
+    )
+    found = Found("t.csv", table_of(name=keys[:8], mayor=list("abcdefgh"), height=[str(n * n) for n in range(8)]))
+    result = enriched(found, table=mine, on="key", target=target)
+    assert [each.column for each in result.columns] == ["mayor", "height"]
+
+
+def test_a_frequent_class_alone_gives_nothing_away():
+    mine = WIDE.assign(outcome=["rare"] + ["usual"] * 39).drop(columns="sales")
+    result = enriched(wide(side=["left", "right"] * 20), table=mine, on="key", target="outcome")
+    assert [each.column for each in result.columns] == ["side"]
+
+
+def test_the_users_own_table_is_left_out_as_a_whole():
+    own = wide(size=WIDE["size"], sales=WIDE["sales"], hint=WIDE["sales"] // 5)
+    result = enriched(own, table=WIDE, on="key", target="sales")
+    assert result.columns == ()
+    assert "your own table" in result.report
+    kept = enriched(own, table=WIDE, on="key", target="sales", exclude_self=False)
+    assert [each.column for each in kept.columns] == ["hint"]
+
+
+def test_the_users_own_table_is_known_where_keys_repeat():
+    # Joined with itself, such a table gives each key's mean: no row has its own cell, and the target would be told all the same.
+    mine = pd.DataFrame({"key": [f"city {n % 20}" for n in range(40)], "sales": [float(n * 7 % 41) for n in range(40)]})
+    own = Found(
+        "own.csv", table_of(name=mine["key"].tolist(), sales=mine["sales"].astype(str).tolist(), hint=list("ab" * 20))
+    )
+    assert enriched(own, table=mine, on="key", target="sales").columns == ()
+    kept = enriched(own, table=mine, on="key", target="sales", exclude_self=False)
+    assert rules_of(kept)["sales"] == "target"
+
+
+def test_a_table_that_cannot_be_read_is_told_and_the_others_are_joined():
+    gone = Found("gone.csv", [], error=TableReadError("'gone.csv' cannot be read: it is not there."))
+    result = enriched(gone, Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])))
+    assert [each.reason for each in result.tables] == ["'gone.csv' cannot be read: it is not there.", None]
+    assert "left out as a whole: 'gone.csv' cannot be read" in result.report
+    with pytest.raises(TableReadError, match="it is not there"):
+        enriched(gone)
+
+
+def test_a_table_is_joined_once_by_its_best_column():
+    rows = table_of(name=NAMES, twin=NAMES[::-1], people=["1", "2", "3", "4"])
+    result = enriched(Found("t.csv", rows), Found("t.csv", rows, "twin"))
+    assert [each.key for each in result.tables] == ["name"]
+
+
+def test_the_report_for_people_and_programs():
+    rows = table_of(name=NAMES, people=["1", "2", "3", "4"], same=["x"] * 4)
+    result = enriched(Found("t.csv", rows))
+    assert result.report.splitlines() == [
+        "1 column added from 1 of 1 table found.",
+        "t.csv, joined on name: 100.0% of the rows match",
+        "    + people: numbers, 3 different, in 80.0% of the rows",
+        "    - same: it has the same cell in all of your rows that it has one for",
+    ]
+    assert repr(result) == "Enrichment(5 rows, 1 column added, 1 table found)"
+    told = json.loads(json.dumps(result.to_dict()))
+    assert told["columns"][0]["name"] == "t.csv:people"
+    assert (told["rows"], told["on"], told["target"]) == (5, "city", None)
+    assert result.to_pandas()["coverage"].tolist() == [0.8]
+
+
+def test_nothing_found_leaves_the_table_as_it_was():
+    result = enriched()
+    pd.testing.assert_frame_equal(result.table, MINE)
+    assert result.report == "No table of the lake was found to join 'city' with; nothing was added."
+    assert result.to_pandas().empty
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"table": [1, 2]}, InputError, "must be a pandas DataFrame or a pyarrow Table. Got list"),
+        ({"table": MINE.iloc[:0]}, InputError, "has no rows"),
+        ({"table": pd.concat([MINE, MINE], axis=1)}, InputError, "a name of its own. Got several of 'beds', 'city'"),
+        ({"on": "town"}, ColumnNotFoundError, "no column 'town'"),
+        ({"target": "rooms"}, ColumnNotFoundError, "no column 'rooms'"),
+        ({"target": "city"}, InputError, "cannot be the key 'city'"),
+        ({"max_distance": 0.3}, InputError, "Rules are min_number_fraction, .*Got max_distance"),
+        ({"min_coverage": True}, InputError, r"min_coverage must be a number in \[0, 1\]. Got True"),
+    ],
+)
+def test_wrong_arguments_are_told(options, error, said):
+    with pytest.raises(error, match=said):
+        enriched(**options)
+
+
+@pytest.mark.spark
+def test_an_index_finds_joins_and_adds(small_index):
+    index = pexeso.open_index(small_index)
+    mine = pd.DataFrame(
+        {"capital": ["OSLO", "Rome", "madrid", "Vienna", "Lisbon", "Oslo"], "people": [1, 2, 3, 4, 5, 6]}
+    )
+    result = pexeso.enrich(index, mine, on="capital", target="people", max_distance=0.02)
+    frame = result.table
+    assert frame["cities.csv:country"].tolist() == ["Norway", "Italy", "Spain", "Austria", "Portugal", "Norway"]
+    assert frame["cities.csv:people"].tolist()[:2] == [717710.0, 2746984.0]
+    assert frame["nested/capitals.tsv:Seat since"].tolist()[:2] == [1814.0, 1871.0]
+    assert np.isnan(frame["nested/capitals.tsv:Seat since"].iloc[4])
+    assert result.options["max_distance"] == 0.02
+    few = pexeso.enrich(index, mine, on="capital", max_tables=1, exclude_tables=["cities.csv"], max_distance=0.02)
+    assert [each.table for each in few.tables] == ["nested/companies.csv"]
+    nothing = pexeso.enrich(index, pd.DataFrame({"x": ["qqq", "zzz"]}), on=0, max_distance=0.02)
+    assert nothing.report.startswith(
+        "No table of the lake was found with a match within distance 0.02 for at least 60% of the rows of 'x'"
+    )
+    for wrong, said in (
+        ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0"),
+        ({"exclude_tables": "cities.csv"}, "put it into a list"),
+        ({"max_distances": 0.1}, "Search options are"),
+    ):
+        with pytest.raises(InputError, match=said):
+            pexeso.enrich(index, mine, on="capital", **wrong)

@@ -1,0 +1,43 @@
+"""Small lakes as token sets, shards made of them without Spark, and brute force."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pexeso.parts.token_sets.open import Shard
+from pexeso.parts.token_sets.write import write_shard
+
+Columns = dict[tuple[str, str], set[str]]
+
+
+def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), seed=0) -> Shard:
+    """Build a shard of columns given as (table, label) -> tokens; the rows that it is made of come in a random order."""
+    names = [(table, position, label) for position, (table, label) in enumerate(columns)]
+    tokens = [
+        (table, position, token)
+        for (table, position, _), values in zip(names, columns.values(), strict=True)
+        for token in values
+    ]
+    random = np.random.default_rng(seed)
+    for name, rows, fields in (
+        ("sets", names, ("table", "position", "label")),
+        ("tokens", tokens, ("table", "position", "value")),
+    ):
+        place = folder / "placed" / name / "shard=0"
+        place.mkdir(parents=True)
+        types = [pa.string(), pa.int32(), pa.string()]
+        arrays = [pa.array(list(each), kind) for each, kind in zip(zip(*rows, strict=True), types, strict=True)]
+        table = pa.table(arrays, fields)
+        pq.write_table(table.take(random.permutation(len(table))), place / "part.parquet")
+    written = folder / "shard"
+    written.mkdir()
+    write_shard(folder / "placed", 0, written, parts=parts)
+    return Shard(written, tuple(parts), np.array(sorted(deleted), np.int64))
+
+
+def overlaps(columns: Columns, query: set[str], k: int, *, hidden=()) -> list[tuple[str, str, int]]:
+    """Return the k columns with most tokens of a query by counting all: table, label, overlap."""
+    counted = [(*name, len(query & tokens)) for name, tokens in columns.items() if name not in hidden]
+    return sorted((each for each in counted if each[2]), key=lambda each: (-each[2], *each[:2]))[:k]

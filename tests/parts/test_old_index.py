@@ -1,0 +1,78 @@
+"""An index that was built when the manifest still listed its parts by fields of their own: read, asked and updated as any other."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pexeso.index import build_index, open_index
+
+OLD = Path(__file__).parent / "data" / "format_3"
+LAKE = {
+    "cities.csv": "city,country\nOslo,Norway\nRome,Italy\nMadrid,Spain\nVienna,Austria\nLisbon,Portugal\n",
+    "capitals.csv": "capital,since\nOSLO,1814\nRome,1871\nMadrid,1561\nVienna,1919\nBern,1848\nPrague,1993\n",
+    "gone.csv": "place,n\nOslo,1\nBern,2\nGraz,3\nKiel,4\nLyon,5\n",
+}
+"""What it was built of, before ``gone.csv`` was deleted from it."""
+
+NAMED = ("column_ids.npy", "labels.arrow", "tables.arrow", "texts.arrow")
+"""Files of a partition that depend on no rounding of the processor."""
+
+CITIES = ["Oslo", "Rome", "Madrid", "Vienna", "Graz"]
+
+
+def answers(index):
+    """All that the index finds, by any of its parts."""
+    return [
+        [(match.table, match.column, match.matched) for match in index.search(CITIES, min_joinability=0.1)],
+        [(match.table, match.column, match.overlap) for match in index.overlap(CITIES)],
+        [(match.table, match.column, match.overlap) for match in index.contain(CITIES, min_containment=0.2)],
+    ]
+
+
+EXPECTED = [
+    [("capitals.csv", "capital", 4), ("cities.csv", "city", 4)],
+    [("cities.csv", "city", 4), ("capitals.csv", "capital", 3)],
+    [("cities.csv", "city", 4), ("capitals.csv", "capital", 3)],
+]
+
+
+def test_it_is_read_as_it_was_written():
+    index = open_index(OLD)
+    assert index.store.manifest.format_version == 3
+    assert {name: len(folders) for name, folders in index.store.manifest.parts.items()} == {
+        "semantic": 1,
+        "token_sets": 1,
+    }
+    assert answers(index) == EXPECTED
+    assert index.check() == []
+    told = index.info().to_dict()
+    assert (told["values"], told["postings"], told["parts"]) == (15, 21, ["overlap", "containment"])
+    assert [each["columns"] for each in told["partitions"]] == [4]
+    assert [(each["columns"], each["deleted"]) for each in told["token_sets"]] == [(6, 2)]
+
+
+@pytest.mark.spark
+def test_an_update_brings_it_to_the_present_format(tmp_path, spark):
+    shutil.copytree(OLD, tmp_path / "index")
+    index = open_index(tmp_path / "index")
+    assert index.compact(everything=True).committed
+    assert answers(index) == EXPECTED
+    assert index.check() == []
+    document = json.loads((tmp_path / "index" / "manifest.json").read_bytes())
+    assert (document["format_version"], sorted(document["parts"])) == (4, ["semantic", "token_sets"])
+    assert document["deleted_columns"] == []
+
+
+@pytest.mark.spark
+def test_the_same_lake_still_gives_the_same_bytes(tmp_path, spark):
+    (tmp_path / "lake").mkdir()
+    for name, text in LAKE.items():
+        (tmp_path / "lake" / name).write_text(text, encoding="utf-8")
+    built = build_index(tmp_path / "lake", tmp_path / "index", model="hashing", dimensions=8, parts=["containment"])
+    old, new = (index.store.manifest.parts for index in (open_index(OLD), built))
+    assert [entry.files for entry in new["token_sets"]] == [entry.files for entry in old["token_sets"]]
+    for name in NAMED:
+        assert [entry.file(name) for entry in new["semantic"]] == [entry.file(name) for entry in old["semantic"]], name
+    assert [entry.facts for entry in new["semantic"]] == [entry.facts for entry in old["semantic"]]

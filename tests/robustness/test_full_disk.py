@@ -1,0 +1,80 @@
+"""A disk that fills up, for real: a small file system of its own, where this machine lets us make one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+# Mounts are seen within this process alone, and end with it.
+PROGRAM = """
+import gc, os, shutil, subprocess, sys
+from pathlib import Path
+place, lake, index = map(Path, sys.argv[1:])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], check=True)
+from pexeso.errors import PexesoError
+from pexeso.index import build_index, open_index
+from pexeso.spark.session import spark_session
+conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.local.dir": str(lake.parent / "spark")}
+shutil.copytree(index, place / "lake.pexeso")
+query = ["Oslo", "Rome", "Madrid"]
+before = open_index(place / "lake.pexeso", device="cpu").search(query, k=9).to_dict()["results"]
+ballast = place / "ballast"
+with spark_session("local[1]", conf=conf):
+    ballast.write_bytes(bytes(os.statvfs(place).f_bavail * os.statvfs(place).f_frsize - 300_000))
+    try:
+        build_index(lake, place / "lake.pexeso", overwrite=True, model="hashing", dimensions=64)
+        sys.exit("the disk did not fill up")
+    except PexesoError as error:
+        print(type(error).__name__, error)
+    index = open_index(place / "lake.pexeso", device="cpu")
+    print(index.search(query, k=9).to_dict()["results"] == before, [p for p in index.check() if p.is_failure])
+    index = None  # else what it has open stays
+    gc.collect()
+    ballast.unlink()
+    built = build_index(lake, place / "lake.pexeso", overwrite=True, model="hashing", dimensions=64)
+    print(built.search(query, k=9).to_dict()["results"] == before, built.store.manifest.generation, built.check())
+    print(sorted(os.listdir(place / "lake.pexeso")))
+"""
+
+
+def can_mount(folder: Path) -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    mount = ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
+def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_lake, small_index):
+    place = tmp_path / "disk"
+    place.mkdir()
+    if not can_mount(place):
+        pytest.skip("this machine does not let a test make a file system of its own (unshare, tmpfs)")
+    command = ["unshare", "--map-root-user", "--mount", sys.executable, "-c", PROGRAM, str(place)]
+    (tmp_path / "spark").mkdir()
+    lake = tmp_path / "lake"
+    shutil.copytree(small_lake, lake)
+    done = subprocess.run(
+        [*command, str(lake), str(small_index)],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    error, old, new, left = done.stdout.splitlines()
+    assert error.startswith("OutputError ")
+    assert any(
+        said in error for said in ("The disk is full", "No space left", "No space is left", "Not enough free space")
+    )
+    assert old == "True []"
+    assert new == "True 2 []"
+    assert left == "['catalog.2', 'embedder.2', 'manifest.json', 'partitions']"

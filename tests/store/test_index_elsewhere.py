@@ -1,0 +1,94 @@
+"""From a lake on S3 to an index on S3 and to answers: the same as with both on this machine."""
+
+import pandas as pd
+import pytest
+
+import pexeso
+from pexeso.diagnostics.info import last_report
+from pexeso.errors import OutputError
+from pexeso.io.location import Place
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+TOWNS = ["oslo", "Rome", "Madrid", "vienna", "Paris"]
+
+
+@pytest.fixture
+def reached(s3_server, monkeypatch, tmp_path):
+    """Let this process and those that it starts reach the server, and keep what is fetched in a folder of the test."""
+    for name, value in {**s3_server.environment, "PEXESO_CACHE": str(tmp_path / "cache")}.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def lake(bucket, small_lake) -> Place:
+    place = bucket.joined("lake")
+    files = {
+        path.relative_to(small_lake).as_posix(): path.read_bytes() for path in small_lake.rglob("*") if path.is_file()
+    }
+    bucket.filesystem.pipe({f"{place.path}/{name}": data for name, data in files.items()})
+    return place
+
+
+def answers(index) -> list[tuple]:
+    result = index.search(TOWNS, min_joinability=0.2, max_distance=0.1)
+    by_meaning = [
+        (match.table, match.column, match.matched, match.total, [(p.query, p.value) for p in match.pairs()])
+        for match in result
+    ]
+    by_text = [*index.overlap(TOWNS), *index.contain(TOWNS, min_containment=0.2)]
+    return [*by_meaning, *((match.table, match.column, match.overlap, match.shared()) for match in by_text)]
+
+
+def no_luck(*_: object, **__: object) -> None:
+    raise OutputError("no luck")
+
+
+def test_lake_and_index_elsewhere_answer_as_those_here(
+    spark, reached, lake, bucket, small_index, small_lake, tmp_path, monkeypatch
+):
+    here = pexeso.open_index(small_index, device="cpu")
+    url = f"{bucket}/lake.pexeso"
+    # The place itself, since the tasks of the shared session were started without the server's environment.
+    place = bucket.joined("lake.pexeso")
+    with monkeypatch.context() as patched:
+        patched.setattr("pexeso.store.remote.writer.publish", no_luck)
+        with pytest.raises(OutputError, match="no luck"):
+            pexeso.build_index(lake, place, model="hashing", dimensions=64, parts=["containment"])
+    [vectors] = [name for name in place.find() if name.endswith("/vectors.npy")]
+    place.joined(vectors).remove()
+    built = pexeso.build_index(lake, place, model="hashing", dimensions=64, parts=["containment"])
+    assert last_report(built.store).facts["taken_up"] == [
+        "read",
+        "catalog",
+        "train",
+        "embed",
+        "partition",
+        "divide",
+        "tokens",
+    ]
+    assert answers(built) == answers(here)
+    there = pexeso.open_index(url, device="cpu")
+    assert answers(there) == answers(here)
+    assert there.check() == []
+    info = there.info()
+    assert (info.path, info.tables, info.columns_indexed) == (url, here.info().tables, here.info().columns_indexed)
+    table = pd.DataFrame({"town": TOWNS})
+    joined = [index.search(TOWNS, max_distance=0.1, k=1)[0].join(table, on="town") for index in (here, there)]
+    pd.testing.assert_frame_equal(*joined)
+    with pytest.raises(OutputError, match="holds an index already"):
+        pexeso.build_index(lake, url, model="hashing", dimensions=64)
+    assert not list((tmp_path / "cache" / "builds").iterdir())
+
+    lake.joined("more.csv").write(b"town,x\nOslo,1\nRome,2\nMadrid,3\nVienna,4\nParis,5\n")
+    update = built.append(lake)
+    assert (update.new, update.unchanged) == (1, 6)
+    there = pexeso.open_index(url, device="cpu")
+    assert "more.csv" in {table for table, *_ in answers(there)}
+    assert there.delete(["more.csv"]).columns_deleted == 1
+    assert answers(there) == answers(here)
+    assert there.check() == []
+    assert built.refresh()
+    compacted = built.compact(everything=True)
+    assert (compacted.committed, compacted.partitions_rewritten) == (True, 2)
+    assert answers(built) == answers(here)
+    assert built.check() == []

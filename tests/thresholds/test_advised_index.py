@@ -1,0 +1,86 @@
+"""An open index that advises, searches by its advice and learns from labels: small real indexes."""
+
+import json
+
+import pytest
+
+import pexeso
+from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.search.query import query_from_values
+from pexeso.thresholds.labels import ColumnLabel, ValueLabel
+
+CITIES = ["oslo", "Rome", "MADRID", "Vienna", "Lisbon"]
+
+
+@pytest.fixture(scope="module")
+def index(small_index):
+    return pexeso.open_index(small_index, device="cpu")
+
+
+def test_a_search_goes_by_the_advice_and_carries_it(index):
+    advice = index.advise()
+    found = index.search(CITIES, auto=True)
+    assert found.options.max_distance == advice.max_distance
+    assert found.options.advice == advice
+    assert found == index.search(
+        CITIES, max_distance=advice.max_distance, min_joinability=found.options.min_joinability
+    )
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["options"]["advice"] == advice.to_dict()
+    assert "advice" not in index.search(CITIES).to_dict()["options"]
+
+
+def test_advice_on_two_columns_is_about_the_distance_alone(index):
+    explained = index.explain(CITIES, "cities.csv", "city", auto=True)
+    advice = index.advise(CITIES, "cities.csv", "city")
+    assert explained.options.advice == advice
+    assert advice.min_joinability is None
+    assert explained.match.matched == 5
+
+
+def test_advice_is_the_same_in_every_process_and_for_every_copy(index, small_index):
+    assert pexeso.open_index(small_index, device="cpu").advise() == index.advise()
+
+
+@pytest.mark.parametrize(
+    "asked", [{"table": "cities.csv"}, {"values": CITIES, "table": "cities.csv"}, {"table": "a", "column": "b"}]
+)
+def test_what_belongs_together_must_be_given_together(index, asked):
+    with pytest.raises(InputError, match="Advice on joining needs values, table and column"):
+        index.advise(**asked)
+
+
+def test_unknown_columns_and_options_are_named(index):
+    with pytest.raises(ColumnNotFoundError):
+        index.advise(CITIES, "cities.csv", "towns")
+    with pytest.raises(InputError, match=r"Search options are max_distance, .*, auto, min_precision\. Got automatic\."):
+        index.search(CITIES, automatic=True)
+    with pytest.raises(InputError, match="min_precision must be a number"):
+        index.search(CITIES, min_precision=2)
+
+
+def test_labelled_values_are_embedded_as_the_index_does(index):
+    labels = [
+        ValueLabel("OSLO", "Oslo", True),
+        ValueLabel("Rome", "rome.", True),
+        ValueLabel("Oslo", "Madrid", False),
+        ValueLabel("--", "Oslo", True),
+    ]
+    advice = index.tune(labels)
+    assert advice.evidence["precision"] == 1.0
+    assert advice.evidence["recall"] == pytest.approx(2 / 3, abs=1e-3)  # nothing is left of "--"
+    assert advice.min_joinability == 0.5
+
+
+def test_labelled_columns_are_compared_row_by_row(index):
+    cities, companies = query_from_values([*CITIES, None]), query_from_values(["Nordlys Energi", "Tejo Vidros"])
+    labels = [
+        ColumnLabel(cities, "cities.csv", "city", True),
+        ColumnLabel(cities, "nested/capitals.tsv", "Capital", True),
+        ColumnLabel(companies, "cities.csv", "city", False),
+        ColumnLabel(cities, "nested/companies.csv", "name", False),
+    ]
+    advice = index.tune(labels)
+    found = index.search(cities, max_distance=advice.max_distance, min_joinability=advice.min_joinability)
+    assert {("cities.csv", "city"), ("nested/capitals.tsv", "Capital")} <= {(each.table, each.column) for each in found}
+    assert advice.evidence["f1"] == 1.0
