@@ -32,7 +32,7 @@ def laid_out(index: Path, copy: Path, options: PartitionLayoutOptions) -> Path:
     entries = tuple(_lay_out(store, number, options) for number in range(store.n_partitions))
     manifest = replace(
         store.manifest,
-        partitions=entries,
+        parts={**store.manifest.parts, "semantic": entries},
         options={**store.manifest.options, "grid": vars(options)},
     )
     (copy / MANIFEST).write_bytes(manifest.to_bytes())

@@ -103,7 +103,13 @@ def test_a_lake_of_which_nothing_was_left_out(small_index):
 
     info = pexeso.index.open_index(small_index).info()
     whole = replace(
-        info, files_left_out={}, columns_left_out={}, tables=1, columns_indexed=1, values=1, bytes=2_500_000
+        info,
+        files_left_out={},
+        columns_left_out={},
+        tables=1,
+        columns_indexed=1,
+        bytes=2_500_000,
+        of_parts={**info.of_parts, "values": 1},
     )
     assert (
         summary(whole, 1.25) == f"Indexed 1 table, 1 column and 1 distinct value into '{info.path}' (2.5 MB) in 1.2 s."

@@ -153,13 +153,13 @@ def test_tables_and_labels_in_each_others_place_are_told(index: Path) -> None:
 
 def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(index: Path) -> None:
     manifest = manifest_of(index)
-    [shard] = manifest.token_sets
+    [shard] = manifest.parts["token_sets"]
     path = index / shard.folder / "labels.arrow"
     labels = ["A" + label for label in open_texts(path).to_pylist()]
     path.unlink()
     entry = write_texts(path, pa.array(labels, pa.string()))
     files = [entry if file.path == "labels.arrow" else file for file in shard.files]
-    seal(index, replace(manifest, token_sets=(FolderEntry(shard.folder, tuple(files), shard.facts),)))
+    seal(index, replace(manifest, parts={**manifest.parts, "token_sets": (FolderEntry(shard.folder, tuple(files), shard.facts),)}))
     told = " ".join(sentence for _, sentence in problems(index))
     assert "columns by another label than the catalog" in told
 
@@ -203,7 +203,7 @@ def test_lies_in_the_facts_of_a_partition_are_told(index: Path, lie: dict) -> No
     manifest = manifest_of(index)
     [name] = lie
     first = replace(manifest.partitions[0], facts={**manifest.partitions[0].facts, **lie})
-    seal(index, replace(manifest, partitions=(first, *manifest.partitions[1:])))
+    seal(index, replace(manifest, parts={**manifest.parts, "semantic": (first, *manifest.partitions[1:])}))
     ((kind, sentence),) = problems(index)
     assert kind == "content"
     assert "manifest.json: it tells of" in sentence
