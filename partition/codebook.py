@@ -18,6 +18,11 @@ MAX_CODES = 256
 
 FIT_BATCH = 4096
 
+STEPS_OF_ONE = float(1 << 18)
+"""Vectors and centroids are compared as whole multiples of 1 / STEPS_OF_ONE. Products of two of at
+most unit length and sums of such products are then exact in float64, so that neither the order of
+summing nor a fused instruction changes a region."""
+
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
@@ -47,7 +52,7 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
 
     The result depends on the set of vectors in the sample and on the seed, not on their order: vectors are made
     distinct and sorted first, and k-means runs in one thread, because the order in which threads add up is not
-    repeatable.
+    repeatable. It runs in float64 and the centroids are rounded, so that the kernels of a processor do not show.
 
     Parameters
     ----------
@@ -83,8 +88,8 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
 
     model = MiniBatchKMeans(n_clusters=n_codes, random_state=seed, batch_size=FIT_BATCH, n_init=1, max_iter=50)
     with threadpool_limits(limits=1):
-        model.fit(distinct)
-    return Codebook(np.ascontiguousarray(model.cluster_centers_, dtype=np.float32))
+        model.fit(distinct.astype(np.float64))
+    return Codebook(_in_steps(model.cluster_centers_).astype(np.float32) / np.float32(STEPS_OF_ONE))
 
 
 def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
@@ -122,12 +127,17 @@ def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
             f"Vectors must have the {centroids.shape[1]} dimensions of the codebook. Got {vectors.shape[1]}."
         )
     # |v - c|^2 = |v|^2 - 2 (v c - |c|^2 / 2): the nearest centroid is the one of the largest bracket.
-    half_norms = 0.5 * np.square(centroids).sum(axis=1)
+    steps = _in_steps(centroids)
+    half_norms = 0.5 * np.square(steps).sum(axis=1)
     for rows in row_chunks(len(vectors), max(centroids.shape)):
         chunk = vectors[rows]
-        nearest = np.argmax(chunk @ centroids.T - half_norms, axis=1)
+        nearest = np.argmax(_in_steps(chunk) @ steps.T - half_norms, axis=1)
         codes[rows] = np.where(chunk.any(axis=1), nearest, codebook.no_meaning)
     return codes
+
+
+def _in_steps(vectors: np.ndarray) -> np.ndarray:
+    return np.rint(vectors.astype(np.float64) * STEPS_OF_ONE)
 
 
 def _checked(vectors: np.ndarray) -> np.ndarray:

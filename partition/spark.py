@@ -12,8 +12,7 @@ Every step spreads over all machines, also the running sum that cuts clusters in
 ranges, each task adds up its own range, and goes on from the sum of those before (:mod:`partition.running`).
 
 The same frames and options give the same plan, whatever the number of machines and the order of rows: samples are taken
-by hash, sums are kept in fixed point. The one exception is a value that lies within a rounding error of the border
-between two regions of the codebook, whose region may depend on the values that stand in the same batch.
+by hash, sums are kept in fixed point, and vectors are compared as whole numbers.
 """
 
 from __future__ import annotations

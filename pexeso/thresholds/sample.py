@@ -1,7 +1,9 @@
 """A bounded sample of an index's columns with their vectors, from which advice on thresholds is learnt.
 
-Samples are drawn by a hash of what a value says and of a column's id, never by the row in which a value happens to be stored: rows are laid
-out along axes whose last bits, signs and order are those of the processor. Distances are taken from whole numbers, exact in any order of the sums.
+Samples are drawn by hashes of texts: of a value, and of a column's table and label. The row that a
+value is stored in plays no part, since rows are laid out along axes whose last bits and signs are
+those of the processor; nor does a column's id, so that an updated index gives the advice of a fresh
+one. Distances come from whole numbers, exact in any order of the sums.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ MOST_VALUES = 1 << 15
 
 MOST_OF_A_COLUMN = 1 << 12
 """A longer column is cut to so many of its values, those of the smallest hashes."""
+
+COLUMNS_AT_ONCE = 1 << 16
+"""Columns whose names are hashed at a time: some megabytes."""
 
 ROWS_AT_ONCE = 1 << 8
 """Rows compared with all sampled values at a time: 64 MiB of distances."""
@@ -136,7 +141,7 @@ def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
     True
     """
     texts = values.cast(pa.large_string())
-    hashes = mixed(hash_strings(texts) ^ mixed(np.array([seed], np.uint64)))
+    hashes = _mixed_hashes(texts, seed)
     if len(np.unique(hashes)) == len(hashes):
         return np.argsort(hashes, kind="stable")
     return np.lexsort((np.array(texts.to_pylist(), object), hashes))
@@ -202,14 +207,23 @@ def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -
 
 
 def _columns_by_hash(scan: PartitionLoader, seed: int) -> np.ndarray:
-    """List the columns that are there by a hash of their ids: partition, place and id of each, int64 (columns, 3)."""
-    parts = [np.zeros((0, 3), np.int64)]
+    """List the columns that are there by a hash of their names: partition, place and id of each, int64 (columns, 3)."""
+    parts, hashes = [np.zeros((0, 3), np.int64)], [np.zeros(0, np.uint64)]
     for number in range(scan.store.n_partitions):
         ids, deleted = np.asarray(scan.store.array(number, "column_ids")), scan.store.deleted_mask(number)
         there = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
-        parts.append(np.stack([np.full(len(there), number), there, ids[there]], 1))
+        tables, labels = (scan.store.texts(number, name) for name in ("tables", "labels"))
+        for begin in range(0, len(there), COLUMNS_AT_ONCE):
+            rows = there[begin : begin + COLUMNS_AT_ONCE]
+            parts.append(np.stack([np.full(len(rows), number), rows, ids[rows]], 1))
+            hashes.append(_mixed_hashes(take_texts(labels, rows), _mixed_hashes(take_texts(tables, rows), seed)))
     every = np.concatenate(parts)
-    return every[np.argsort(mixed(every[:, 2].astype(np.uint64) ^ mixed(np.array([seed], np.uint64))), kind="stable")]
+    return every[np.lexsort((every[:, 2], np.concatenate(hashes)))]
+
+
+def _mixed_hashes(texts: pa.Array, seed: int | np.ndarray) -> np.ndarray:
+    """Hash texts, each with a seed of its own or all with one: uint64 (n,)."""
+    return mixed(hash_strings(texts.cast(pa.large_string())) ^ mixed(np.atleast_1d(np.asarray(seed, np.uint64))))
 
 
 def _rows_of(scan: PartitionLoader, number: int, place: int) -> np.ndarray:

@@ -204,10 +204,15 @@ def choose_axes(
 
 
 def _principal_axes(centred: torch.Tensor) -> torch.Tensor:
-    """Return the principal axes of centred rows as columns, float64 (d, d), leading axis first."""
+    """Return the principal axes of centred rows as columns, float64 (d, d), leading axis first.
+
+    Each points the way in which its largest entry is positive: libraries give either sign.
+    """
     covariance = centred.T @ centred
     with few_threads(covariance.numel()):
-        return torch.linalg.eigh(covariance)[1].flip(1)
+        axes = torch.linalg.eigh(covariance)[1].flip(1)
+    largest = axes.gather(0, axes.abs().argmax(0, keepdim=True))
+    return torch.where(largest < 0, -axes, axes)
 
 
 def _sample(vectors: torch.Tensor, seed: int, among: torch.Tensor | None) -> torch.Tensor:
