@@ -12,9 +12,6 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_LINES = "..."
 """On a line of its own: any number of lines, none included."""
 
-DISTANCE_TOLERANCE = 0.1
-"""The training of a model on a lake (fasttext) is not repeatable to the bit: distances other than 0 move a little. So do sizes."""
-
 _FENCE = re.compile(r"^(```+)\s*([^`]*)$")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 _CODE_SPAN = re.compile(r"`[^`]+`")
@@ -170,9 +167,9 @@ def same_output(shown: list[str], real: list[str]) -> bool:
 
 
 def same_line(shown: str, real: str) -> bool:
-    """Return whether two lines are the same, whatever the times in them, and with distances and sizes nearly so.
+    """Return whether two lines are the same, whatever the times in them, and with the last digit of fractions and sizes one off at most.
 
-    A distance shown as 0 must be 0. Of two or more blanks the number does not count: how wide a column is depends on lines that may not be shown.
+    A fraction shown as 0 must be 0. Of two or more blanks the number does not count: how wide a column is depends on lines that may not be shown.
     """
     shown, real = (_PADDING.sub("  ", line.rstrip()) for line in (shown, real))
     for pattern, name in _ANY:
@@ -185,7 +182,8 @@ def same_line(shown: str, real: str) -> bool:
 def _near(shown: str, real: str) -> bool:
     if float(shown) == 0:
         return float(real) == 0
-    return abs(float(shown) - float(real)) <= DISTANCE_TOLERANCE + 1e-9
+    last_digit = 10.0 ** -len(shown.partition(".")[2])
+    return abs(float(shown) - float(real)) <= 1.001 * last_digit
 
 
 def _without_end(lines: list[str]) -> list[str]:
