@@ -62,9 +62,9 @@ def read_features(
 
     Examples
     --------
-    >>> found = read_features({"n": [1, None], "t": ["b", "a"]}, np.array([0, 1]), max_texts=9, min_number_fraction=0.9)
+    >>> found = read_features({"n": [1, 2], "t": ["b", "a"]}, np.array([0, 1]), max_texts=9, min_number_fraction=0.9)
     >>> found.matrix.tolist()
-    [[1.0, 1.0], [nan, 0.0]]
+    [[1.0, 1.0], [2.0, 0.0]]
     """
     features, names, left_out = [], [], {}
     for name, values in columns.items():

@@ -99,6 +99,13 @@ def swap(name: str, one: int, other: int):
     return damage
 
 
+def flip(name: str, place: object, bits: int):
+    def damage(arrays: dict[str, np.ndarray]) -> None:
+        arrays[name][place] ^= bits
+
+    return damage
+
+
 def shift(name: str, place: object, by: float):
     def damage(arrays: dict[str, np.ndarray]) -> None:
         arrays[name][place] += by
@@ -113,7 +120,7 @@ DAMAGES = {
     "an axis that is not of unit length": ("projection", "axes", shift("axes", (0, 0), 0.1)),
     "an axis that is not finite": ("projection", "axes", put("axes", (0, 0), np.inf)),
     "another pivot": ("pivots", "block_codes", swap("pivots", 0, 1)),
-    "another code": ("projection", "block_codes", shift("block_codes", (2, 1, 5), 128)),
+    "another code": ("projection", "block_codes", flip("block_codes", (2, 1, 5), 128)),
     "a box that is too small": ("projection", "box", put("boxes", (-1, 0, 1, 0), -0.9)),
     "a box that is the wrong way round": ("pivots", "box", put("boxes", (1, slice(None), 1, 0), -1)),
     "a box that is not finite": ("projection", "box", put("boxes", (-1, 1, 0, 0), np.nan)),

@@ -1,6 +1,5 @@
 """Places: what is local stays local, what is elsewhere is read in ranges and never led out of, and no secret is shown."""
 
-import doctest
 import os
 import pickle
 import subprocess
@@ -42,10 +41,6 @@ def memory():
 def test_what_lies_on_this_machine_is_a_path(where, expected):
     assert locate(where) == expected
     assert not is_url(where)
-
-
-def test_the_examples_hold():
-    assert doctest.testmod(location).failed == 0
 
 
 def test_local_filesystems_of_pyarrow_and_fsspec_are_paths(tmp_path):

@@ -1,6 +1,5 @@
 """The posting lists of an overlap index as containment search asks for them: the same answers as brute force."""
 
-import doctest
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pexeso.parts.token_sets.lists
 from pexeso.containment.checking import check_ensemble
 from pexeso.containment.ensemble import ROUTES
 from pexeso.containment.options import EnsembleOptions
@@ -118,7 +116,3 @@ def test_a_dictionary_that_leads_out_of_its_file_is_refused(offsets):
     damaged = pa.Array.from_buffers(pa.large_string(), 2, buffers)
     with pytest.raises(IndexCorruptError, match="leads out of its file"):
         find_texts(damaged, pa.array(["b", "a"]))
-
-
-def test_examples_give_what_they_say():
-    assert doctest.testmod(pexeso.parts.token_sets.lists).failed == 0

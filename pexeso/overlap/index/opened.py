@@ -27,7 +27,7 @@ class MappedIndex(OverlapIndex):
     >>> from pexeso.overlap.index.sets import build_index
     >>> index = MappedIndex(**vars(build_index(np.array([7, 7, 9]), pa.array(["1", "2", "3"]))))
     >>> index.suffixes(np.array([0, 1]), np.array([1, 0]))
-    (array([1], dtype=int32), array([1, 1]))
+    (array([2, 0], dtype=int32), array([1, 1]))
     """
 
     @cached_property

@@ -73,7 +73,7 @@ class IndexWriter(BuildWriter):
     ...         written_by="example",
     ...         catalogs=[writer.seal_folder(writer.catalog_folder)],
     ...         embedder=writer.seal_folder(writer.embedder_folder),
-    ...         partitions=[writer.seal_folder(writer.partition_folder(0), known=files)],
+    ...         parts={"semantic": [writer.seal_folder(writer.partition_folder(0), known=files)]},
     ...     )
     >>> manifest.generation, [file.path for file in manifest.files()]
     (1, ['catalog/starts.npy', 'embedder/starts.npy', 'partitions/00000/starts.npy'])
