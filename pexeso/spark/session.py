@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import pexeso
 from pexeso.errors import MissingPackageError, SparkError
 from pexeso.io.location import spark_path
 from pexeso.spark.java import Java, find_java
@@ -203,7 +204,7 @@ def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str,
 
 def _local_settings(cores: int, folder: Path) -> dict[str, str]:
     # Workers are started without our working directory and import path, so they are told where this package lies.
-    packages = Path(__file__).resolve().parent.parent
+    packages = Path(pexeso.__file__).resolve().parent.parent
     if os.pathsep in str(packages):  # no import path can name it
         link = folder / "packages"
         link.symlink_to(packages)

@@ -14,6 +14,9 @@ from pexeso.cli.errors import Interrupted
 from pexeso.cli.signals import Stopped
 
 WAIT_SECONDS = 300
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL] if os.environ.get("EVERY_SIGNAL") else [signal.SIGTERM]
+"""A build takes half a minute: EVERY_SIGNAL=1 stops one by each."""
+
 OPTIONS = (
     "--model",
     "hashing",
@@ -67,7 +70,7 @@ def wait_for(process, found):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(start, small_lake, tmp_path, number):
     shutil.copytree(small_lake, tmp_path / "lake")
     build = start("index", "lake", "lake.pexeso", *OPTIONS)

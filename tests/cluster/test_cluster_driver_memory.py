@@ -1,6 +1,6 @@
 """The driver's memory does not grow with the lake: ten times the columns, hardly more of it.
 
-With more columns than 600 and 6,000: ``DRIVER_TEST_COLUMNS=1200 pytest tests/cluster/test_cluster_driver_memory.py``.
+With more columns than 300 and 3,000: ``DRIVER_TEST_COLUMNS=1200 pytest tests/cluster/test_cluster_driver_memory.py``.
 """
 
 import json
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROGRAM = Path(__file__).with_name("peak_of_driver.py")
 OPTIONS = {"model": "hashing", "dimensions": 16, "n_partitions": 4}
 COLUMNS_PER_TABLE, ROWS = 60, 5
-COLUMNS = int(os.environ.get("DRIVER_TEST_COLUMNS", "600"))
+COLUMNS = int(os.environ.get("DRIVER_TEST_COLUMNS", "300"))
 MOST = 1.2
 
 # A heap that shrinks to what is in use, so that the size of the process tells what was needed.

@@ -183,7 +183,7 @@ def _near(shown: str, real: str) -> bool:
     if float(shown) == 0:
         return float(real) == 0
     last_digit = 10.0 ** -len(shown.partition(".")[2])
-    return abs(float(shown) - float(real)) <= 1.001 * last_digit
+    return abs(float(shown) - float(real)) <= max(1.001 * last_digit, 1e-9)
 
 
 def _without_end(lines: list[str]) -> list[str]:

@@ -5,6 +5,9 @@ Blocks of a page run in order, in one folder that holds the examples:
 - ``console``: lines ``$ command``, below each what a terminal would show. Where an ``Error:`` is shown the command must fail.
 - ``python``: lines ``>>> ...`` with their results; all blocks of a page share their names.
 - ``KIND file=NAME``: written to that file.
+
+The commands of README are processes, as a reader starts them. Those of other pages run in this process
+and build on the session that tests share: what takes half a minute then takes a few seconds.
 """
 
 import doctest
@@ -16,7 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from doc_pages import PAGES, ROOT, Block, Step, blocks, make_targets, same_output, steps
+
+from pexeso.cli.main import cli
 
 PEXESO = Path(sys.executable).parent / "pexeso"
 INDEX_COMMAND = "pexeso index examples/lake lake.pexeso"
@@ -30,6 +36,24 @@ KEPT_VARIABLES = ("HOME", "LANG", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH")
 LIMIT_SECONDS = 600
 
 Outcome = tuple[int, str]
+
+
+def run_here(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
+    """Do as `run_command` for a command of pexeso, in this process, whose folder must be this one."""
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(cli, step.arguments[1:], prog_name="pexeso")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    if step.redirected_to is not None:
+        (folder / step.redirected_to).write_bytes(result.stdout_bytes)
+    shown = result.stderr if step.redirected_to is not None else result.output
+    return result.exit_code, with_plain_folders(shown, (folder, *same))
+
+
+def with_plain_folders(shown: str, folders: tuple[Path, ...]) -> str:
+    """Put `FOLDER` in the place of each of these folders."""
+    for each in folders:
+        shown = shown.replace(str(each), FOLDER)
+    return shown
 
 
 def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
@@ -57,9 +81,7 @@ def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcom
         if target:
             target.close()
     shown = (done.stderr if target else done.stdout).decode("utf-8")
-    for each in (folder, *same):
-        shown = shown.replace(str(each), FOLDER)
-    return done.returncode, shown
+    return done.returncode, with_plain_folders(shown, (folder, *same))
 
 
 @pytest.fixture(scope="session")
@@ -94,8 +116,16 @@ def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Outcome]
 class PageRun:
     """One page at work: its folder, the names of its Python blocks, and what was not as shown."""
 
-    def __init__(self, folder: Path, lake_index: Callable[[], tuple[Path, Outcome]], demo: Callable[[], Outcome]):
+    def __init__(
+        self,
+        folder: Path,
+        lake_index: Callable[[], tuple[Path, Outcome]],
+        demo: Callable[[], Outcome],
+        *,
+        in_processes: bool,
+    ):
         self.folder, self.lake_index, self.demo = folder, lake_index, demo
+        self.in_processes = in_processes
         self.names: dict[str, object] = {"__name__": "__main__"}
         self.problems: list[str] = []
         self.same: tuple[Path, ...] = ()
@@ -129,7 +159,8 @@ class PageRun:
                 shutil.copytree(index, self.folder / index.name)
             self._compare(step, *outcome)
         else:
-            self._compare(step, *run_command(step, self.folder, self.same))
+            here = step.command.split()[0] == "pexeso" and not self.in_processes
+            self._compare(step, *(run_here if here else run_command)(step, self.folder, self.same))
 
     def _compare(self, step: Step, code: int, text: str) -> None:
         real = text.splitlines()
@@ -168,14 +199,10 @@ def runs(page: Path) -> bool:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if runs(page)], ids=lambda page: page.relative_to(ROOT).as_posix()
 )
-def test_a_page_shows_what_happens(page, tmp_path, monkeypatch, request, lake_index, demo_once):
+def test_a_page_shows_what_happens(page, tmp_path, monkeypatch, spark, lake_index, demo_once):
     text = page.read_text(encoding="utf-8")
-    if any(started in text for started in (">>> pexeso.build_index", "= pexeso.build_index", "with spark_session(")):
-        request.getfixturevalue(
-            "spark"
-        )  # the session that other tests use too; what needs one takes the one that is active
     monkeypatch.chdir(tmp_path)
-    run = PageRun(tmp_path, lake_index, demo_once)
+    run = PageRun(tmp_path, lake_index, demo_once, in_processes=page == ROOT / "README.md")
     for block in blocks(text):
         run.run(block)
     assert not run.problems, "not as shown:\n\n" + "\n\n".join(run.problems)

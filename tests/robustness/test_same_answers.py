@@ -45,7 +45,7 @@ SETTINGS = {
 }
 EVERY = os.environ.get("SAME_ANSWERS") == "all"
 SHORT = ("old kernels",)
-CORES = {"old kernels": "local[1]", "avx2": "local[4]"}
+CORES = {"old kernels": "local[1]", "avx2": "local[16]"}
 COMMANDS = (
     ("info",),
     ("search", "examples/my_autographs.csv:signed_by", "--auto"),

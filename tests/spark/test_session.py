@@ -69,6 +69,8 @@ def test_local_settings_stay_on_this_machine(tmp_path):
     assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
     assert settings["spark.local.dir"] == str(tmp_path)
     assert settings["spark.sql.shuffle.partitions"] == "12"
+    packages = Path(settings["spark.executorEnv.PYTHONPATH"].split(os.pathsep)[0])
+    assert (packages / "pexeso" / "__init__.py").is_file(), "nothing of ours may hide a module of Python's library"
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", None])
