@@ -109,14 +109,6 @@ def write_corpus(
     Notes
     -----
     Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a value, and twice that while lines are formed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> batch = pa.record_batch({"group": [7, 7, 8], "value": ["oslo", "rome", "silver"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_corpus([batch], Path(folder) / "corpus.txt")
-    2
     """
     options = options or CorpusOptions()
     sample = _Sample(options)

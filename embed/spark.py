@@ -68,13 +68,7 @@ def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
 
 
 def as_lists(vectors: np.ndarray) -> pa.ListArray:
-    """Return vectors, float32 (n, d), as an Arrow array of n lists.
-
-    Examples
-    --------
-    >>> as_lists(np.eye(2, dtype=np.float32)).to_pylist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Return vectors, float32 (n, d), as an Arrow array of n lists."""
     offsets = np.arange(len(vectors) + 1, dtype=np.int32) * vectors.shape[1]
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(vectors.reshape(-1)))
 
@@ -87,11 +81,6 @@ def task_device() -> str:
     str
         ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``, ``spark.task.resource.gpu.amount``)
         and gave the task the one of that number; else, and outside a task, ``"cpu"``.
-
-    Examples
-    --------
-    >>> task_device()
-    'cpu'
     """
     from pyspark import TaskContext
 

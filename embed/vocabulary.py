@@ -24,11 +24,6 @@ class Vocabulary:
     ----------
     words : pyarrow.LargeStringArray of length v, without nulls
         Where a word stands twice, its first place counts.
-
-    Examples
-    --------
-    >>> Vocabulary(pa.array(["oslo", "rome"], pa.large_string())).find(pa.array(["rome", "bonn"], pa.large_string()))
-    array([ 1, -1])
     """
 
     def __init__(self, words: pa.LargeStringArray) -> None:

@@ -81,12 +81,6 @@ def split_words(values: Values) -> WordIndex:
     ----------
     values : pyarrow string array or sequence of strings
         Null and blank values have no words.
-
-    Examples
-    --------
-    >>> index = split_words(["marie curie", None, "curie"])
-    >>> index.words.to_pylist(), index.offsets.tolist(), index.word_ids.tolist()
-    (['curie', 'marie'], [0, 2, 2, 3], [0, 1, 0])
     """
     lists = pc.utf8_split_whitespace(as_strings(values))
     flat = lists.flatten()

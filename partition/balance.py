@@ -53,11 +53,6 @@ def partition_bytes(n_values: int | np.ndarray, n_postings: int | np.ndarray, di
     Returns
     -------
     int or ndarray of int
-
-    Examples
-    --------
-    >>> partition_bytes(10, 10, 100)
-    5360
     """
     return n_values * (4 * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
 
@@ -110,11 +105,6 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
     Returns
     -------
     Limits
-
-    Examples
-    --------
-    >>> fixed_limits(4, 1000, 8000).limit_bytes
-    4000
     """
     if n_partitions < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
@@ -143,11 +133,6 @@ def size_limits(limit_bytes: int, n_columns: int, total_bytes: int) -> Limits:
     Returns
     -------
     Limits
-
-    Examples
-    --------
-    >>> size_limits(1000, 50, 2500).n_bins
-    3
     """
     if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
@@ -240,14 +225,6 @@ def place(pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.nd
     -------
     ndarray, shape (p,), int64
         Partition of each piece, numbered from 0 without gaps.
-
-    Examples
-    --------
-    >>> limits = size_limits(20, n_columns=4, total_bytes=40)
-    >>> ids, sizes = np.arange(4), np.full(4, 10)
-    >>> pieces, piece_of = cut(ids, np.array([0, 0, 0, 1]), np.zeros(4), ids, sizes, limits)
-    >>> place(pieces, limits, lambda cluster: np.array([cluster == 1, cluster == 0], float))[piece_of].tolist()
-    [0, 0, 1, 1]
     """
     bins = _Bins(limits, divergence_from)
     partition = np.full(len(pieces.cluster), -1, dtype=np.int64)

@@ -50,11 +50,6 @@ def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
     ------
     InputError
         If a vector has another length.
-
-    Examples
-    --------
-    >>> matrix_of(pa.array([[1, 2], None], pa.list_(pa.float32())), 2).tolist()
-    [[1.0, 2.0], [0.0, 0.0]]
     """
     lengths = pc.list_value_length(vectors)
     wrong = pc.fill_null(pc.not_equal(lengths, dimensions), False)

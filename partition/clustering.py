@@ -77,12 +77,6 @@ def nearest(features: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.n
     clusters : ndarray, shape (n,), int32
     divergences : ndarray, shape (n,), float64
         To the centre chosen.
-
-    Examples
-    --------
-    >>> histograms = np.array([[1.0, 0.0], [0.1, 0.9]])
-    >>> nearest(histograms, np.array([[0.8, 0.2], [0.0, 1.0]]))[0].tolist()
-    [0, 1]
     """
     clusters = np.empty(len(features), dtype=np.int32)
     divergences = np.empty(len(features))
@@ -138,11 +132,6 @@ def seed_centres(features: np.ndarray, n_clusters: int, *, seed: int) -> np.ndar
     -------
     ndarray, shape (k, F), float64
         k is `n_clusters`, or the number of distinct rows where that is smaller.
-
-    Examples
-    --------
-    >>> seed_centres(np.array([[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]]), 3, seed=0).shape
-    (2, 2)
     """
     generator = np.random.default_rng(seed)
     n_draws = 2 + int(np.log(n_clusters))

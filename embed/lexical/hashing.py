@@ -186,12 +186,6 @@ def create(
         If a number is out of its range.
     pexeso.errors.EmbedderError
         If the corpus cannot be read.
-
-    Examples
-    --------
-    >>> vectors = create().embed(["reykjavik", "reykjavic", "nairobi"])
-    >>> bool(vectors[0] @ vectors[1] > 0.5), bool(vectors[0] @ vectors[2] < 0.3)
-    (True, True)
     """
     for name, number, least in (
         ("dimensions", dimensions, 1),

@@ -58,12 +58,6 @@ def hash_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> tuple[np.
         By word, then by first character, then by length: the order of fastText.
     offsets : numpy.ndarray of shape (u + 1,), int64
         The hashes of word i are ``hashes[offsets[i]:offsets[i + 1]]``.
-
-    Examples
-    --------
-    >>> hashes, offsets = hash_ngrams(pa.array(["ab"], pa.large_string()), 3, 4)  # <ab, <ab>, ab>
-    >>> len(hashes), offsets.tolist()
-    (3, [0, 3])
     """
     counts = count_ngrams(words, min_n, max_n)
     offsets = np.zeros(len(words) + 1, np.int64)

@@ -334,11 +334,6 @@ def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
     ------
     (int, int)
         Start and stop of each range.
-
-    Examples
-    --------
-    >>> list(bounded_chunks(np.array([3, 3, 9, 1]), 6))
-    [(0, 2), (2, 3), (3, 4)]
     """
     ends = np.cumsum(costs)
     start = 0

@@ -30,11 +30,6 @@ class Metric:
     name : str
         ``"euclidean"``, ``"angular"``, ``"manhattan"`` or ``"chebyshev"``. Other distances (the cosine distance
         ``1 - cos`` among them) break the triangle inequality, on which every filter rests, and are refused.
-
-    Examples
-    --------
-    >>> Metric("euclidean").threshold(0.06, dimensions=100)
-    0.12
     """
 
     name: str = "euclidean"
@@ -130,11 +125,6 @@ def tree_sum(terms: torch.Tensor) -> torch.Tensor:
     Returns
     -------
     float64 (...)
-
-    Examples
-    --------
-    >>> tree_sum(torch.tensor([[1.0, 2.0, 4.0]])).tolist()
-    [7.0]
     """
     width = terms.shape[-1]
     while width > 1:

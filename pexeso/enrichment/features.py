@@ -59,12 +59,6 @@ def read_features(
         Columns with more different texts are left out: with one for almost each row, a tree learns the rows by heart.
     min_number_fraction : float
         As in `EnrichmentRules`.
-
-    Examples
-    --------
-    >>> found = read_features({"n": [1, None], "t": ["b", "a"]}, np.array([0, 1]), max_texts=9, min_number_fraction=0.9)
-    >>> found.matrix.tolist()
-    [[1.0, 1.0], [nan, 0.0]]
     """
     features, names, left_out = [], [], {}
     for name, values in columns.items():

@@ -24,15 +24,6 @@ def tells_target(column: Compared, target: Compared, of_key: np.ndarray, rules: 
     of_key : int64 (k,)
         A row of each key, among those compared.
     rules : EnrichmentRules
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.enrichment.columns import Column
-    >>> target = Compared.of(Column("number", pa.array(np.arange(20.0))))
-    >>> thousands = Compared.of(Column("number", pa.array(np.arange(20.0) * 1000)))
-    >>> tells_target(thousands, target, np.arange(20), EnrichmentRules())
-    True
     """
     rows = of_key[(column.filled & target.filled)[of_key]]
     if len(rows) < LEAST_KEYS:

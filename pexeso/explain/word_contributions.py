@@ -54,13 +54,7 @@ class CarryingWord:
 
     @property
     def label(self) -> str:
-        """The word, both where they differ; a word of one side says whose it is.
-
-        Examples
-        --------
-        >>> [CarryingWord(*words, 0.5, 1).label for words in (("rome", "rome"), ("rome", "roma"), ("uk", None), (None, "great"))]
-        ['rome', 'rome ~ roma', 'uk (yours)', 'great (lake)']
-        """
+        """The word, both where they differ; a word of one side says whose it is."""
         if self.query is None or self.value is None:
             return f"{self.value} (lake)" if self.query is None else f"{self.query} (yours)"
         return self.query if self.query == self.value else f"{self.query} ~ {self.value}"

@@ -92,13 +92,6 @@ def make_mapping(
     Returns
     -------
     JoinMapping
-
-    Examples
-    --------
-    >>> pairs = [Pair("Rome", "ROMA", 0.1, "roma", "spelling"), Pair("Rome", "Rome!", 0.0, "rome", "exact")]
-    >>> mapping = make_mapping(pa.array(["Rome"]), np.array([0]), pa.array(["rome"]), pairs)
-    >>> mapping.lake_names.take(pa.array(mapping.lake[mapping.chosen])).to_pylist()
-    ['Rome!']
     """
     text = _places(pa.array([pair.query for pair in pairs], pa.string()), texts)
     keys = pa.array([pair.key for pair in pairs], pa.string())

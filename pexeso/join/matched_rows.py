@@ -155,13 +155,7 @@ def find_rows(
 
 
 def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Write out ranges: for each number in them the range that it belongs to, and the number.
-
-    Examples
-    --------
-    >>> expand(np.array([5, 0, 2]), np.array([2, 0, 1]))
-    (array([0, 0, 2]), array([5, 6, 2]))
-    """
+    """Write out ranges: for each number in them the range that it belongs to, and the number."""
     owner = np.repeat(np.arange(len(starts)), sizes)
     before = np.cumsum(sizes) - sizes
     return owner, np.arange(len(owner)) - before[owner] + starts[owner]

@@ -53,13 +53,6 @@ def choose_names(
     ------
     InputError
         A name is taken with `suffix`, too.
-
-    Examples
-    --------
-    >>> choose_names(["city", "match_value"], ["city", "people"], "a.csv", JoinOptions()).found
-    ['a.csv:city', 'people']
-    >>> choose_names(["city", "match_value"], ["city", "people"], "a.csv", JoinOptions()).provenance
-    {'value': 'match_value_2', 'distance': 'match_distance_2'}
     """
     key: Callable[[str], str] = str.casefold if fold_case else str
     taken = {key(name) for name in mine}

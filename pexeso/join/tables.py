@@ -96,13 +96,7 @@ def join_table(
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:
-    """Return the position of the query column in the user's table.
-
-    Examples
-    --------
-    >>> position_of(["city", "people"], "people"), position_of(["city", "people"], 0)
-    (1, 0)
-    """
+    """Return the position of the query column in the user's table."""
     if on is None:
         raise InputError("Name the query column of your table: on=NAME or on=POSITION.")
     return find_column(names, f"#{on}" if isinstance(on, int) else on)

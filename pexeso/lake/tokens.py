@@ -60,13 +60,6 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     Notes
     -----
     Arrow's kernels throughout, in time linear in the letters.
-
-    Examples
-    --------
-    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "N/A", "", None])).to_pylist()
-    ['1', '1', '01', None, None, None]
-    >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
-    ['1', '1.5', None]
     """
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
@@ -87,11 +80,6 @@ def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     ------
     InputError
         As for `tokens_of`.
-
-    Examples
-    --------
-    >>> distinct_tokens(pa.array(["b", "a", None, " b"])).to_pylist()
-    ['b', 'a']
     """
     return pc.unique(tokens_of(values)).drop_null()
 
@@ -113,12 +101,6 @@ def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tu
     ------
     InputError
         As for `tokens_of`.
-
-    Examples
-    --------
-    >>> ids, tokens = token_pairs([(7, pa.array([1, 1, 2])), (9, pa.array(["2"]))])
-    >>> ids.tolist(), tokens.to_pylist()
-    ([7, 7, 9], ['1', '2', '2'])
     """
     ids, parts = [], []
     for set_id, values in columns:

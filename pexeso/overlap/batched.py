@@ -44,14 +44,6 @@ class BatchedMergeList:
         `max_counts` is no integer from 1 on.
     IndexCorruptError
         Lists lead out of the index: all of them are looked at, since programs on a device go where they are led.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> lists = BatchedMergeList(build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"])))
-    >>> [found.pairs() for found in lists.search([["oslo", "rome"], ["rome"], ["lima"]], 5)]
-    [[(4, 2), (9, 1)], [(4, 1), (9, 1)], []]
     """
 
     def __init__(self, index: OverlapIndex, device: str = "cpu", *, max_counts: int = MAX_COUNTS) -> None:

@@ -28,12 +28,6 @@ class ReadCosts:
     ------
     InputError
         A cost is not a finite number.
-
-    Examples
-    --------
-    >>> costs = ReadCosts(10, 0.1, 5, 0.05)
-    >>> costs.of_sets(np.array([0, 100])).tolist(), costs.of_lists(np.array([10])).tolist()
-    ([0.0, 20.0], [5.5])
     """
 
     set_fixed: float

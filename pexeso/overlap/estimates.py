@@ -37,11 +37,6 @@ def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndar
     -----
     A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f / n_pairs), as though they were drawn one by one. Computed for
     `_SIZES` sizes and at most `_SOME_LISTS` lists, and interpolated: O(w).
-
-    Examples
-    --------
-    >>> expected_matches(np.array([0, 10, 1000]), np.array([5, 5]), np.array([1, 2]), 100).round(2).tolist()
-    [0.0, 1.18, 3.0]
     """
     if not len(rest) or not len(frequencies):
         return np.zeros(len(rest))

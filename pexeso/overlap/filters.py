@@ -17,11 +17,6 @@ def prefix_length(n: int, threshold: int) -> int:
         Query tokens in the lake.
     threshold : int
         The k-th best overlap (t_k), which a set of a smaller id may equal.
-
-    Examples
-    --------
-    >>> prefix_length(4, 2), prefix_length(4, 0)
-    (3, 4)
     """
     return max(0, min(n, n - threshold + 1))
 
@@ -37,11 +32,6 @@ def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end
         Query tokens, and those accounted for (i).
     size, end : int64 (w,)
         Tokens of the set, and those up to the latest match (j).
-
-    Examples
-    --------
-    >>> upper_bound(np.array([1, 1, 2]), 4, 3, np.array([2, 1, 100]), np.array([1, 1, 99])).tolist()
-    [2, 1, 3]
     """
     return count + np.minimum(n - accounted, size - end)
 
@@ -56,11 +46,6 @@ def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int |
         The k-th best overlap.
     last_id : int or None
         The id of the set that has it; None while fewer than k sets are known: what exceeds the threshold qualifies then, whichever its id.
-
-    Examples
-    --------
-    >>> qualifies(np.array([3, 2, 2, 1]), np.array([9, 4, 6, 1]), 2, 5).tolist()
-    [True, True, False, False]
     """
     if last_id is None:
         return bound > threshold

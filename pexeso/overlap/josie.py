@@ -80,14 +80,6 @@ def josie(
     Notes
     -----
     At most all posting lists of the query are read. Beside reading, each step takes time linear in the unread candidates and in the query.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> josie(index, ["oslo", "rome", "lima"], 5).pairs()
-    [(4, 2), (9, 1)]
     """
     require_k(k)
     require_at_least(at_least)
@@ -284,11 +276,6 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
     Notes
     -----
     O(t), and memory for the numbers between the least and the largest wanted, where these are few; else O(t log q).
-
-    Examples
-    --------
-    >>> count_common(np.array([1, 4, 9, 4]), np.array([3, 1]), np.array([4, 5, 9, 12])).tolist()
-    [2, 1]
     """
     if not len(wanted):
         return np.zeros(len(lengths), np.int64)

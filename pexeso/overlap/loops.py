@@ -117,11 +117,6 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
     ------
     IndexCorruptError
         A text that is looked at leads out of its file.
-
-    Examples
-    --------
-    >>> find_texts(pa.array(["lima", "oslo"]), pa.array(["oslo", "rome"])).tolist()
-    [1, -1]
     """
     places = np.zeros(len(wanted), np.int64)
     if not _find(*_letters(texts), *_letters(wanted), places):

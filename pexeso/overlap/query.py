@@ -65,14 +65,6 @@ def prepare_query(index: OverlapIndex, values: Values) -> OverlapQuery:
     ------
     QueryError
         The values are no column.
-
-    Examples
-    --------
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = build_index(np.array([7, 7, 9]), pa.array(["1", "2", "3"]))
-    >>> query = prepare_query(index, [1, "1", 1.0, "2", "01"])
-    >>> query.n_asked, len(query), query.n_blocks
-    (3, 2, 1)
     """
     tokens = query_tokens(values)
     numbers = index.find(tokens)

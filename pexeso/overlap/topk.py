@@ -74,14 +74,6 @@ class TopK:
     k : int
     at_least : int
         Sets with a smaller overlap are not wanted.
-
-    Examples
-    --------
-    >>> best = TopK(2)
-    >>> for overlap, set_id in [(3, 7), (1, 2), (1, 1)]:
-    ...     best.push(overlap, set_id)
-    >>> best.threshold, best.last_id, best.sorted()
-    (1, 1, [(7, 3), (1, 1)])
     """
 
     def __init__(self, k: int, at_least: int = 1) -> None:

@@ -75,11 +75,6 @@ def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
     Returns
     -------
     list of str
-
-    Examples
-    --------
-    >>> in_words([Reason("matched 0", 1.2, 0.75), Reason("same name", 0.3, 1.0), Reason("matched 0.8", 0.1, 0.75)], 0.35)
-    ['75.0 % of your distinct values match at distance 0 and within 0.28', 'the two columns have the same name']
     """
     distances: dict[str, list[float]] = {}
     for feature, _, value in reasons:

@@ -123,11 +123,6 @@ def rarities(holders: np.ndarray, n_columns: int) -> np.ndarray:
     -------
     numpy.ndarray, float64
         ``log(columns / columns with the value) / log(columns)``, in [0, 1], to the nearest of `RARITY_STEPS`.
-
-    Examples
-    --------
-    >>> rarities(np.array([0, 1, 10, 100]), 100).tolist()
-    [1.0, 1.0, 0.5, 0.0]
     """
     most = max(n_columns, 2)
     return _in_steps(np.log(most / np.clip(holders, 1, most)) / np.log(most))

@@ -22,13 +22,6 @@ def borrow_counters(n: int) -> np.ndarray:
     Returns
     -------
     int32 (n,)
-
-    Examples
-    --------
-    >>> counters = borrow_counters(3)
-    >>> counters.tolist()
-    [0, 0, 0]
-    >>> give_back(counters)
     """
     held = getattr(_HELD, "counters", None)
     _HELD.counters = None

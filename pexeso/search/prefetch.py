@@ -27,12 +27,6 @@ def prefetched(items: Iterable[Item], *, threaded: bool = True) -> Iterator[Iter
     ------
     iterator
         When the block is left, however it is left, the thread has ended.
-
-    Examples
-    --------
-    >>> with prefetched(number**2 for number in range(3)) as squares:
-    ...     list(squares)
-    [0, 1, 4]
     """
     if not threaded:
         yield iter(items)

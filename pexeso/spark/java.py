@@ -96,11 +96,6 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     ------
     SparkError
         None of them serves. The message says what was found instead.
-
-    Examples
-    --------
-    >>> find_java().version >= 17
-    True
     """
     unfit = []
     for origin, command in _candidates(environment):

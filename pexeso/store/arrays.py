@@ -44,14 +44,6 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEnt
         A name or a dtype is not allowed; nothing has been written then.
     OutputError
         A file exists, or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> [entry] = write_arrays(folder, {"starts": np.array([0, 2, 5])})
-    >>> open_array(folder / entry.path, entry.n_bytes)
-    memmap([0, 2, 5])
     """
     for name, array in arrays.items():
         _require_storable(name, array)

@@ -258,13 +258,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def output_error(error: OSError, path: Path) -> OutputError:
-    """Return what a failed write means and what can be done about it.
-
-    Examples
-    --------
-    >>> print(output_error(OSError(errno.ENOSPC, "No space"), Path("lake.pexeso")))
-    No space is left where 'lake.pexeso' is being written: free some, or choose another place for the index.
-    """
+    """Return what a failed write means and what can be done about it."""
     place = error.filename if isinstance(error.filename, str) else os.fspath(path)
     if error.errno in _NO_SPACE:
         return OutputError(

@@ -14,15 +14,7 @@ PAGE_BYTES = mmap.PAGESIZE
 
 
 class FaultWatch:
-    """Tells whether this process had to wait for a disk lately.
-
-    Examples
-    --------
-    >>> watch = FaultWatch()
-    >>> watch.restart()
-    >>> watch.missing()
-    False
-    """
+    """Tells whether this process had to wait for a disk lately."""
 
     def __init__(self) -> None:
         self._before = _major_faults()
@@ -91,11 +83,6 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
         Of the array.
     offset : int
         Bytes of the file before the first row.
-
-    Examples
-    --------
-    >>> page_runs(np.array([0, 1, 2, 9, 900]), 100, 2048, 128) == ([(0, 1), (4, 5)] if PAGE_BYTES == 4096 else [(0, 1)])
-    True
     """
     rows = np.asarray(rows)
     if not len(rows):

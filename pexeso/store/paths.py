@@ -40,15 +40,6 @@ def require_relative(path: str) -> str:
     InputError
         The path is empty or absolute, has an empty, ``.`` or ``..`` part, a backslash, a control character or
         anything that is no Unicode text.
-
-    Examples
-    --------
-    >>> require_relative("words/vectors.npy")
-    'words/vectors.npy'
-    >>> require_relative("../secret")
-    Traceback (most recent call last):
-    ...
-    pexeso.errors.InputError: '../secret' is not a relative path inside the index: every part must be a plain name.
     """
     plain = isinstance(path, str) and len(path) <= _MAX_PATH and is_unicode(path) and not _FORBIDDEN.search(path)
     if not plain or any(part in ("", ".", "..") for part in path.split("/")):
@@ -66,11 +57,6 @@ def require_folder(folder: str) -> str:
     ------
     InputError
         It is any other name.
-
-    Examples
-    --------
-    >>> require_folder("partitions/00012")
-    'partitions/00012'
     """
     if not isinstance(folder, str) or not _FOLDER.fullmatch(folder):
         raise InputError(

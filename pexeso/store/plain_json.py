@@ -18,14 +18,6 @@ def require_json_object(value: Any, name: str) -> None:
     ------
     InputError
         It is none; the message names it `name`.
-
-    Examples
-    --------
-    >>> require_json_object({"tau": 0.06, "names": ["a", None]}, "options")
-    >>> require_json_object({"tau": (1, 2)}, "options")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    pexeso.errors.InputError: options must hold plain JSON values: ... Got a tuple.
     """
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a dictionary. Got {type(value).__name__}.")

@@ -10,11 +10,6 @@ def format_bytes(n_bytes: int) -> str:
     ----------
     n_bytes
         Number of bytes, 0 or more.
-
-    Examples
-    --------
-    >>> format_bytes(0), format_bytes(1536), format_bytes(3 * 2**30)
-    ('0 bytes', '1.5 KiB', '3.0 GiB')
     """
     if n_bytes < 1024:
         return f"{n_bytes} byte" if n_bytes == 1 else f"{n_bytes} bytes"

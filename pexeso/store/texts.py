@@ -37,14 +37,6 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
         `texts` is something else.
     OutputError
         The file exists, or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "values.arrow"
-    >>> entry = write_texts(path, pa.array(["oslo", "lima"]))
-    >>> open_texts(path).to_pylist()
-    ['oslo', 'lima']
     """
     array = _one_array(texts)
     schema = pa.schema([(_COLUMN, array.type)])
@@ -128,11 +120,6 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     ------
     IndexCorruptError
         A row is not there, or its text leads out of the file or is no UTF-8.
-
-    Examples
-    --------
-    >>> take_texts(pa.array(["oslo", "lima", None]), np.array([2, 0])).to_pylist()
-    [None, 'oslo']
     """
     rows = np.asarray(rows, dtype=np.int64)
     outside = (rows < 0) | (rows >= len(texts))

@@ -157,12 +157,6 @@ def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
     -------
     float
         At least ``advice.min_joinability``; 1 where a column is so short that any share could be chance.
-
-    Examples
-    --------
-    >>> advice = Advice(0.3, 0.5, "", {"chance_match": 0.003, "columns": 8000, "min_precision": 0.9})
-    >>> joinability_beyond_chance(advice, 4), joinability_beyond_chance(advice, 40)
-    (0.75, 0.5)
     """
     least = advice.min_joinability or HALF
     evidence = advice.evidence

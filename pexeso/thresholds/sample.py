@@ -127,14 +127,7 @@ def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
 
 
 def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
-    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,). Its beginning is a sample of them.
-
-    Examples
-    --------
-    >>> texts = pa.array(["oslo", "rome", "bonn"])
-    >>> texts.take(pa.array(value_order(texts))).to_pylist() == texts[::-1].take(pa.array(value_order(texts[::-1]))).to_pylist()
-    True
-    """
+    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,). Its beginning is a sample of them."""
     texts = values.cast(pa.large_string())
     hashes = mixed(hash_strings(texts) ^ mixed(np.array([seed], np.uint64)))
     if len(np.unique(hashes)) == len(hashes):
@@ -184,14 +177,7 @@ def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.nda
 
 
 def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
-    """Return the distance of each vector to the nearest of others, float32 (n,); infinite where there is no other.
-
-    Examples
-    --------
-    >>> corners = torch.eye(2)
-    >>> nearest_distances(Metric("euclidean"), corners, corners).round(2).tolist()
-    [0.0, 0.0]
-    """
+    """Return the distance of each vector to the nearest of others, float32 (n,); infinite where there is no other."""
     nearest, left = np.full(len(left), np.inf, np.float32), in_steps(left)
     for theirs in range(0, len(right), MOST_VALUES):
         others = in_steps(right[theirs : theirs + MOST_VALUES])

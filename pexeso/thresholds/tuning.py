@@ -123,12 +123,6 @@ def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision:
     away : numpy.ndarray, float64 (options,)
         How far each option is from the one that is preferred where labels do not tell.
     min_precision : float or None
-
-    Examples
-    --------
-    >>> found = np.array([0.1, 0.2, 0.3, 0.6])[:, None] <= np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    >>> choose(found, np.array([True, True, True, False]), np.zeros(6), None).place
-    2
     """
     every = np.ones((1, len(same)), np.float32)
     f1, precision, recall = (rates[0] for rates in _rates(every, found, same))
@@ -163,11 +157,6 @@ def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
     Drawing labels again would say nothing where a few of them are all told rightly; this is the posterior of F1 under a flat prior.
 
     Source: Goutte and Gaussier, "A probabilistic interpretation of precision, recall and F-score" (ECIR 2005), section 2.
-
-    Examples
-    --------
-    >>> [round(end, 1) for end in f1_interval(3, 0, 0)], [round(end, 2) for end in f1_interval(300, 0, 0)]
-    ([0.5, 1.0], [0.99, 1.0])
     """
     # A ratio of two gamma variates, of scales 2 and 1.
     generator = np.random.default_rng(SEED)
@@ -254,11 +243,6 @@ def joinability_curve(nearest: np.ndarray, weights: torch.Tensor, total: int) ->
         Rows of each.
     total : int
         All rows.
-
-    Examples
-    --------
-    >>> joinability_curve(np.array([0.0, 0.2]), torch.tensor([3, 1]), 5)[[0, 19, 20, 100]].tolist()
-    [0.6, 0.6, 0.8, 0.8]
     """
     # Distances of equal vectors are off by rounding.
     within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3

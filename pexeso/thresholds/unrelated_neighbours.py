@@ -30,12 +30,6 @@ def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | Non
     -------
     numpy.ndarray, float32 (n,) or (n_asked,)
         Fractions of the largest distance; infinite where there is no other thing. What lies within `EQUAL` is the same thing.
-
-    Examples
-    --------
-    >>> column = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> stranger_distances(Metric("euclidean"), column).astype(float).round(3).tolist()
-    [0.707, 0.707, 0.707]
     """
     asked = in_steps(vectors[:n_asked])
     nearest = np.full(len(asked), np.inf, np.float32)
@@ -63,23 +57,12 @@ def shares_within(strangers: list[np.ndarray], limits: np.ndarray) -> np.ndarray
     strangers : list of numpy.ndarray
         Sorted distances of each column.
     limits : numpy.ndarray, float64 (limits,)
-
-    Examples
-    --------
-    >>> shares_within([np.array([0.1, 0.3])], np.array([0.0, 0.1, 0.5])).tolist()
-    [[0.0, 0.5, 1.0]]
     """
     return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in strangers])
 
 
 def tried_distances(largest: float) -> np.ndarray:
-    """Return the distances that are tried, from 0 to the largest, with three decimals.
-
-    Examples
-    --------
-    >>> tried_distances(0.5)[[0, 1, 2, -1]].tolist()
-    [0.0, 0.007, 0.015, 0.5]
-    """
+    """Return the distances that are tried, from 0 to the largest, with three decimals."""
     return np.floor(np.linspace(0.0, largest, STEPS + 1) * 1000 + 1e-6) / 1000
 
 

@@ -100,13 +100,6 @@ def build_tensors(
     -----
     Device memory beside what is given and what comes out: ``4 P + 64`` bytes a row while rows are ordered, about 70 a posting
     while columns are, and 0.5 GiB. The vectors are held twice, as given and as stored; not so with `build_from_pieces`.
-
-    Examples
-    --------
-    >>> columns = torch.tensor([0, 1, 3]), torch.tensor([2, 0, 1])
-    >>> tensors, order = build_tensors(torch.eye(3), *columns, PartitionLayoutOptions(map="projection", n_axes=2))
-    >>> bool((tensors["vectors"] == torch.eye(3)[order]).all()), tensors["column_values_offsets"].tolist()
-    (True, [0, 1, 3])
     """
     _refuse_open(options)
     return _build(vectors, check_tensors(vectors), column_offsets, column_values, options)

@@ -83,14 +83,6 @@ def expected_distances(
     Returns
     -------
     int64 (n,)
-
-    Examples
-    --------
-    >>> axes = torch.tensor([[0.0, 0.25, 0.5, 1.0], [0.0, 0.0, 0.0, 1.0]])
-    >>> expected_distances(axes, torch.tensor([[0.5, 0.0]]), 0.25, torch.zeros(2))
-    tensor([2])
-    >>> expected_distances(axes, torch.tensor([[0.5, 0.0]]), 0.25, torch.tensor([0.25, 0.25]))
-    tensor([3])
     """
     reach = (tau + leaf_edges)[:, None]
     centre = points.T.contiguous()  # (P, n)

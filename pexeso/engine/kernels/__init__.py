@@ -36,11 +36,6 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
         When there is no such kernel, or it does not run on the device.
     MissingPackageError
         When the package it needs is not installed.
-
-    Examples
-    --------
-    >>> choose_kernel("torch", torch.device("cpu")).name
-    'torch'
     """
     if name not in KERNELS:
         raise InputError(f"The kernel must be one of {', '.join(KERNELS)}. Got {name!r} instead.")

@@ -71,12 +71,6 @@ def leaf_codes(mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor,
     Returns
     -------
     int64 (n,)
-
-    Examples
-    --------
-    >>> one = torch.ones(1)
-    >>> leaf_codes(torch.tensor([[-3.0], [0.3], [0.6], [9.0]]), 0 * one, one, 2).tolist()
-    [0, 1, 2, 3]
     """
     n_axes = mapped.shape[1]
     check_code_bits(n_axes, n_levels)

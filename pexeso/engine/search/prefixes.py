@@ -55,13 +55,6 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int, least_wor
         Stored values.
     least_work : int
         (query value, stored value) pairs that a prefix must spare to be worth a step of its own.
-
-    Examples
-    --------
-    >>> prefix_sizes(torch.ones(50, dtype=torch.int64), 30, 8_600_000)
-    [23, 30, 50]
-    >>> prefix_sizes(torch.ones(50, dtype=torch.int64), 30, 100_000)
-    [50]
     """
     n = len(weights)
     reached = torch.cumsum(weights, 0)

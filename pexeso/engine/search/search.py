@@ -61,11 +61,6 @@ def count_needed(min_joinability: float, total: int) -> int:
     """Return the smallest count c with c / total >= min_joinability, free of float surprises; at least 1.
 
     Thresholds are taken to nine decimals: ``c * 10**9 >= round(T * 10**9) * |Q|``.
-
-    Examples
-    --------
-    >>> count_needed(0.6, 5), count_needed(0.2, 3), count_needed(1.0, 7)
-    (3, 1, 7)
     """
     scaled = round(min_joinability * _DECIMALS) * total
     return max(1, -(-scaled // _DECIMALS))

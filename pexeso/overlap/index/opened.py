@@ -20,14 +20,6 @@ class MappedIndex(OverlapIndex):
     Notes
     -----
     Memory that stays: 8 bytes a set once a set was read, beside what the system keeps of the files for as long as it likes.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = MappedIndex(**vars(build_index(np.array([7, 7, 9]), pa.array(["1", "2", "3"]))))
-    >>> index.suffixes(np.array([0, 1]), np.array([1, 0]))
-    (array([1], dtype=int32), array([1, 1]))
     """
 
     @cached_property

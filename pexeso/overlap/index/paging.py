@@ -40,10 +40,6 @@ class MappedRuns:
     ----------
     arrays : mapping of str to ndarray
         From now on the system reads of the mapped ones what is touched, and no neighbours.
-
-    Examples
-    --------
-    >>> MappedRuns({"rows": np.arange(9)}).want("rows", np.array([2]), np.array([5]))
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:

@@ -51,16 +51,6 @@ def open_index(folder: Path) -> OverlapIndex:
     ------
     IndexCorruptError
         A file is missing, was changed, or does not go with the others.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> entries = save_index(build_index(np.array([4, 4]), pa.array(["a", "b"])), folder)
-    >>> open_index(folder).ids
-    array([4])
     """
     arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
     dictionary = _open_dictionary(folder)

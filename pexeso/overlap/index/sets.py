@@ -219,12 +219,6 @@ def build_index(
     -----
     The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of arrays: O(p log p) time; some 200 bytes a pair at the peak,
     beside the texts.
-
-    Examples
-    --------
-    >>> index = build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> index.posting_sets(index.find(pa.array(["oslo", "rome"])))
-    (array([0, 0, 1], dtype=int32), array([1, 2]))
     """
     set_ids, tokens = _require_pairs(set_ids, tokens)
     ids, sets = np.unique(set_ids, return_inverse=True)

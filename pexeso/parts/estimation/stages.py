@@ -67,11 +67,6 @@ def shared_seconds(*, read: float, tables: int, postings: int, cores: int, facto
     cores : int
     factor : float
         As `machine_factor` gives it.
-
-    Examples
-    --------
-    >>> shared_seconds(read=0, tables=0, postings=0, cores=2, factor=2.0)["start"] == 2 * FIXED_SECONDS["start"]
-    True
     """
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     seconds["read"] += (read + factor * SECONDS_PER_TABLE * tables) / cores

@@ -181,11 +181,6 @@ def training_seconds(short: TimedRun, long: TimedRun, *, words: int, rows: int) 
     -------
     float
         Where the two runs cannot be told apart, all is taken to be for the words of the longer one.
-
-    Examples
-    --------
-    >>> round(training_seconds(TimedRun(3.0, 100, 10), TimedRun(5.0, 300, 10), words=1000, rows=20), 6)
-    14.0
     """
     if long.words <= short.words or long.seconds <= short.seconds:
         return long.seconds * words / max(1, long.words)

@@ -64,13 +64,6 @@ class OverlapLists:
             It holds no texts, or a null.
         IndexCorruptError
             The dictionary leads out of the index.
-
-        Examples
-        --------
-        >>> from pexeso.overlap.index.sets import build_index
-        >>> lists = OverlapLists(build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"])))
-        >>> lists.look_up(pa.array(["rome", "oslo", "lima"])).at_least(2)
-        (array([0]), array([2]))
         """
         if not isinstance(query, pa.Array | pa.ChunkedArray) or query.type not in (pa.string(), pa.large_string()):
             got = query.type if isinstance(query, pa.Array | pa.ChunkedArray) else type(query).__name__
@@ -103,14 +96,6 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
     ------
     IndexCorruptError
         The numbers of its tokens are not what they must be.
-
-    Examples
-    --------
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> overlap = build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> found = ensemble_over(overlap).search(pa.array(["rome"]), 1.0)
-    >>> overlap.ids_of(found.sets).tolist()
-    [7, 9]
     """
     hashes = np.empty(index.n_tokens, np.uint64)
     numbers = np.asarray(index.dictionary.numbers)

@@ -28,14 +28,7 @@ class SetNames:
         return len(self.tables)
 
     def of(self, numbers: np.ndarray) -> list[tuple[str, str]]:
-        """Return (table, label) of some sets.
-
-        Examples
-        --------
-        >>> names = SetNames(pa.array(["a.csv", "b.csv"], pa.large_string()), pa.array(["id", "x"], pa.large_string()))
-        >>> names.of(np.array([1])), names.rows_of("a.csv"), names.rows_of("c.csv")
-        ([('b.csv', 'x')], (0, 1), (2, 2))
-        """
+        """Return (table, label) of some sets."""
         tables, labels = (take_texts(texts, numbers).to_pylist() for texts in (self.tables, self.labels))
         return list(zip(tables, labels, strict=True))
 

@@ -45,13 +45,7 @@ def own_file(name: str) -> str:
 
 
 def own_folder(name: str) -> str:
-    """Return the folder of an index that a file is in.
-
-    Examples
-    --------
-    >>> own_folder("partitions/00012/vectors.npy"), own_folder("embedder.2/words/table.npy")
-    ('partitions/00012', 'embedder.2')
-    """
+    """Return the folder of an index that a file is in."""
     parts = name.split("/")
     return require_folder("/".join(parts[: 2 if parts[0] == PARTITIONS else 1]))
 

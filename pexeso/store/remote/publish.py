@@ -202,11 +202,6 @@ def unique_folder_name(folder: str) -> str:
     ------
     InputError
         It is none.
-
-    Examples
-    --------
-    >>> require_folder(unique_folder_name("embedder.2")).partition(".")[0]
-    'embedder'
     """
     kind = re.split(r"[./]", require_folder(folder))[0]
     number = _FIRST_NUMBER + secrets.randbelow(9 * _FIRST_NUMBER)
