@@ -19,11 +19,6 @@ def require_unit_or_zero(values: pa.Array, vectors: np.ndarray) -> None:
     values : pyarrow string array of length n
     vectors : numpy.ndarray of shape (n, dimensions), float32
         What a model gave for them.
-
-    Raises
-    ------
-    EmbedderError
-        Naming the first value whose vector cannot be used.
     """
     # In float64 no square of a float32 number vanishes or overflows.
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))

@@ -94,7 +94,6 @@ def write_corpus(
         With the columns `group` (integer) and `value` (string, already normalised); each pair once.
     path : path
         Text file to write; what is there is replaced.
-    options : CorpusOptions, optional
 
     Returns
     -------

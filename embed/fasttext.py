@@ -121,7 +121,6 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
     ----------
     corpus : path
         UTF-8 text, one line for each value or for a few values that belong together.
-    options : TrainingOptions, optional
 
     Returns
     -------

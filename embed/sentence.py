@@ -108,10 +108,6 @@ def load_sentence_model(name: str) -> SentenceEmbedder:
     name : str
         A folder, or a name that the package can find.
 
-    Returns
-    -------
-    SentenceEmbedder
-
     Raises
     ------
     pexeso.errors.MissingPackageError

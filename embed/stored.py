@@ -60,10 +60,7 @@ class StoredModel:
 
     Attributes
     ----------
-    folder : Path
-    kind : str
     options : mapping
-    fingerprint : str
     """
 
     folder: Path
@@ -111,7 +108,6 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
 
     Parameters
     ----------
-    kind : str
     options : mapping
         Anything that JSON can hold.
     parts : mapping of str to array or words
@@ -183,7 +179,6 @@ def load(folder: Path, *, verify: bool = False) -> StoredModel:
 
     Parameters
     ----------
-    folder : Path
     verify : bool
         Also read every file and compare its digest; without it only presence and size are checked.
 

@@ -101,10 +101,6 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
         Of the lake; at least 1.
     max_imbalance : float, default 2.0
         Largest allowed size of a partition, as a multiple of the mean; at least 1.1.
-
-    Returns
-    -------
-    Limits
     """
     if n_partitions < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
@@ -129,10 +125,6 @@ def size_limits(limit_bytes: int, n_columns: int, total_bytes: int) -> Limits:
         Most bytes of a partition; at least 1.
     n_columns, total_bytes : int
         Of the lake; at least 1.
-
-    Returns
-    -------
-    Limits
     """
     if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
@@ -181,7 +173,6 @@ def cut(
     column_ids, clusters, ties, n_bytes : ndarray, shape (n,), integers
         `ties` orders columns of equal divergence.
     divergences : ndarray, shape (n,), float64
-    limits : Limits
 
     Returns
     -------
@@ -215,8 +206,6 @@ def place(pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.nd
 
     Parameters
     ----------
-    pieces : Pieces
-    limits : Limits
     divergence_from : callable
         ``cluster -> ndarray (k,)``: divergence between its centre and every centre. Partitions beyond k have no centre;
         they count as infinitely far and are used when nothing nearer has room.

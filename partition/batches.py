@@ -39,17 +39,11 @@ def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
     ----------
     vectors : pa.ListArray of float32, length n
         Null for a value without a vector.
-    dimensions : int
 
     Returns
     -------
     ndarray, shape (n, dimensions), float32
         Zeros where the array is null.
-
-    Raises
-    ------
-    InputError
-        If a vector has another length.
     """
     lengths = pc.list_value_length(vectors)
     wrong = pc.fill_null(pc.not_equal(lengths, dimensions), False)

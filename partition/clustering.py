@@ -94,10 +94,6 @@ def partial_sums(features: np.ndarray, centres: np.ndarray) -> Partials:
     ----------
     features : ndarray, shape (n, F), float64
     centres : ndarray, shape (k, F), float64
-
-    Returns
-    -------
-    Partials
     """
     result = Partials.zeros(*centres.shape)
     for rows in row_chunks(len(features), features.shape[1]):
@@ -126,7 +122,6 @@ def seed_centres(features: np.ndarray, n_clusters: int, *, seed: int) -> np.ndar
         A sample of the columns; at least one.
     n_clusters : int
         Number of centres wanted.
-    seed : int
 
     Returns
     -------
@@ -207,7 +202,6 @@ def iterate_in_memory(
         Orders columns that are equally far from their centres.
     centres : ndarray, shape (k, F), float64
         The first centres.
-    max_iterations : int
 
     Returns
     -------
@@ -248,7 +242,6 @@ def hash64(column_ids: np.ndarray, seed: int) -> np.ndarray:
     Parameters
     ----------
     column_ids : ndarray, shape (n,), integers
-    seed : int
 
     Returns
     -------

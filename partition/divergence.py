@@ -33,11 +33,6 @@ def normalise(counts: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (n, n_regions), float64
         Each row sums to 1.
-
-    Raises
-    ------
-    InputError
-        If a count is negative or not finite, or a row has no count at all.
     """
     counts = np.asarray(counts, dtype=np.float64)
     if counts.ndim != 2:

@@ -139,8 +139,6 @@ def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codeboo
     ----------
     postings, vectors : DataFrame
         As for :func:`plan_partitions`.
-    codebook : Codebook
-    dimensions : int
 
     Returns
     -------

@@ -176,10 +176,6 @@ def create(
     max_words : int
         Most words of the corpus whose weight is kept, the most frequent ones.
 
-    Returns
-    -------
-    HashingEmbedder
-
     Raises
     ------
     pexeso.errors.InputError

@@ -328,7 +328,6 @@ def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
     Parameters
     ----------
     costs : numpy.ndarray of shape (n,), int64
-    budget : int
 
     Yields
     ------

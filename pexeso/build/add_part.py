@@ -68,10 +68,6 @@ def add_parts(
     master, conf, progress
         See `pexeso.build.build.build`.
 
-    Returns
-    -------
-    Added
-
     Raises
     ------
     StoredIndexError, LakeError, OutputError, SparkError

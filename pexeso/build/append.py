@@ -54,10 +54,6 @@ def append(
     master, conf, progress
         See `pexeso.build.build.build`.
 
-    Returns
-    -------
-    Update
-
     Raises
     ------
     StoredIndexError, LakeError, OutputError, SparkError, EmbedderError
@@ -76,13 +72,7 @@ def append(
 
 
 def require_files(store: Store, lake: Any) -> FolderSource:
-    """Return the files that an index was built of, or those that are in their place now.
-
-    Raises
-    ------
-    LakeError
-        It was built of Spark tables.
-    """
+    """Return the files that an index was built of, or those that are in their place now."""
     named = store.manifest.facts["lake"]
     source = None if lake is None and named.startswith(SPARK_PREFIX) else source_of(named if lake is None else lake)
     if source is None or not source.is_files:

@@ -40,10 +40,6 @@ def compact(
     master, conf, progress
         See `pexeso.build.build.build`.
 
-    Returns
-    -------
-    Update
-
     Raises
     ------
     StoredIndexError, OutputError, SparkError

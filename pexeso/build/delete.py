@@ -33,10 +33,6 @@ def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Updat
     tables : iterable of str
         Names, as search prints them.
 
-    Returns
-    -------
-    Update
-
     Raises
     ------
     InputError

@@ -105,8 +105,6 @@ class BuildJob:
 
     Parameters
     ----------
-    writer : BuildWriter
-    options : BuildOptions
     store : Store, optional
         The index that is updated; none where one is built.
     spark : SparkSession, optional
@@ -236,8 +234,6 @@ class BuildJob:
 
         Parameters
         ----------
-        stage : str
-        n_folders : int
         fill : callable
             See `pexeso.build.tasks.write_folders`.
         """

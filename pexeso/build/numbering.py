@@ -108,15 +108,6 @@ def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Writte
         Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
     folder : path
         As for `number_columns`.
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    OutputError, SparkError
-        As for `number_columns`.
     """
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)
 
@@ -130,15 +121,6 @@ def write_tables(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
         Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are missing are null, so that
         files that are no tables can be given with ``table`` (their path) and ``reason`` alone, by a union.
     folder : path
-        As for `number_columns`.
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    OutputError, SparkError
         As for `number_columns`.
     """
     return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)

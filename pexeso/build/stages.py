@@ -94,13 +94,7 @@ class Stages:
         return {stage: facts for stage, facts in found.items() if facts is not None}
 
     def folder(self, stage: str) -> Path:
-        """Return the folder with what a finished stage left.
-
-        Raises
-        ------
-        IndexCorruptError
-            The stage is not finished.
-        """
+        """Return the folder with what a finished stage left."""
         document = self._document(stage)
         if document is None:
             raise IndexCorruptError(f"The stage {stage} of the build in '{self.scratch}' is not finished.")

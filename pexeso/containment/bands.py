@@ -48,10 +48,6 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     Parameters
     ----------
     signatures : uint32 (s, m)
-
-    Returns
-    -------
-    BandTables
     """
     n_sets, permutations = signatures.shape
     values, sets = np.empty((permutations, n_sets), np.uint32), np.empty((permutations, n_sets), np.int32)
@@ -78,7 +74,6 @@ def band_hits(
 
     Parameters
     ----------
-    tables : BandTables
     signatures : uint32 (s, m)
     query : uint32 (m,)
     ranges : int64 (p, 3)
@@ -90,11 +85,6 @@ def band_hits(
     -------
     (int64 (c,), int64 (c,))
         Rows of the sets found, ascending, and in how many bands each agrees.
-
-    Raises
-    ------
-    IndexCorruptError
-        A table names a set that there is not.
     """
     if not len(ranges):
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -44,13 +44,11 @@ class Ensemble:
 
     Attributes
     ----------
-    options : EnsembleOptions
     sets, sizes : int64 (s,)
         Ids and sizes by row. Empty sets have no row.
     starts : int64 (n + 1,)
         Partition i has the rows ``starts[i]:starts[i + 1]``.
     signatures : uint32 (s, m)
-    tables : BandTables
     lists : TokenLists
         Posting lists and sets by id.
     """
@@ -83,7 +81,6 @@ class Ensemble:
             Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never found.
         lists : TokenLists
             Those of the same sets under the same numbers.
-        options : EnsembleOptions, optional
 
         Raises
         ------

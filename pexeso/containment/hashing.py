@@ -34,11 +34,6 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
     -------
     uint64 (n,)
         The same on every machine. Two of 10**9 tokens fall together with probability 0.03; two given ones with 2**-64.
-
-    Raises
-    ------
-    InputError
-        The array holds no texts, or a null.
     """
     if not (pa.types.is_string(tokens.type) or pa.types.is_large_string(tokens.type)):
         raise InputError(f"Tokens must be an Arrow array of texts (string or large_string). Got {tokens.type}.")
@@ -112,11 +107,6 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
     Returns
     -------
     uint64 (n,)
-
-    Raises
-    ------
-    InputError
-        They are of another type, or a text is null.
     """
     if isinstance(tokens, np.ndarray):
         if tokens.dtype != np.uint64 or tokens.ndim != 1:
@@ -132,13 +122,7 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
 
 
 def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
-    """Refuse what is not a ragged list of hashes.
-
-    Raises
-    ------
-    InputError
-        As `distinct_sorted` says.
-    """
+    """Refuse what is not a ragged list of hashes."""
     if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
         got = f"{hashes.dtype} of shape {hashes.shape}" if isinstance(hashes, np.ndarray) else type(hashes).__name__
         raise InputError(f"Hashed tokens must be a NumPy array uint64 with one axis. Got {got}.")

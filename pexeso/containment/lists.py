@@ -118,7 +118,6 @@ class CsrQuery:
 
     Attributes
     ----------
-    lists : CsrLists
     tokens : int64 (n,)
         Those with the shortest lists first.
     entries : int64 (n,)

@@ -38,11 +38,6 @@ def seeds_of(permutations: int, seed: int) -> np.ndarray:
     Returns
     -------
     uint64 (m,)
-
-    Raises
-    ------
-    InputError
-        A number is not one of those allowed.
     """
     if not 1 <= permutations <= MAX_PERMUTATIONS:
         raise InputError(f"A signature must have 1 to {MAX_PERMUTATIONS} hash functions. Got {permutations!r}.")

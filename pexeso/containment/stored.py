@@ -38,7 +38,6 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
 
     Parameters
     ----------
-    index : Ensemble
     folder : Path
         May hold other files.
 
@@ -64,7 +63,6 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
 
     Parameters
     ----------
-    folder : Path
     lists : TokenLists
         Of the same sets.
 

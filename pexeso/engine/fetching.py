@@ -68,8 +68,6 @@ def fetch_vectors(
 
     Parameters
     ----------
-    partition : Partition
-    pairs : Pairs
     members : int64 (m,)
         Query values.
     possible : int64 (C,)

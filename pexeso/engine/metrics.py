@@ -56,7 +56,6 @@ class Metric:
         ----------
         max_distance : float
             In [0, 1], inclusive: the paper's tau as a fraction.
-        dimensions : int
         """
         if self.name == "angular":
             return 2.0 * math.sin(max_distance * math.pi / 2.0)

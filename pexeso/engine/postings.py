@@ -58,11 +58,6 @@ class Csr:
         n_members : int
             Members must be less.
 
-        Raises
-        ------
-        IndexCorruptError
-            When a row is not a run of `members`, or a member is not from 0 to ``n_members - 1``.
-
         Notes
         -----
         Beside what is there 512 MiB at most are held.
@@ -89,7 +84,6 @@ def csr_from_pairs(rows: torch.Tensor, members: torch.Tensor, n_rows: int) -> Cs
     Parameters
     ----------
     rows, members : int64 (n,), not negative
-    n_rows : int
     """
     width = int(members.max()) + 1 if len(members) else 1
     keys = torch.unique(rows * width + members)

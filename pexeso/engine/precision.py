@@ -53,7 +53,6 @@ def difference_band(metric: Metric, tau: float, dimensions: int) -> Band:
 
     Parameters
     ----------
-    metric : Metric
     tau : float
         Inclusive, on the scale of `Metric.distances`.
     dimensions : int

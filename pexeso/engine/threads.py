@@ -66,7 +66,6 @@ def in_pieces(n: int, at_once: int, device: torch.device, task: Callable[[int, i
 
     Parameters
     ----------
-    n : int
     at_once : int
         Of a piece, at least 1.
     device : torch.device

@@ -97,7 +97,6 @@ def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
     ----------
     lists : pyarrow.ListArray of strings
         For each row the cells of the found rows joined with it, nearest first; null where there are none.
-    min_number_fraction : float
     """
     cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
     present = pc.is_valid(cells)

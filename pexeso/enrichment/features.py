@@ -111,12 +111,6 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
         ``auto``: numbers of more than ten different values are predicted, all else is told apart.
     folds : int
         Each must have enough rows.
-    min_number_fraction : float
-
-    Raises
-    ------
-    InputError
-        There are too few rows, of a class or in all, or the target is not one of numbers and is to be.
     """
     column = column_of_values(values, min_number_fraction)
     present = column.cells.is_valid().to_numpy(zero_copy_only=False)

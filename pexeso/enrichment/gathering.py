@@ -32,13 +32,7 @@ OWN_TABLE = "it holds a copy of every other column of yours: your own table, or 
 
 
 class FoundTable(Protocol):
-    """A column of the lake that the user's key can be joined with; `pexeso.results.Match` is one.
-
-    Attributes
-    ----------
-    table, column : str
-    joinability : float
-    """
+    """A column of the lake that the user's key can be joined with; `pexeso.results.Match` is one."""
 
     table: str
     column: str
@@ -86,7 +80,6 @@ class LeftOutColumn:
 
     Attributes
     ----------
-    table, column : str
     rule : str
         One of `pexeso.enrichment.rules.SAID`.
     detail : str
@@ -107,7 +100,6 @@ class JoinedTable:
     ----------
     table, key : str
         The table, and its column that was joined on.
-    joinability : float
     added : int
         How many of its columns were added.
     reason : str or None
@@ -166,7 +158,6 @@ def gather(
         What is to be predicted: columns that give it away are left out.
     found : iterable of FoundTable
         Best first; each table once.
-    rules : EnrichmentRules
     exclude_self : bool
         Leave out tables that hold a copy of every other column of the user's.
 

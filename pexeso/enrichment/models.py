@@ -57,7 +57,6 @@ def choose_features(matrix: np.ndarray, values: np.ndarray, task: str, options: 
     values : (n,)
         The target.
     task : {"regression", "classification"}
-    options : ModelOptions
 
     Returns
     -------

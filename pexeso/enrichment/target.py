@@ -18,12 +18,10 @@ def tells_target(column: Compared, target: Compared, of_key: np.ndarray, rules: 
 
     Parameters
     ----------
-    column : Compared
     target : Compared
         The target, in each row the key's: what a join with the table itself would bring back.
     of_key : int64 (k,)
         A row of each key, among those compared.
-    rules : EnrichmentRules
     """
     rows = of_key[(column.filled & target.filled)[of_key]]
     if len(rows) < LEAST_KEYS:

@@ -72,7 +72,6 @@ class SideBySide:
 
     Attributes
     ----------
-    ours, theirs : Half
     rows : tuple of JoinedRow
         The first rows of the query that match, in order, each with the first row of the lake's table that holds the value.
     n_rows : int
@@ -110,7 +109,6 @@ class TwoTables:
         ----------
         table, column : str
             The found column, as a result names it.
-        pairs : PairTable
         n_rows, n_columns : int
             The most to give, at least 1; columns of each table.
 

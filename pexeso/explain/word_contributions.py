@@ -108,13 +108,8 @@ def carried_by(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Met
         Normalised values that match, of the query and of the lake; pair i is ``(ours[i], theirs[i])``.
     embedder : Embedder
         Of the index.
-    metric : Metric
     n : int
         Most words to give, at least 0.
-
-    Returns
-    -------
-    CarriedBy
     """
     rows = _spread(ours, theirs)
     chosen = list(zip(ours.take(rows).to_pylist(), theirs.take(rows).to_pylist(), strict=True))

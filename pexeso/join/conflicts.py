@@ -53,7 +53,6 @@ def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
 
     Parameters
     ----------
-    mapping : JoinMapping
     values : str
         How it was chosen.
 
@@ -90,7 +89,6 @@ def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.Strin
     ----------
     texts : pyarrow.StringArray
         The user's column, null where empty.
-    mapping : JoinMapping
     searched : pyarrow.StringArray
         The query column.
     """

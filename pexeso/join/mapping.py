@@ -88,10 +88,6 @@ def make_mapping(
         All that match, in any order.
     values : {"nearest", "one-to-one", "all"}
         Which of them are joined.
-
-    Returns
-    -------
-    JoinMapping
     """
     text = _places(pa.array([pair.query for pair in pairs], pa.string()), texts)
     keys = pa.array([pair.key for pair in pairs], pa.string())

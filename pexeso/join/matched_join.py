@@ -62,21 +62,14 @@ def join_match(
 
     Parameters
     ----------
-    lake : Lake
     query : EncodedQuery
         What was searched with.
-    match : Match
     table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
         The user's.
     on : str or int or None
         Name or position of the query column in it; None: as the query column was called.
-    options : JoinOptions
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back, where `table` is not one of Spark's.
-
-    Returns
-    -------
-    Joined
 
     Raises
     ------

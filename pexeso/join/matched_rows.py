@@ -33,8 +33,6 @@ class FoundRows:
         The found column's.
     rows : pyarrow.Table
         The found table, all cells text.
-    mapping : JoinMapping
-    options : JoinOptions
     key : int64 (r,)
         For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
     query : int64 (p,)
@@ -129,10 +127,8 @@ def find_rows(
         As a result names them.
     rows : pyarrow.Table
         The whole of the found table: the order of day and month in its dates is decided by all values of the column, as it was for the index.
-    mapping : JoinMapping
     normaliser : Normaliser
         Of the index.
-    options : JoinOptions
 
     Raises
     ------

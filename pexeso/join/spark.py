@@ -57,13 +57,8 @@ class FoundTable:
     ----------
     where : Path or Place
         The lake, at the same path on all machines.
-    table, column : str
     labels : list of str
         The columns of the table as the index knows them.
-    normaliser : Normaliser
-    max_table_bytes : int
-    mapping : JoinMapping
-    options : JoinOptions
     """
 
     where: Path | Place
@@ -97,7 +92,6 @@ def join_frame(
         The user's. Its query column must be of text, whole numbers, dates or truth values: what has one text.
     on : str or int
         Name or position of the query column.
-    asked : FoundTable
     searched : pyarrow.StringArray
         The query column that was searched with.
     from_spark : bool

@@ -65,10 +65,6 @@ def join_table(
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
 
-    Returns
-    -------
-    Joined
-
     Raises
     ------
     InputError

@@ -32,11 +32,6 @@ def find_column(names: Sequence[str], spec: str) -> int:
         The header of the table.
     spec
         A name of the header, exactly as it stands there, or ``#`` and a 0-based position.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        No column has the name or the position, or several columns have the name.
     """
     if _POSITION.fullmatch(spec):
         return _at_position(names, spec)

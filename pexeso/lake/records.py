@@ -34,8 +34,6 @@ class ReadColumn:
 
     Attributes
     ----------
-    position : int
-    label : str
     cells : texts
         With repeats or without, as they stand in the file.
     profile : ColumnProfile or None

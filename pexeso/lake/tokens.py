@@ -74,13 +74,7 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
 
 
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Return the distinct tokens of a column, in the order in which they first stand there.
-
-    Raises
-    ------
-    InputError
-        As for `tokens_of`.
-    """
+    """Return the distinct tokens of a column, in the order in which they first stand there."""
     return pc.unique(tokens_of(values)).drop_null()
 
 
@@ -96,11 +90,6 @@ def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tu
     -------
     set_ids : int64 (p,)
     tokens : pa.LargeStringArray (p,)
-
-    Raises
-    ------
-    InputError
-        As for `tokens_of`.
     """
     ids, parts = [], []
     for set_id, values in columns:

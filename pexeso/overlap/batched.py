@@ -29,21 +29,11 @@ class BatchedMergeList:
 
     Parameters
     ----------
-    index : OverlapIndex
     device : str
         As torch names it.
     max_counts : int
         One count is held for each set and each query of a part of the batch, and one entry of a list; queries go in as many parts as that takes. A query
         alone may need more.
-
-    Raises
-    ------
-    DeviceError
-        The device is not there, or has too little memory for the lists: 4 bytes a pair of set and token.
-    InputError
-        `max_counts` is no integer from 1 on.
-    IndexCorruptError
-        Lists lead out of the index: all of them are looked at, since programs on a device go where they are led.
     """
 
     def __init__(self, index: OverlapIndex, device: str = "cpu", *, max_counts: int = MAX_COUNTS) -> None:
@@ -84,7 +74,6 @@ class BatchedMergeList:
         ----------
         queries
             Cells, as for `pexeso.overlap.query.prepare_query`, or what that gave.
-        k : int
         exclude
             For each query the ids of sets that are not to be found.
         at_least : int

@@ -23,11 +23,6 @@ class ReadCosts:
         No read costs less: an intercept may be negative.
     step : float
         What a search takes to decide what is read next; reads that cost less are put together.
-
-    Raises
-    ------
-    InputError
-        A cost is not a finite number.
     """
 
     set_fixed: float

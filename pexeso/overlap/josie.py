@@ -52,7 +52,6 @@ def josie(
 
     Parameters
     ----------
-    index : OverlapIndex
     values
         Cells of the query column, as for `pexeso.overlap.query.prepare_query`; or what that gave.
     k : int
@@ -63,10 +62,6 @@ def josie(
         Ids of sets that are not to be found, such as the query's own.
     at_least : int
         Sets with a smaller overlap are not wanted: of several indexes that are searched one after the other, the k-th overlap of those before.
-
-    Returns
-    -------
-    Overlaps
 
     Raises
     ------

@@ -59,8 +59,6 @@ class Planner:
 
         Parameters
         ----------
-        index : OverlapIndex
-        seed : int
         clock
             Seconds.
         """

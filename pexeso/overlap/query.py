@@ -56,7 +56,6 @@ def prepare_query(index: OverlapIndex, values: Values) -> OverlapQuery:
 
     Parameters
     ----------
-    index : OverlapIndex
     values
         Cells of the query column: an Arrow or NumPy array, or a collection of Python values of any types; `pexeso.lake.tokens` says which of
         them are one token.
@@ -76,7 +75,6 @@ def query_of_tokens(index: OverlapIndex, numbers: np.ndarray, n_asked: int | Non
 
     Parameters
     ----------
-    index : OverlapIndex
     numbers : integers (q,)
         Each once.
     n_asked : int or None

@@ -14,25 +14,13 @@ from pexeso.overlap.index.reading import Reads
 
 
 def require_k(k: int) -> None:
-    """Refuse what is no number of results.
-
-    Raises
-    ------
-    InputError
-        As said.
-    """
+    """Refuse what is no number of results."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"k, the number of columns wanted, must be an integer from 1 on. Got {k!r}.")
 
 
 def require_at_least(at_least: int) -> None:
-    """Refuse what is no overlap to begin with.
-
-    Raises
-    ------
-    InputError
-        As said.
-    """
+    """Refuse what is no overlap to begin with."""
     if isinstance(at_least, bool) or not isinstance(at_least, int | np.integer) or at_least < 1:
         raise InputError(f"at_least, the smallest overlap wanted, must be an integer from 1 on. Got {at_least!r}.")
 
@@ -71,7 +59,6 @@ class TopK:
 
     Parameters
     ----------
-    k : int
     at_least : int
         Sets with a smaller overlap are not wanted.
     """

@@ -44,13 +44,7 @@ def require_contents(manifest: Manifest) -> None:
 
 
 def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
-    """Return the options of the partitions that a manifest holds.
-
-    Raises
-    ------
-    IndexCorruptError
-        It holds none, or none that an index can have.
-    """
+    """Return the options of the partitions that a manifest holds."""
     from pexeso.engine.layout.options import (
         PartitionLayoutOptions,  # brings torch, which a summary of an index does without
     )

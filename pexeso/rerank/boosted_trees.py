@@ -42,13 +42,7 @@ class BoostedTrees:
 
     @classmethod
     def from_json(cls, path: Path) -> BoostedTrees:
-        """Read what `to_dict` gave.
-
-        Raises
-        ------
-        IndexCorruptError
-            The file is not of that form: the installation is damaged.
-        """
+        """Read what `to_dict` gave."""
         try:
             given = json.loads(path.read_text("utf-8"))
             arrays = {
@@ -128,7 +122,6 @@ def trees_of(features: Sequence[str], base: float, trees: Sequence[Sequence[Mapp
     Parameters
     ----------
     features : sequence of str
-    base : float
     trees : sequence of sequences of mappings
         Nodes with ``feature``, ``threshold``, ``left``, ``right``, ``value`` and ``is_leaf``; the first is the root, and children come later.
         ``value`` need be given of leaves alone, with their ``count``.

@@ -117,7 +117,6 @@ def rarities(holders: np.ndarray, n_columns: int) -> np.ndarray:
     ----------
     holders : numpy.ndarray
         Columns that have each value.
-    n_columns : int
 
     Returns
     -------
@@ -169,7 +168,6 @@ def lake_of(scan: PartitionLoader, hits: Sequence[Hit]) -> Lake:
 
     Parameters
     ----------
-    scan : PartitionLoader
     hits : sequence of Hit
         Those of all queries that `count` is to be asked for.
     """
@@ -201,15 +199,12 @@ def count(
 
     Parameters
     ----------
-    scan : PartitionLoader
-    query : EncodedQuery
     hits : sequence of Hit
         n of them, with their labels looked up.
     lake : Lake
         Of these columns, and of others.
     usual_distance : float
         Of the index's model, as a fraction of the largest: what `RATIOS` are shares of.
-    stats : SearchStats
 
     Notes
     -----

@@ -67,7 +67,6 @@ def answer_lines(
 
     Parameters
     ----------
-    index : Index
     lines : iterable of (number, text)
         As `pexeso.search.query.batch_lines` gives them.
     explain : bool
@@ -126,7 +125,6 @@ def run_batch(
 
     Parameters
     ----------
-    index : Index
     lines : iterable of (number, text)
         All lines of the batch file, as `pexeso.search.query.batch_lines` gives them.
     output : path
@@ -139,10 +137,6 @@ def run_batch(
         As in `answer_lines`.
     progress : callable, optional
         Called with the run after each chunk.
-
-    Returns
-    -------
-    BatchRun
 
     Raises
     ------

@@ -82,7 +82,6 @@ class Visit:
 
     Attributes
     ----------
-    number : int
     partition : Partition or None
         On the device, where it could be brought there ahead.
     looked : list of (pass, what it saw)

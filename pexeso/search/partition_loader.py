@@ -35,7 +35,6 @@ class PartitionLoader:
 
     Attributes
     ----------
-    store : Store
     kernel : KernelChoice
         What searches them.
     look_kernel : KernelChoice
@@ -64,14 +63,7 @@ class PartitionLoader:
         self._names: dict[int, ColumnNames] = {}
 
     def require_room(self) -> None:
-        """Refuse a budget of a device that a partition does not fit into.
-
-        Raises
-        ------
-        DeviceError
-            It names the largest partition, and what a search of it takes; or this process is a fork of the one that opened
-            the index on a device, which the drivers of CUDA do not allow.
-        """
+        """Refuse a budget of a device that a partition does not fit into."""
         if not self.on_cpu and os.getpid() != self._process:
             raise DeviceError(
                 f"The index '{self.store.path}' was opened on the device {self._device} before this process was forked, and a "

@@ -91,7 +91,6 @@ def on_spark(
     ----------
     index : Index
         Opened on the CPU; its folder is at the same path on all machines.
-    spark : SparkSession
     device : str
         ``"auto"`` takes the GPU that Spark gave the task, and else the CPU. Others as in `pexeso.open_index`.
     kernel : str

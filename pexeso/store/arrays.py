@@ -67,11 +67,6 @@ def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
     -------
     np.ndarray
         Little-endian, C order, of one of `DTYPES`, not writable.
-
-    Raises
-    ------
-    IndexCorruptError
-        The file is missing, its header is not one that `write_arrays` writes, or shape, dtype and size disagree.
     """
     try:
         with open_plain(path) as file:

@@ -197,13 +197,7 @@ def replace_document(path: Path, document: Any) -> None:
 
 
 def read_document(path: Path) -> Any:
-    """Read a JSON file that `write_document` wrote.
-
-    Raises
-    ------
-    IndexCorruptError
-        It is no JSON, cannot be read, or has more than 16 MiB: those of an index have a few thousand bytes.
-    """
+    """Read a JSON file that `write_document` wrote."""
     try:
         with open_plain(path) as file:
             return read_open_document(file, path)

@@ -113,12 +113,6 @@ class Manifest:
     format_version
         Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column;
         version 2 had partitions only, version 3 two lists of folders in place of `parts`.
-
-    Raises
-    ------
-    InputError
-        A value is not of its type or outside its range; two folders have the same name; a folder stands in a place
-        that is not its own.
     """
 
     written_by: str
@@ -226,13 +220,7 @@ def require_readable_size(path: Path, n_bytes: int) -> None:
 
 
 def manifest_from(root: Path | str, data: bytes) -> Manifest:
-    """Make a manifest of the bytes that stand at `root`, which messages name.
-
-    Raises
-    ------
-    IndexCorruptError, IndexVersionError
-        As `Manifest.from_bytes`.
-    """
+    """Make a manifest of the bytes that stand at `root`, which messages name."""
     try:
         return Manifest.from_bytes(data)
     except IndexCorruptError as error:

@@ -38,7 +38,6 @@ class MappedPages:
     ----------
     arrays : mapping of str to ndarray
         What `Store.partition` gave; arrays that are not mapped are passed over.
-    watch : FaultWatch
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], watch: FaultWatch) -> None:

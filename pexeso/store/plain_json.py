@@ -13,11 +13,6 @@ def require_json_object(value: Any, name: str) -> None:
     """Accept a dictionary that comes back from JSON exactly as it went in.
 
     No tuples, NumPy scalars, NaN or keys that are no text; nested at most `MAX_DEPTH` deep.
-
-    Raises
-    ------
-    InputError
-        It is none; the message names it `name`.
     """
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a dictionary. Got {type(value).__name__}.")

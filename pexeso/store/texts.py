@@ -69,11 +69,6 @@ def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
         Its buffers are parts of the bytes.
     mapped : np.memmap of uint8
         The whole file.
-
-    Raises
-    ------
-    IndexCorruptError
-        As for `open_texts`.
     """
     try:
         with open_plain(path) as file:
@@ -115,11 +110,6 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     -------
     Texts
         In memory, one for each of `rows`, null where the text is missing. No other text is read.
-
-    Raises
-    ------
-    IndexCorruptError
-        A row is not there, or its text leads out of the file or is no UTF-8.
     """
     rows = np.asarray(rows, dtype=np.int64)
     outside = (rows < 0) | (rows >= len(texts))
@@ -141,13 +131,7 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
 
 
 def require_sound(texts: Texts) -> None:
-    """Read all of the texts, and refuse them where one leads out of its file or is no UTF-8.
-
-    Raises
-    ------
-    IndexCorruptError
-        As said.
-    """
+    """Read all of the texts, and refuse them where one leads out of its file or is no UTF-8."""
     try:
         texts.validate(full=True)
     except pa.ArrowException as error:

@@ -27,7 +27,6 @@ class Advisor:
 
     Parameters
     ----------
-    scan : PartitionLoader
     usual : float
         The `max_distance` that suits the model of the index, for an index that is too small to learn from.
     """

@@ -56,7 +56,6 @@ class Learnt:
 
     Attributes
     ----------
-    sample : SampledColumns
     strangers : list of numpy.ndarray
         See `pexeso.thresholds.unrelated_neighbours.strangers_of`.
     """
@@ -103,7 +102,6 @@ def advise_columns(
     ----------
     scan : PartitionLoader
         Of the index that `learnt` comes from.
-    learnt : Learnt
     min_precision : float
         In (0, 1]: the share of columns found that must be right, as estimated.
     min_joinability : float, optional

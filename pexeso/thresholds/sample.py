@@ -50,7 +50,6 @@ class SampledColumns:
         Column i has the rows from ``offsets[i]`` to ``offsets[i + 1]``.
     ids : int64 (c,)
         Numbers of the columns in the index.
-    metric : Metric
     n_cut : int
         Columns that had more than `MOST_OF_A_COLUMN` values.
     n_usable : int

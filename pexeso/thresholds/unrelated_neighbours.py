@@ -20,7 +20,6 @@ def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | Non
 
     Parameters
     ----------
-    metric : Metric
     vectors : float32 (n, d)
         All values of the column.
     n_asked : int, optional

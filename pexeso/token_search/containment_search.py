@@ -38,8 +38,6 @@ def search_containment(
 
     Parameters
     ----------
-    shards
-    query
     min_containment : float
         In (0, 1], inclusive.
     verify : bool

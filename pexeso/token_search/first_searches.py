@@ -20,7 +20,6 @@ def searched_by_arrays(shard: Shard, query: OverlapQuery, threshold: float, hidd
 
     Parameters
     ----------
-    shard
     query
         Prepared for the shard's lists.
     threshold : float

@@ -26,8 +26,6 @@ def search_overlap(
 
     Parameters
     ----------
-    shards
-    query
     k : int
         From 1 on; more than there are gives all columns that share a value.
     exclude_table
@@ -75,8 +73,6 @@ def search_overlap_batch(
 
     Parameters
     ----------
-    shards
-    queries
     k : int
         From 1 on.
     device : str
@@ -131,8 +127,6 @@ def overlap_with(
 
     Parameters
     ----------
-    shards
-    query
     columns
         (table, label) of each.
 

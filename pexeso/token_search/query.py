@@ -17,7 +17,6 @@ class TokenQuery:
 
     Attributes
     ----------
-    column : QueryColumn
     tokens : pa.LargeStringArray (q,)
     """
 

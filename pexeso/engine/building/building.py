@@ -52,7 +52,6 @@ def build_partition(
     column_offsets : int64 (C + 1,)
     column_values : int64 (column_offsets[-1],)
         Row numbers of `vectors` for each column (CSR); repeats are merged.
-    options : PartitionLayoutOptions
     device : torch.device or str
         Where the work is done. Mapped coordinates may differ in their last bits from one device to another, and with them the order; answers do not.
 

@@ -76,7 +76,6 @@ def expected_distances(
         The mapped coordinates of all stored values on each axis, ascending.
     points : float32 (n, P)
         Mapped query values.
-    tau : float
     leaf_edges : float32 (P,)
         Edges of a leaf cell.
 

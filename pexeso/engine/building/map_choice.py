@@ -53,7 +53,6 @@ class Trial:
 
     Attributes
     ----------
-    map : str
     n_coordinates : int
         Pivots, or axes and the rest.
     boxes, rows, candidates : int

@@ -28,14 +28,6 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
     name : str
         One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as soon as loading it pays (`pexeso.engine.kernels.adaptive`), or
         ``"torch"`` where the package that they need is absent.
-    device : torch.device
-
-    Raises
-    ------
-    InputError
-        When there is no such kernel, or it does not run on the device.
-    MissingPackageError
-        When the package it needs is not installed.
     """
     if name not in KERNELS:
         raise InputError(f"The kernel must be one of {', '.join(KERNELS)}. Got {name!r} instead.")

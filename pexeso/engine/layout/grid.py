@@ -101,7 +101,6 @@ def build_grid(codes: torch.Tensor, mapped: torch.Tensor, n_levels: int) -> Grid
     ----------
     codes : int64 (n,), ascending
     mapped : float32 (n, P), in the same order
-    n_levels : int
 
     Returns
     -------

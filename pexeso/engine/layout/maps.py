@@ -42,7 +42,6 @@ class PivotMap:
     ----------
     pivots : float32 (P, d)
         The paper's P.
-    metric : Metric
     """
 
     pivots: torch.Tensor
@@ -190,7 +189,6 @@ def choose_axes(
     vectors : float32 (n, d)
     n_axes : int
         At least 1; at most d axes are given.
-    seed : int
     among : int64 (m,), optional
         The rows that the sample is drawn from; all by default.
 

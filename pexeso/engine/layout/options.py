@@ -39,7 +39,6 @@ class PartitionLayoutOptions:
         The paper's m, at least 1. For the grid: m times the number of coordinates is at most 62. None: the number that
         costs least by the published model (`pexeso.engine.building.levels`).
     pivot_choice : {"pca", "random"}
-    seed : int
     n_axes : int or None
         Axes of the projection, 1 to 127; with the length of the rest that makes one coordinate more. None: as many as cost least.
     block_size : int

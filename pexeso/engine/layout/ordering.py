@@ -19,7 +19,6 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
     Parameters
     ----------
     mapped : float32 (n, P)
-    block_size : int
 
     Returns
     -------

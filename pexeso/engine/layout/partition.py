@@ -35,7 +35,6 @@ class Partition:
 
     Attributes
     ----------
-    options : PartitionLayoutOptions
     vectors : float32 (N, d)
         In the order of the cells.
     map : PivotMap or ProjectionMap

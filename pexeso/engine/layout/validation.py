@@ -100,11 +100,6 @@ def damage_made_plain(where: str) -> Iterator[None]:
     ----------
     where : str
         What is searched, for the message.
-
-    Raises
-    ------
-    IndexCorruptError
-        In place of IndexError inside the block.
     """
     try:
         yield

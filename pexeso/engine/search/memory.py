@@ -30,8 +30,6 @@ def search_within_memory(
     ----------
     attempt : callable
         Does the search, given the most pairs that it may hold.
-    partition : Partition
-    kernel : Kernel
     max_pairs : int
         Of the first attempt.
     stats : SearchStats
@@ -40,11 +38,6 @@ def search_within_memory(
     Returns
     -------
     What the first attempt gives that does not run out of memory.
-
-    Raises
-    ------
-    DeviceError
-        When there is not even memory for one query value at a time.
     """
     while True:
         try:

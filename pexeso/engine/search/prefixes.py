@@ -112,13 +112,9 @@ def compare_with_columns(
 
     Parameters
     ----------
-    partition : Partition
-    query : Query
     columns : int64 (c,)
-    threshold : Threshold
     max_pairs : int
         Most pairs of a run, unless a single query value has more.
-    stats : SearchStats
 
     Notes
     -----

@@ -83,14 +83,12 @@ def search_partition(
 
     Parameters
     ----------
-    partition : Partition
     vectors : float32 (n, d)
         The distinct query values; zero vectors match nothing.
     weights : int64 (n,)
         How often each occurs.
     total : int
         |Q|, at least ``weights.sum()``.
-    goal : Goal
     stats : SearchStats
         Counters and seconds are added to it.
     left_out : bool (C,), optional
@@ -231,13 +229,11 @@ def search_batch_partition(
 
     Parameters
     ----------
-    partition : Partition
     vectors : float32 (n, d)
         The distinct values of all query columns; zero vectors match nothing.
     queries : sequence of BatchQuery
     max_distance : float
         In [0, 1], inclusive.
-    stats : SearchStats
     lemmas : frozenset of Lemma
         Lemma 7 has no part in it: a pair serves many columns.
     kernel, max_pairs

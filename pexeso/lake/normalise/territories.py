@@ -46,7 +46,6 @@ class Territories:
 
     Attributes
     ----------
-    names : NameList
     codes : sequence of NameList
         One a list of codes: of countries by two letters and by three, of states.
     """

@@ -55,11 +55,6 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
         Lower case with its dot; a hint for the delimiter.
     max_cell_bytes
         Larger cells become null.
-
-    Raises
-    ------
-    TableReadError
-        The data are empty or binary, have too many columns, or fill hardly any of the cells that they come to.
     """
     encoding = detect_encoding(data)
     if encoding is None:

@@ -34,11 +34,6 @@ def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: in
         Limit on the size of all columns as text; reading stops there, since encodings may unpack to any size.
     max_cell_bytes
         Larger cells become null.
-
-    Raises
-    ------
-    TableReadError
-        The data are no Parquet file, are damaged, or unpack to more than `max_bytes`.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(data))

@@ -23,11 +23,6 @@ _HEADS, _PLACES = "heads.arrow", "head_places"
 def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
     """Write an index into an existing folder that has none.
 
-    Parameters
-    ----------
-    index
-    folder
-
     Returns
     -------
     list[FileEntry]
@@ -45,13 +40,7 @@ def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
 
 
 def open_index(folder: Path) -> OverlapIndex:
-    """Open what `save_index` wrote; nothing but headers is read.
-
-    Raises
-    ------
-    IndexCorruptError
-        A file is missing, was changed, or does not go with the others.
-    """
+    """Open what `save_index` wrote; nothing but headers is read."""
     arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
     dictionary = _open_dictionary(folder)
     # Plain views of the maps: a memmap takes microseconds longer for each look.

@@ -36,7 +36,6 @@ class LakeSample:
         For each of these what stands in ``record``, ``table``, ``label``, ``value`` and ``reason`` of its records.
     seconds : float
         That reading took, on one core.
-    options : BuildOptions
     """
 
     files: Sequence[TableFile]

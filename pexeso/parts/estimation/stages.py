@@ -64,7 +64,6 @@ def shared_seconds(*, read: float, tables: int, postings: int, cores: int, facto
         Seconds of one core of this machine that reading the lake takes.
     tables, postings : int
         Tables, and (column, value) pairs.
-    cores : int
     factor : float
         As `machine_factor` gives it.
     """

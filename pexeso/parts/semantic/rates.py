@@ -54,7 +54,6 @@ class Costs:
             For each file its values, those of all its columns one after the other.
         more_words, more_pairs : float
             How many times more distinct values, and (column, value) pairs, the lake has.
-        options : BuildOptions
         """
         with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder, _one_thread():
             embedder, train_seconds, rows = _model(sample, more_words, more_pairs, options, Path(folder))

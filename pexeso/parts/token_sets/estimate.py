@@ -55,7 +55,6 @@ class TokenSetsEstimate:
         Of `pexeso.registry.choices`; empty where none were asked for, and then all is 0.
     columns, tokens, pairs : int
         Columns as sets, distinct tokens of the lake, and (column, token) pairs.
-    shards : int
     bytes : int
         On the disk.
     """
@@ -140,7 +139,6 @@ def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:
 
     Parameters
     ----------
-    tokens, shards
     growth
         The exponent of the law, in [0, 1]: at 1 no token stands twice, at 0 each shard has all.
     """

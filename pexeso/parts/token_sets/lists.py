@@ -26,12 +26,7 @@ _DAMAGED = 2
 
 @dataclass(frozen=True, eq=False)
 class OverlapLists:
-    """A body of `pexeso.containment.lists.TokenLists` over an overlap index, in memory or mapped; nothing is copied.
-
-    Attributes
-    ----------
-    index : OverlapIndex
-    """
+    """A body of `pexeso.containment.lists.TokenLists` over an overlap index, in memory or mapped; nothing is copied."""
 
     index: OverlapIndex
 
@@ -82,20 +77,10 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
 
     Each distinct text is hashed once; 16 bytes a pair while it is built, beside what `Ensemble.build` says.
 
-    Parameters
-    ----------
-    index : OverlapIndex
-    options : EnsembleOptions, optional
-
     Returns
     -------
     Ensemble
         Its ids are the numbers of the sets, which ``index.ids_of`` turns into theirs.
-
-    Raises
-    ------
-    IndexCorruptError
-        The numbers of its tokens are not what they must be.
     """
     hashes = np.empty(index.n_tokens, np.uint64)
     numbers = np.asarray(index.dictionary.numbers)

@@ -43,7 +43,6 @@ class Shard:
 
     Attributes
     ----------
-    folder : Path
     parts : tuple of str
         Which parts it has; see `pexeso.registry.choices`.
     deleted : int64 (d,)
@@ -147,13 +146,7 @@ def open_shard(store: Store, entry: FolderEntry) -> Shard:
 
 
 def require_shard_facts(entry: FolderEntry) -> None:
-    """Refuse an entry whose facts cannot be those of a shard.
-
-    Raises
-    ------
-    IndexCorruptError
-        A count is missing or no number, or what is deleted is no list of ranges of sets.
-    """
+    """Refuse an entry whose facts cannot be those of a shard."""
     facts = entry.facts
     counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
     parts, deleted = facts.get("parts"), facts.get(DELETED, [])
@@ -185,13 +178,7 @@ def deleted_sets(entry: FolderEntry) -> np.ndarray:
 
 
 def require_part(store: Store, part: str) -> None:
-    """Refuse to search an index without a part.
-
-    Raises
-    ------
-    InputError
-        It has none; the message says how to add it.
-    """
+    """Refuse to search an index without a part."""
     if part not in parts_of(store):
         verb = {"overlap": "overlap", "containment": "contain"}[part]
         raise InputError(

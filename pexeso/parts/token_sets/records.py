@@ -29,7 +29,6 @@ def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[
     ----------
     table
         Its name.
-    column
     rules
         All hold but `kinds`; `min_distinct` counts tokens.
 

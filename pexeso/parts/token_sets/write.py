@@ -51,7 +51,6 @@ def divide_and_write(job: BuildJob, sets: DataFrame, tokens: DataFrame) -> list[
 
     Parameters
     ----------
-    job
     sets : DataFrame
         ``table, position, label``.
     tokens : DataFrame

@@ -32,13 +32,7 @@ def remove_tree(path: Path) -> None:
 
 
 def own_file(name: str) -> str:
-    """Return `name` if it is a file in a folder of an index.
-
-    Raises
-    ------
-    InputError
-        It is not.
-    """
+    """Return `name` if it is a file in a folder of an index."""
     if require_relative(name) == own_folder(name):
         raise InputError(f"{name!r} is not a file in a folder of an index.")
     return name

@@ -63,11 +63,6 @@ class Cache:
         The folder; it is made when it is first needed, readable by its owner alone.
     max_bytes
         Most bytes of files that it holds, 1 or more.
-
-    Raises
-    ------
-    InputError
-        `max_bytes` is no whole number, 1 or more.
     """
 
     root: Path
@@ -199,13 +194,7 @@ class Cache:
 
 
 def default_cache() -> Cache:
-    """Return the cache of this user: ``~/.cache/pexeso``, or what ``XDG_CACHE_HOME`` or ``PEXESO_CACHE`` say.
-
-    Raises
-    ------
-    InputError
-        ``PEXESO_CACHE_GIB`` is no number above 0.
-    """
+    """Return the cache of this user: ``~/.cache/pexeso``, or what ``XDG_CACHE_HOME`` or ``PEXESO_CACHE`` say."""
     folder = os.environ.get(FOLDER_VARIABLE)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     text = os.environ.get(SIZE_VARIABLE)

@@ -51,11 +51,6 @@ def begin(place: Place, overwrite: bool = False) -> Base:
         The folder of the index; it may be empty, or, with `overwrite`, hold an index.
     overwrite
         Replace an index that is there; it stays in use until the commit.
-
-    Raises
-    ------
-    OutputError
-        Something is there that is not to be replaced, or commits would not be safe there.
     """
     try:
         require_safe_commits(place)

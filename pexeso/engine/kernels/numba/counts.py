@@ -170,13 +170,7 @@ def decide(
 
 @loop()
 def count_pairs(offsets, rows, column_offsets, columns, members):
-    """Return the number of (query value, row, column) triples of some query values.
-
-    Raises
-    ------
-    IndexCorruptError
-        When the columns of a row are not a run of `columns`.
-    """
+    """Return the number of (query value, row, column) triples of some query values."""
     total = 0
     for query in members:
         for pair in range(offsets[query], offsets[query + 1]):
@@ -218,11 +212,6 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
     -------
     int
         New columns.
-
-    Raises
-    ------
-    IndexCorruptError
-        When a row names a column that there is not. What was counted till then must not be used.
     """
     n_touched, n_columns = 0, counts.shape[0]
     for place in range(members.shape[0]):
@@ -330,11 +319,6 @@ def count_batch(
     -------
     which, column, count : int64 (r,)
         Ordered by query column; columns in no order.
-
-    Raises
-    ------
-    IndexCorruptError
-        When a row names a column that there is not.
     """
     touched, n_columns = np.empty(room, np.int32), counts.shape[0]
     size, n_found = 1024, 0

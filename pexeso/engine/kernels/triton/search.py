@@ -66,7 +66,6 @@ class CandidateSearch:
 
     Parameters
     ----------
-    partition, query, threshold
     space : Workspace
         With all counters at zero, and `n_slabs` slabs.
     """
