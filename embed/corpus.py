@@ -150,8 +150,6 @@ def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArra
 
     Parameters
     ----------
-    path : path
-        As for `count_corpus`.
     max_words : int
         Most words to return, at least 1.
 

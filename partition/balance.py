@@ -36,7 +36,7 @@ MAX_CLUSTERS = 1024
 
 
 def partition_bytes(n_values: int | np.ndarray, n_postings: int | np.ndarray, dimensions: int) -> int | np.ndarray:
-    """Bytes that values and postings take in a partition.
+    """Bytes that values and postings take in a partition: int or ndarray of int.
 
     For a whole partition, the sum over its columns is an upper bound: a value that several of its columns hold is
     stored once.
@@ -49,10 +49,6 @@ def partition_bytes(n_values: int | np.ndarray, n_postings: int | np.ndarray, di
         (value, column) pairs.
     dimensions : int
         Of a vector, stored as float32.
-
-    Returns
-    -------
-    int or ndarray of int
     """
     return n_values * (4 * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
 

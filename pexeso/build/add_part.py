@@ -59,15 +59,6 @@ def add_parts(
 
     New parts are made of the tables that the index lists, whose files are read again; what rests on a part that is there (signatures on token sets) of that.
 
-    Parameters
-    ----------
-    path : path, URL or Place
-        The index.
-    parts
-        Of `pexeso.registry.choices`.
-    master, conf, progress
-        See `pexeso.build.build.build`.
-
     Raises
     ------
     StoredIndexError, LakeError, OutputError, SparkError

@@ -58,8 +58,6 @@ def build(
         The index folder to write, or an URL or Place; on a cluster one that all machines see.
     overwrite : bool
         Replace an index that is there; it stays in use until the new one is complete.
-    master, conf
-        See `pexeso.spark.session.spark_session`.
     progress : callable, optional
         Called with the name of each stage as it starts.
 

@@ -106,8 +106,6 @@ def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Writte
     ----------
     records : DataFrame
         Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
-    folder : path
-        As for `number_columns`.
     """
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)
 
@@ -120,8 +118,6 @@ def write_tables(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
     records : DataFrame
         Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are missing are null, so that
         files that are no tables can be given with ``table`` (their path) and ``reason`` alone, by a union.
-    folder : path
-        As for `number_columns`.
     """
     return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)
 

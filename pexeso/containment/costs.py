@@ -20,8 +20,6 @@ def lists_seconds(n_tokens: int, n_entries: int) -> float:
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the query.
     n_entries : int
         `QueryLists.n_entries` of the tokens needed.
     """
@@ -37,8 +35,6 @@ def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int,
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the query.
     permutations : int
         Hash functions, each with a table.
     n_sets : int

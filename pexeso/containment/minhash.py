@@ -59,7 +59,6 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     offsets : int64 (s + 1,)
         Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
     seeds : uint64 (m,)
-        Of `seeds_of`.
 
     Returns
     -------

@@ -21,15 +21,11 @@ def as_tensor(array: np.ndarray, device: torch.device | str = "cpu") -> torch.Te
 
 
 def offsets_of(sizes: torch.Tensor) -> torch.Tensor:
-    """Return the CSR offsets of rows of the given sizes.
+    """Return the CSR offsets of rows of the given sizes: int64 (n + 1,).
 
     Parameters
     ----------
     sizes : int64 (n,)
-
-    Returns
-    -------
-    int64 (n + 1,)
     """
     offsets = torch.zeros(len(sizes) + 1, dtype=torch.int64, device=sizes.device)
     torch.cumsum(sizes, 0, out=offsets[1:])
@@ -91,16 +87,12 @@ def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
 
 
 def any_in_rows(flags: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """Return for every CSR row whether any of its flags is set.
+    """Return for every CSR row whether any of its flags is set: bool (n,).
 
     Parameters
     ----------
     flags : bool (offsets[-1],)
     offsets : int64 (n + 1,)
-
-    Returns
-    -------
-    bool (n,)
     """
     running = torch.zeros(len(flags) + 1, dtype=torch.int64, device=flags.device)
     torch.cumsum(flags, 0, dtype=torch.int64, out=running[1:])

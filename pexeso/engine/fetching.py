@@ -69,7 +69,6 @@ def fetch_vectors(
     Parameters
     ----------
     members : int64 (m,)
-        Query values.
     possible : int64 (C,)
         Of each column, the rows that may match.
     needed : int

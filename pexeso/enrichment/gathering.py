@@ -50,8 +50,6 @@ class AddedColumn:
     ----------
     name : str
         In the enriched table.
-    table, column : str
-        Of the lake.
     key : str
         The column of that table that was joined on.
     joinability : float

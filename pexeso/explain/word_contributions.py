@@ -106,8 +106,6 @@ def carried_by(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Met
     ----------
     ours, theirs : pyarrow string arrays of length p
         Normalised values that match, of the query and of the lake; pair i is ``(ours[i], theirs[i])``.
-    embedder : Embedder
-        Of the index.
     n : int
         Most words to give, at least 0.
     """

@@ -89,8 +89,6 @@ def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.Strin
     ----------
     texts : pyarrow.StringArray
         The user's column, null where empty.
-    searched : pyarrow.StringArray
-        The query column.
     """
     given = pc.is_in(texts, value_set=pa.concat_arrays([mapping.texts, searched.unique()]))
     left = texts.filter(pc.and_(texts.is_valid(), pc.invert(given))).value_counts()

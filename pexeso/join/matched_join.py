@@ -64,8 +64,6 @@ def join_match(
     ----------
     query : EncodedQuery
         What was searched with.
-    table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
-        The user's.
     on : str or int or None
         Name or position of the query column in it; None: as the query column was called.
     to : {"pandas", "arrow"}, optional

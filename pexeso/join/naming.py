@@ -42,8 +42,6 @@ def choose_names(
         The user's columns.
     labels : sequence of str
         Those of the found table, all different.
-    table : str
-        The found table.
     options : JoinOptions
         `provenance` and `suffix` are looked at.
     fold_case : bool

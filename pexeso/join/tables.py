@@ -54,14 +54,10 @@ def join_table(
 
     Parameters
     ----------
-    table : pandas.DataFrame or pyarrow.Table
-        The user's.
     on : str or int
         Name or position of its query column.
     found : FoundRows
         The found table's rows.
-    searched : pyarrow.StringArray
-        The query column.
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
 

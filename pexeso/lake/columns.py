@@ -28,8 +28,6 @@ def find_column(names: Sequence[str], spec: str) -> int:
 
     Parameters
     ----------
-    names
-        The header of the table.
     spec
         A name of the header, exactly as it stands there, or ``#`` and a 0-based position.
     """

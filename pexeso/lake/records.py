@@ -83,8 +83,6 @@ def table_records(
 
     Parameters
     ----------
-    file
-        From `find_tables`.
     rules
         Which columns are kept.
     normaliser
@@ -193,8 +191,6 @@ def counted_column_records(
         ``values`` and ``counts``: distinct cells as they stand, white space and all, without null, and how often each occurs.
     n_rows
         Cells, empty ones included.
-    rules, normaliser, wanted
-        As for `table_records`.
 
     Yields
     ------

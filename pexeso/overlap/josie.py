@@ -253,7 +253,7 @@ def first_rows(rows: np.ndarray, most: int, *keys: np.ndarray) -> np.ndarray:
 
 
 def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Count the tokens of each of some sets that are wanted.
+    """Count the tokens of each of some sets that are wanted: int64 (s,).
 
     Parameters
     ----------
@@ -263,10 +263,6 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
         Of each set, 1 or more.
     wanted : int64 (q,)
         Ascending.
-
-    Returns
-    -------
-    int64 (s,)
 
     Notes
     -----

@@ -68,13 +68,10 @@ def answer_lines(
     Parameters
     ----------
     lines : iterable of (number, text)
-        As `pexeso.search.query.batch_lines` gives them.
     explain : bool
         Add the matching values.
     passes : int
         A chunk has the queries of so many passes over the index: more than 1 where passes run side by side.
-    **options
-        Of `Index.search_batch`.
 
     Yields
     ------

@@ -78,8 +78,6 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
     ----------
     rows : int64 (n,)
         Best ascending; those that are not there are passed over.
-    n_rows, row_bytes : int
-        Of the array.
     offset : int
         Bytes of the file before the first row.
     """

@@ -52,13 +52,7 @@ FEW_COLUMNS = 30
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a sample of an index has taught; advice for any precision follows from it.
-
-    Attributes
-    ----------
-    strangers : list of numpy.ndarray
-        See `pexeso.thresholds.unrelated_neighbours.strangers_of`.
-    """
+    """What a sample of an index has taught; advice for any precision follows from it."""
 
     sample: SampledColumns
     strangers: list[np.ndarray]
@@ -146,8 +140,6 @@ def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
 
     Parameters
     ----------
-    advice : Advice
-        Of `advise_columns`.
     n_values : int
         Distinct values of the query column.
 

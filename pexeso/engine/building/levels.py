@@ -68,7 +68,7 @@ class LevelTrial:
 def expected_distances(
     sorted_axes: torch.Tensor, points: torch.Tensor, tau: float, leaf_edges: torch.Tensor
 ) -> torch.Tensor:
-    """Return the bound on the distance computations of each query value.
+    """Return the bound on the distance computations of each query value: int64 (n,).
 
     Parameters
     ----------
@@ -78,10 +78,6 @@ def expected_distances(
         Mapped query values.
     leaf_edges : float32 (P,)
         Edges of a leaf cell.
-
-    Returns
-    -------
-    int64 (n,)
     """
     reach = (tau + leaf_edges)[:, None]
     centre = points.T.contiguous()  # (P, n)
@@ -95,7 +91,6 @@ def choose_levels(mapped: torch.Tensor, queries: torch.Tensor, taus: Sequence[fl
     Parameters
     ----------
     mapped : float32 (N, P)
-        Stored values.
     queries : float32 (n, P)
         The workload, drawn from the same space.
     taus : sequence of float

@@ -80,8 +80,6 @@ def resolve_options(
 
     Parameters
     ----------
-    vectors, column_offsets, column_values
-        As for `pexeso.engine.building.building.build_partition`.
     options : PartitionLayoutOptions
         With ``map="auto"``, a projection with ``n_axes=None``, or a grid with ``n_levels=None``.
 

@@ -58,7 +58,7 @@ class Grid:
 
 
 def leaf_codes(mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, n_levels: int) -> torch.Tensor:
-    """Return the Morton code of the leaf cell of each mapped vector.
+    """Return the Morton code of the leaf cell of each mapped vector: int64 (n,).
 
     Parameters
     ----------
@@ -67,10 +67,6 @@ def leaf_codes(mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor,
         The grid's smallest corner and its edge lengths, not negative.
     n_levels : int
         The paper's m; ``P * n_levels`` at most 62.
-
-    Returns
-    -------
-    int64 (n,)
     """
     n_axes = mapped.shape[1]
     check_code_bits(n_axes, n_levels)

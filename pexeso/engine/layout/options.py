@@ -26,8 +26,6 @@ class PartitionLayoutOptions:
 
     Attributes
     ----------
-    metric : str
-        See `pexeso.engine.metrics.Metric`.
     map : {"auto", "pivots", "projection"}
         The contractive map. ``"projection"`` prunes far more, and is for the Euclidean and angular metrics only; ``"auto"`` takes what costs least
         on a sample (`pexeso.engine.building.map_choice`).

@@ -122,8 +122,6 @@ def check_arrays(arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: in
 
     Parameters
     ----------
-    arrays, options
-        As for `require_shapes`.
     n_texts : int, optional
         Texts that `posting_texts` may name; not checked without.
 

@@ -51,8 +51,6 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int, least_wor
         Of the query values, in the order in which they walk.
     min_count : int
         Matching rows that a column needs, at least 1.
-    n_values : int
-        Stored values.
     least_work : int
         (query value, stored value) pairs that a prefix must spare to be worth a step of its own.
     """

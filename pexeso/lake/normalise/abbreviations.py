@@ -118,8 +118,6 @@ def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool 
     ----------
     values
         Length n, no nulls.
-    vocabulary
-        From `vocabulary_of`.
     drop_commas
         Whether to remove commas once they have told where a part of an address ends.
 

@@ -49,8 +49,6 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
     ----------
     shown
         The file's name for messages.
-    data
-        The whole file.
     extension
         Lower case with its dot; a hint for the delimiter.
     max_cell_bytes

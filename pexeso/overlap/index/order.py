@@ -17,7 +17,7 @@ MAX_GROUPED = 1 << 20
 
 
 def hash_lists(offsets: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return a 64-bit hash of each list of a CSR.
+    """Return a 64-bit hash of each list of a CSR: int64 (n,).
 
     Sums of mixed members (splitmix64), so that parts of a list can be summed anywhere and in any order.
 
@@ -26,10 +26,6 @@ def hash_lists(offsets: np.ndarray, members: np.ndarray) -> np.ndarray:
     offsets : int64 (n + 1,)
     members : integers (offsets[-1],)
         Distinct within a list.
-
-    Returns
-    -------
-    int64 (n,)
     """
     hashes = mixed(members.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])

@@ -69,8 +69,6 @@ class MappedRuns:
 
         Parameters
         ----------
-        name : str
-            Of the array.
         begins, ends : int64 (n,)
             Run r is rows ``begins[r]`` to ``ends[r]``; what lies outside the array is passed over.
         """

@@ -28,8 +28,6 @@ class LakeSample:
 
     Attributes
     ----------
-    files : sequence of TableFile
-        Of the lake.
     chosen : sequence of TableFile
         Those that were read.
     records : sequence of pyarrow.Table
@@ -159,8 +157,6 @@ def scaled_pairs(files: Sequence[TableFile], pairs: Mapping[str, int], n_bytes: 
 
     Parameters
     ----------
-    files
-        Of the lake.
     pairs, n_bytes
         Of the sampled files, by format.
     """

@@ -64,8 +64,6 @@ def shared_seconds(*, read: float, tables: int, postings: int, cores: int, facto
         Seconds of one core of this machine that reading the lake takes.
     tables, postings : int
         Tables, and (column, value) pairs.
-    factor : float
-        As `machine_factor` gives it.
     """
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     seconds["read"] += (read + factor * SECONDS_PER_TABLE * tables) / cores

@@ -77,8 +77,6 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
 
     Parameters
     ----------
-    store : Store
-        The open index.
     progress : callable, optional
         Called with the bytes of the partitions checked so far, and those of all.
 

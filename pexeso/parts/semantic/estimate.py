@@ -110,8 +110,6 @@ def partition_seconds(
         (column, value) pairs, and distinct values.
     index_bytes, model_bytes : int
         On disk; the index without the model.
-    factor : float
-        As `pexeso.parts.estimation.stages.machine_factor` gives it.
     """
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     for stage, each in SECONDS_PER_POSTING.items():

@@ -115,8 +115,6 @@ def parts_bytes(
 
     Parameters
     ----------
-    parts
-        Of `pexeso.registry.choices`.
     columns, pairs
         Columns as sets, and (column, token) pairs.
     tokens_written

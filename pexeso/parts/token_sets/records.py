@@ -27,8 +27,6 @@ def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[
 
     Parameters
     ----------
-    table
-        Its name.
     rules
         All hold but `kinds`; `min_distinct` counts tokens.
 

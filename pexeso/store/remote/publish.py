@@ -94,8 +94,6 @@ def publish(
         The folder of this machine that holds the new folders, under the names that `manifest` gives them.
     manifest
         What the index is to be made of.
-    base
-        From `begin`.
     there
         Names of new folders that have been uploaded, under these names.
     progress

@@ -21,12 +21,8 @@ def axes_apart(points, query, codes, block, lower, step, gaps):
     Parameters
     ----------
     points : float32 (n, A)
-    query : int
-        Which of them.
     codes : uint8 (K, A, B)
         Where each vector lies in its block's box, in steps.
-    block : int
-        Which of them.
     lower, step : float32 (A,)
         The box's corner, and a 256th of its edges.
     gaps : float32 (B,)
@@ -74,8 +70,6 @@ def multiply(moved, first, tile, half_squares, gaps):
     ----------
     moved : float32 (n, A)
         Mapped query values, seen from the middle of the box.
-    first : int
-        Which of them.
     tile : float32 (A, B)
     half_squares : float32 (B,)
     gaps : float32 (4, B)
@@ -140,7 +134,6 @@ def look_from_the_middle(points, members, n_members, lower, upper, reach, moved,
     members : int32 (m,)
     n_members : int
     lower, upper : float32 (A,)
-        The box.
     reach : float32
     moved : float32 (n, A)
         Gets the moved query values, in the order of `members`.

@@ -111,7 +111,6 @@ def decide(
     begin, end : int
         The run of `members` to decide.
     members : int64 (m,)
-        Query values.
     offsets : int64 (n + 1,)
     rows : int32 (p,)
         The pairs by query value; a complement is a match without a look.
@@ -191,9 +190,7 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
     Parameters
     ----------
     members : int64 (m,)
-        Query values.
     weights : int64 (m,)
-        Of each member.
     offsets : int64 (n + 1,)
     rows : int32 (p,)
     column_offsets : int64 (N + 1,)

@@ -19,8 +19,6 @@ def mark_boxes(points, limits, euclidean, boxes, starts, n_blocks, last, marks):
         Those of `pexeso.engine.kernels.numba.walks.walk`.
     n_blocks : int
         K: boxes of the finest level.
-    last : int
-        The level.
     marks : uint8 (boxes of the level,)
         Set to 1 where a query value is near.
     """

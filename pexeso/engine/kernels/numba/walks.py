@@ -23,11 +23,7 @@ def boxes_near(points, query, boxes, group, limit, euclidean, gaps):
     Parameters
     ----------
     points : float32 (n, A)
-    query : int
-        Which of them.
     boxes : float32 (G, A, 2, 16)
-    group : int
-        Which of them.
     limit : float32
         Squared for the Euclidean bound.
     euclidean : bool
