@@ -48,6 +48,11 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     Parameters
     ----------
     signatures : uint32 (s, m)
+
+    Examples
+    --------
+    >>> build_tables(np.array([[7, 1], [3, 1]], np.uint32)).sets.tolist()
+    [[1, 0], [0, 1]]
     """
     n_sets, permutations = signatures.shape
     values, sets = np.empty((permutations, n_sets), np.uint32), np.empty((permutations, n_sets), np.int32)

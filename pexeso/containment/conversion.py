@@ -23,6 +23,11 @@ def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np
         t, in [0, min(1, ratio)].
     ratio : float or array
         rho = x / q, above 0.
+
+    Examples
+    --------
+    >>> round(jaccard_of(0.6, 1.1), 12), round(jaccard_of(0.5, 2.0), 12)
+    (0.4, 0.2)
     """
     return containment / (ratio + 1 - containment)
 
@@ -36,6 +41,11 @@ def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np
         s, in [0, 1].
     ratio : float or array
         rho = x / q, above 0.
+
+    Examples
+    --------
+    >>> round(containment_of(0.2, 2.0), 12)
+    0.5
     """
     return (ratio + 1) * jaccard / (1 + jaccard)
 
@@ -54,6 +64,11 @@ def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, 
     -------
     float64, of the shape that the arguments broadcast to
         ``1 - (1 - s**r)**b``, without loss for small s.
+
+    Examples
+    --------
+    >>> float(candidate_probability(1.0, 1, 8))
+    1.0
     """
     with np.errstate(divide="ignore"):  # of equal sets the logarithm is minus infinity, which is right
         return -np.expm1(bands * np.log1p(-(np.asarray(jaccard, np.float64) ** rows)))
@@ -68,6 +83,11 @@ def tokens_needed(size: int, threshold: float) -> int:
         Distinct tokens of the query.
     threshold : float
         Least containment, in (0, 1].
+
+    Examples
+    --------
+    >>> tokens_needed(100, 0.55), tokens_needed(3, 0.5), tokens_needed(0, 1.0)
+    (55, 2, 1)
     """
     # Rounded first: 0.55 * 100 is a little more than 55, which must not ask for 56.
     return max(1, math.ceil(threshold * size - 1e-9))

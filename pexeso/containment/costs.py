@@ -43,6 +43,11 @@ def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int,
         `QueryLists.n_entries` of one token: those of all lists.
     usual_size : float
         Tokens of a set: the harmonic mean.
+
+    Examples
+    --------
+    >>> lists_seconds(1000, 10**4) < bands_seconds(1000, 256, 10**6, 10**7, 100.0) < lists_seconds(1000, 10**7)
+    True
     """
     steps = permutations * math.log2(max(n_sets, 2))
     hits = permutations * n_entries / max(n_tokens, 1) / usual_size

@@ -34,6 +34,11 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
     -------
     uint64 (n,)
         The same on every machine. Two of 10**9 tokens fall together with probability 0.03; two given ones with 2**-64.
+
+    Examples
+    --------
+    >>> [hex(number) for number in hash_tokens(pa.array(["abc"])).tolist()]
+    ['0x13c1d910702770e6']
     """
     if not (pa.types.is_string(tokens.type) or pa.types.is_large_string(tokens.type)):
         raise InputError(f"Tokens must be an Arrow array of texts (string or large_string). Got {tokens.type}.")
@@ -69,6 +74,11 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
     ------
     InputError
         The arrays are not of these types, or the offsets do not run from 0 to n without a step back.
+
+    Examples
+    --------
+    >>> distinct_sorted(np.array([7, 3, 7, 1], np.uint64), np.array([0, 3, 3, 4]))
+    (array([3, 7, 1], dtype=uint64), array([0, 2, 2, 3]))
     """
     require_ragged(hashes, offsets)
     kept, ends = np.array(hashes), np.zeros(len(offsets), np.int64)
@@ -90,6 +100,11 @@ def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple
     -------
     (uint64 (d,), int64 (c + 1,))
         Tokens, of the type that they have, and offsets.
+
+    Examples
+    --------
+    >>> gathered(np.array([3, 7, 1], np.uint64), np.array([0, 2, 2, 3]), np.array([2, 0]))
+    (array([1, 3, 7], dtype=uint64), array([0, 1, 3]))
     """
     ends = np.concatenate([[0], np.cumsum(np.diff(offsets)[rows])]).astype(np.int64)
     taken = np.empty(ends[-1], hashes.dtype)

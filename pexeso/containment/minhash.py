@@ -69,6 +69,13 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     ------
     InputError
         The arrays are no ragged list.
+
+    Examples
+    --------
+    >>> one = signatures(np.array([5, 9], np.uint64), np.array([0, 2]), seeds_of(4, seed=1))
+    >>> parts = signatures(np.array([5, 9], np.uint64), np.array([0, 1, 2]), seeds_of(4, seed=1))
+    >>> bool((one[0] == merge(parts[0], parts[1])).all())
+    True
     """
     made = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
     add_tokens(made, hashes, offsets, seeds)

@@ -61,6 +61,12 @@ def optimal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     ------
     InputError
         n, or a size, is below 1.
+
+    Examples
+    --------
+    >>> found = optimal_partitions(np.array([3] * 4 + [4] * 4 + [99] * 3 + [100] * 3), 2)
+    >>> found.lower.tolist(), found.upper.tolist(), round(found.cost, 10)
+    ([3, 99], [4, 100], 1.03)
     """
     distinct, counts = _distinct(sizes, n)
     n = min(n, len(distinct))
@@ -80,6 +86,11 @@ def equal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     """Divide sets into at most n partitions of about as many sets each; sets of one size stay together.
 
     Parameters, errors and result are as for `optimal_partitions`, but for the cost, which is no less.
+
+    Examples
+    --------
+    >>> equal_partitions(np.array([1, 2, 3, 4]), 2).upper.tolist()
+    [2, 4]
     """
     distinct, counts = _distinct(sizes, n)
     until = np.cumsum(counts)

@@ -62,6 +62,11 @@ def tune_recall_floor(
     -------
     Setting
         ``(m, 1)``, the most that there is, with the recall that it reaches, where no setting keeps it.
+
+    Examples
+    --------
+    >>> tune_recall_floor(100.0, 0.5, permutations=256, max_rows=8)  # doctest: +ELLIPSIS
+    Setting(bands=256, rows=1, recall=0.721...)
     """
     rows = np.arange(1, min(max_rows, permutations) + 1)
     at_threshold = jaccard_of(threshold, ratio) ** rows
@@ -126,6 +131,12 @@ class Tuner:
         -------
         bands, rows : int64 (p,)
         recalls : float64 (p,)
+
+        Examples
+        --------
+        >>> bands, rows, recalls = Tuner().choose_all(np.array([1.0, 100.0]), 0.5)
+        >>> bands.tolist(), rows.tolist(), recalls.round(2).tolist()
+        ([34, 256], [2, 1], [0.98, 0.69])
         """
         threshold = _hundredth(threshold)
         steps = np.ceil(_STEPS_AN_OCTAVE * np.log2(ratios) - 1e-9).astype(np.int64).tolist()

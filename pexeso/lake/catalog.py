@@ -54,6 +54,15 @@ class Catalog:
     ----------
     files : callable
         From a kind of file to the files of that kind in each folder; see `FilesOf`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = pa.Table.from_pylist([{"table": "a.csv", "n_rows": 3}], schema=TABLES_SCHEMA)
+    >>> pq.write_table(rows, folder / part_name(TABLES, 0))
+    >>> Catalog(files_in([folder])).tables(["table", "n_rows"]).to_pylist()
+    [{'table': 'a.csv', 'n_rows': 3}]
     """
 
     def __init__(self, files: FilesOf) -> None:
@@ -104,7 +113,13 @@ def files_in(folders: Iterable[Path]) -> FilesOf:
 
 
 def part_name(kind: str, number: int) -> str:
-    """Name a file of a catalog."""
+    """Name a file of a catalog.
+
+    Examples
+    --------
+    >>> part_name("tables", 12)
+    'tables-00012.parquet'
+    """
     return f"{kind}-{number:05d}.parquet"
 
 

@@ -15,6 +15,11 @@ def label_columns(names: Sequence[str]) -> list[str]:
     """Return a unique label for each column.
 
     The label is the column's name where that is unique, not empty and not like ``#3``, else ``#`` and its 0-based position.
+
+    Examples
+    --------
+    >>> label_columns(["city", "", "year", "year", "#9"])
+    ['city', '#1', '#2', '#3', '#4']
     """
     counts = Counter(names)
     return [
@@ -30,6 +35,11 @@ def find_column(names: Sequence[str], spec: str) -> int:
     ----------
     spec
         A name of the header, exactly as it stands there, or ``#`` and a 0-based position.
+
+    Examples
+    --------
+    >>> find_column(["city", "year"], "year"), find_column(["city", ""], "#1")
+    (1, 1)
     """
     if _POSITION.fullmatch(spec):
         return _at_position(names, spec)

@@ -236,7 +236,14 @@ def _values(
 
 
 def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list[ColumnValues]:
-    """Return the distinct normalised values of each column, in order of first appearance; missing ones are left out."""
+    """Return the distinct normalised values of each column, in order of first appearance; missing ones are left out.
+
+    Examples
+    --------
+    >>> found = column_values([pa.array([" Rome", "ROME", None, "Oslo"])], Normaliser())[0]
+    >>> found.values.to_pylist(), found.texts.to_pylist(), found.counts.to_pylist()
+    (['rome', 'oslo'], ['Rome', 'Oslo'], [2, 1])
+    """
     # Distinct raw values first, white space and all: cells are mostly repeats.
     return _normalised_values([column.drop_null().value_counts() for column in columns], normaliser)
 

@@ -84,6 +84,13 @@ def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) 
         The cells, null where empty.
     max_number_fraction
         In [0, 1]; a column with more numbers among its values is of kind ``number``.
+
+    Examples
+    --------
+    >>> profile_column(pa.array(["Oslo", " Oslo", None, "Den Haag"])).n_distinct
+    2
+    >>> profile_column(pa.array(["$1,200", "7.5 %", "n/a"])).kind
+    'number'
     """
     return profile_columns([values], max_number_fraction=max_number_fraction)[0]
 

@@ -60,6 +60,13 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     Notes
     -----
     Arrow's kernels throughout, in time linear in the letters.
+
+    Examples
+    --------
+    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "N/A", "", None])).to_pylist()
+    ['1', '1', '01', None, None, None]
+    >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
+    ['1', '1.5', None]
     """
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
@@ -74,7 +81,13 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
 
 
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Return the distinct tokens of a column, in the order in which they first stand there."""
+    """Return the distinct tokens of a column, in the order in which they first stand there.
+
+    Examples
+    --------
+    >>> distinct_tokens(pa.array(["b", "a", None, " b"])).to_pylist()
+    ['b', 'a']
+    """
     return pc.unique(tokens_of(values)).drop_null()
 
 
@@ -90,6 +103,12 @@ def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tu
     -------
     set_ids : int64 (p,)
     tokens : pa.LargeStringArray (p,)
+
+    Examples
+    --------
+    >>> ids, tokens = token_pairs([(7, pa.array([1, 1, 2])), (9, pa.array(["2"]))])
+    >>> ids.tolist(), tokens.to_pylist()
+    ([7, 7, 9], ['1', '2', '2'])
     """
     ids, parts = [], []
     for set_id, values in columns:
