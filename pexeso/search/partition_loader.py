@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 import numpy as np
 import torch
@@ -16,7 +17,6 @@ from pexeso.errors import DeviceError
 from pexeso.search.ranking import ColumnNames
 from pexeso.store.local.reader import Store
 from pexeso.store.paging import FaultWatch, MappedPages
-from pexeso.store.scan import copied_bytes
 from pexeso.store.sizes import format_bytes
 
 MIN_PAIRS = 1 << 18
@@ -171,3 +171,19 @@ class PartitionLoader:
 def max_pairs_within(n_bytes: int) -> int:
     """Return how many pairs may be held in that many bytes, from `MIN_PAIRS` to `MAX_PAIRS`."""
     return min(MAX_PAIRS, max(MIN_PAIRS, n_bytes // BYTES_A_PAIR))
+
+
+def copied_bytes(store: Store, number: int, names: Collection[str] | None = None) -> int:
+    """Return the bytes of a partition's arrays of these names (None for all), as the manifest has them.
+
+    Each counts with its file's header of 128 bytes or a little more. Mapped arrays take no memory of their own: the operating system reads the pages that are
+    used and drops them when it needs the room.
+
+    Raises
+    ------
+    InputError
+        There is no such partition.
+    """
+    files = store.partition_entry(number).files
+    arrays = {file.path.removesuffix(".npy"): file.n_bytes for file in files if file.path.endswith(".npy")}
+    return sum(n_bytes for name, n_bytes in arrays.items() if names is None or name in names)

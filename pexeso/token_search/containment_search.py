@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pexeso.containment.conversion import tokens_needed
 from pexeso.errors import InputError
 from pexeso.options import DEFAULT_MIN_CONTAINMENT
+from pexeso.overlap.merge import merge_list
 from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import require_k
 from pexeso.parts.token_sets.open import Shard
-from pexeso.token_search.first_searches import searched_by_arrays
+from pexeso.runtime.jit import loops_pay
 from pexeso.token_search.found import SetFound, counted_ways, found_by_lists, result_of
 from pexeso.token_search.query import TokenQuery
 from pexeso.token_search.results import EqualTextResult
@@ -87,8 +89,11 @@ def _containing(
     shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
 ) -> tuple[list[SetFound], int, str]:
     """Search one shard: what is found, how many candidates there were, and which way was taken."""
-    counted = searched_by_arrays(shard, prepare_query(shard.overlap, query.tokens), min_containment, hidden)
-    if counted is not None:
+    asked = prepare_query(shard.overlap, query.tokens)
+    if not loops_pay(int(asked.frequencies.sum())):
+        # Loading the loops would take longer than they save: arrays count every set that shares a token.
+        needed, most = tokens_needed(asked.n_asked, min_containment), max(shard.overlap.n_sets, 1)
+        counted = merge_list(shard.overlap, asked, most, exclude=hidden, at_least=needed)
         return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"
     answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
     return _contained(shard, answer), answer.n_candidates, answer.route

@@ -1,12 +1,9 @@
 """Vectors that cannot be used are refused with the value named, wherever a model gave them."""
 
-import doctest
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed import checking
 from embed.checking import require_unit_or_zero
 from embed.spark import VALUE, embed_batch
 from pexeso.build.build import worker_errors_made_plain
@@ -26,10 +23,6 @@ class Broken:
 
     def embed(self, values) -> np.ndarray:
         return np.array([self._row if value.as_py() == self._value else (0.6, 0.8) for value in values], np.float32)
-
-
-def test_the_examples_of_the_documentation():
-    assert doctest.testmod(checking).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The published cost model: its bound on the distances, what it says of the walk, and the choice that comes of it."""
 
-import doctest
 import itertools
 from dataclasses import replace
 
@@ -29,10 +28,6 @@ WALK_ALONE = frozenset({Lemma.CELL_CELL_FILTERING, Lemma.VECTOR_CELL_FILTERING})
 def lake(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     vectors = sphere(np.random.default_rng(seed), n, 8, "clustered")
     return vectors, np.arange(0, n + 1, 20), np.arange(n)
-
-
-def test_the_examples_of_the_documentation():
-    assert doctest.testmod(levels).failed == 0
 
 
 def test_the_edge_of_a_leaf_is_the_extent_over_two_to_the_m_whatever_the_number_of_pivots():

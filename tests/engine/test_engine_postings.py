@@ -1,22 +1,16 @@
 """CSR rows against plain dictionaries."""
 
-import doctest
-import importlib
-import pkgutil
 from itertools import pairwise
 
-import pytest
 import torch
 from engine_lakes import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pexeso.engine
 from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks, offsets_of
 from pexeso.engine.postings import Csr, csr_from_pairs, transpose
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 14)), max_size=40)
-OPTIONAL = ("numba", "triton", "faiss")
 SIZES = st.lists(st.integers(0, 6), max_size=12)
 
 
@@ -82,25 +76,3 @@ def test_any_in_rows_and_offsets(sizes, random):
     assert offsets.tolist() == [sum(sizes[:index]) for index in range(len(sizes) + 1)]
     flags = torch.tensor([flag for row in rows for flag in row], dtype=torch.bool)
     assert any_in_rows(flags, offsets).tolist() == [any(row) for row in rows]
-
-
-NAMES = [module.name for module in pkgutil.walk_packages(pexeso.engine.__path__, "pexeso.engine.")]
-
-
-def test_the_kernels_are_among_the_documented_modules():
-    assert {
-        "pexeso.engine.interface",
-        "pexeso.engine.kernels.torch_kernel",
-        "pexeso.engine.layout.blocks",
-    } <= set(NAMES)
-
-
-@pytest.mark.parametrize("name", ["pexeso.engine.kernels", *NAMES])
-def test_the_examples_of_the_documentation(name):
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        if problem.name not in OPTIONAL:
-            raise
-        pytest.skip(f"{name} needs the package {problem.name}, which is not installed")
-    assert doctest.testmod(module).failed == 0

@@ -159,7 +159,12 @@ def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
     path.unlink()
     entry = write_texts(path, pa.array(labels, pa.string()))
     files = [entry if file.path == "labels.arrow" else file for file in shard.files]
-    seal(index, replace(manifest, parts={**manifest.parts, "token_sets": (FolderEntry(shard.folder, tuple(files), shard.facts),)}))
+    seal(
+        index,
+        replace(
+            manifest, parts={**manifest.parts, "token_sets": (FolderEntry(shard.folder, tuple(files), shard.facts),)}
+        ),
+    )
     told = " ".join(sentence for _, sentence in problems(index))
     assert "columns by another label than the catalog" in told
 

@@ -1,6 +1,5 @@
 """The posting lists of an overlap index as containment search asks for them: the same answers as brute force."""
 
-import doctest
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pexeso.parts.token_sets.lists
-from pexeso.containment.checking import check_ensemble
 from pexeso.containment.ensemble import ROUTES
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.stored import read_ensemble, write_ensemble
@@ -18,6 +15,7 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index.saving import open_index, save_index
 from pexeso.overlap.index.sets import build_index
 from pexeso.overlap.loops import find_texts
+from pexeso.parts.token_sets.check import check_ensemble
 from pexeso.parts.token_sets.lists import OverlapLists, ensemble_over
 
 OPTIONS = EnsembleOptions(permutations=32, partitions=3)
@@ -118,7 +116,3 @@ def test_a_dictionary_that_leads_out_of_its_file_is_refused(offsets):
     damaged = pa.Array.from_buffers(pa.large_string(), 2, buffers)
     with pytest.raises(IndexCorruptError, match="leads out of its file"):
         find_texts(damaged, pa.array(["b", "a"]))
-
-
-def test_examples_give_what_they_say():
-    assert doctest.testmod(pexeso.parts.token_sets.lists).failed == 0

@@ -1,7 +1,5 @@
 """What a memory budget allows, on the CPU and on a device, and what opening a partition reads of it."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,6 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.errors import DeviceError, IndexCorruptError
 from pexeso.options import SearchOptions
-from pexeso.search import partition_loader
 from pexeso.search.executor import search_store
 from pexeso.search.partition_loader import MIN_PAIRS, PartitionLoader
 from pexeso.search.passes import shared, single_query
@@ -45,10 +42,6 @@ def store(lake, tmp_path):
 def scan_on(store, device: torch.device, memory_budget: int | None) -> PartitionLoader:
     """A scan of what lies on that device, as far as it knows: there need not be such a device."""
     return PartitionLoader(store, OPTIONS, device, memory_budget, choose_kernel("torch", CPU))
-
-
-def test_the_examples_of_the_documentation():
-    assert doctest.testmod(partition_loader).failed == 0
 
 
 def test_on_the_cpu_the_budget_is_for_the_pairs_and_the_pieces_that_are_worked_on(store):

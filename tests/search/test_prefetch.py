@@ -1,20 +1,14 @@
 """One step ahead: the order of things, errors, and that no thread is left."""
 
-import doctest
 import threading
 
 import pytest
 
-from pexeso.search import prefetch
-from pexeso.search.prefetch import prefetched
+from pexeso.search.executor import prefetched
 
 
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")]
-
-
-def test_the_examples_of_the_documentation():
-    assert doctest.testmod(prefetch).failed == 0
 
 
 @pytest.mark.parametrize("threaded", [False, True])

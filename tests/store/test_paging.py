@@ -1,6 +1,5 @@
 """Pages of mapped arrays: which rows lie on which, and that a search of a few reads no more from the disk."""
 
-import doctest
 import itertools
 import os
 
@@ -9,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.store import paging
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.paging import PAGE_BYTES, FaultWatch, MappedPages, page_runs
-
-
-def test_the_examples_of_the_documentation():
-    assert doctest.testmod(paging).failed == 0
 
 
 @given(

@@ -13,7 +13,6 @@ from pexeso.io.location import Place, locate
 from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import Manifest
 from pexeso.store.remote import garbage_collection
-from pexeso.store.remote import publish as remote_publish
 from pexeso.store.remote.cache import Cache
 from pexeso.store.remote.commit import commit_manifest, require_safe_commits
 from pexeso.store.remote.publish import begin, publish, unique_folder_name
@@ -358,9 +357,3 @@ def test_a_note_that_names_what_is_not_pexesos_own_removes_nothing(bucket, place
 def test_the_probe_leaves_nothing(place):
     require_safe_commits(place)
     assert objects(place) == set()
-
-
-def test_the_examples_hold():
-    import doctest
-
-    assert doctest.testmod(remote_publish).failed == 0
