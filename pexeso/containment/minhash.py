@@ -16,7 +16,7 @@ from pexeso.runtime.jit import loop
 from pexeso.runtime.mixing import mixed
 
 EMPTY = np.uint32(0xFFFFFFFF)
-"""What every place of the signature of a set without tokens holds: the neutral element of `merge`."""
+"""What every place of the signature of a set without tokens holds: the neutral element of unions, which are minima."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _C1, _C2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -100,20 +100,6 @@ def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds:
     """
     require_ragged(hashes, offsets)
     _add(made, hashes, offsets, seeds)
-
-
-def merge(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the signatures of unions of sets; in any order and any grouping the same.
-
-    Parameters
-    ----------
-    one, other : uint32 (..., m)
-
-    Returns
-    -------
-    uint32, of the shape that both broadcast to
-    """
-    return np.minimum(one, other)
 
 
 def similarities(stored: np.ndarray, query: np.ndarray, rows: np.ndarray) -> np.ndarray:

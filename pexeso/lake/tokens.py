@@ -19,9 +19,6 @@ text that says so: `MISSING`, in any case         no token
 ================================================  =====================================================
 """
 
-from collections.abc import Iterable
-
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -89,34 +86,6 @@ def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     ['b', 'a']
     """
     return pc.unique(tokens_of(values)).drop_null()
-
-
-def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tuple[np.ndarray, pa.LargeStringArray]:
-    """Return the (set id, token) pairs of columns, each pair once.
-
-    Parameters
-    ----------
-    columns : iterable of (int, pa.Array or pa.ChunkedArray)
-        The id of each column, and its cells.
-
-    Returns
-    -------
-    set_ids : int64 (p,)
-    tokens : pa.LargeStringArray (p,)
-
-    Examples
-    --------
-    >>> ids, tokens = token_pairs([(7, pa.array([1, 1, 2])), (9, pa.array(["2"]))])
-    >>> ids.tolist(), tokens.to_pylist()
-    ([7, 7, 9], ['1', '2', '2'])
-    """
-    ids, parts = [], []
-    for set_id, values in columns:
-        parts.append(distinct_tokens(values))
-        ids.append(np.full(len(parts[-1]), set_id, np.int64))
-    if not parts:
-        return np.empty(0, np.int64), pa.array([], pa.large_string())
-    return np.concatenate(ids), pa.concat_arrays(parts)
 
 
 def _texts(values: pa.Array) -> pa.LargeStringArray:

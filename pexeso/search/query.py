@@ -206,28 +206,6 @@ class BatchLine:
     error: str | None = None
 
 
-def read_batch(path: str | os.PathLike[str]) -> Iterator[BatchLine]:
-    r"""Read a batch file: JSON lines ``{"id", "file", "column"}`` or ``{"id", "values": [...]}``.
-
-    A line that cannot be used is given with its reason, and the others go on. Files are relative to the current folder. Blank lines are skipped.
-
-    Raises
-    ------
-    QueryError
-        The file itself cannot be read.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "queries.jsonl"
-    >>> _ = path.write_text('{"id": "a", "values": ["Oslo"]}\n{"id": "b"}\n')
-    >>> [(line.id, line.error) for line in read_batch(path)]
-    [('a', None), ('b', "line 2: it has neither 'values' nor 'file'.")]
-    """
-    for number, text in batch_lines(path):
-        yield read_batch_line(number, text)
-
-
 def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Return the lines of a batch file that are not blank, with their numbers from 1; no table is read.
 

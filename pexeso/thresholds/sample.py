@@ -80,10 +80,6 @@ class SampledColumns:
         """Return the vectors of a column, float32 (its values, d)."""
         return self.vectors[self.offsets[place] : self.offsets[place + 1]]
 
-    def column_steps(self, place: int) -> torch.Tensor:
-        """Return the vectors of a column as `in_steps` does."""
-        return self.steps[self.offsets[place] : self.offsets[place + 1]]
-
     @property
     def share(self) -> float:
         """The share of the index's usable columns that is in the sample, in (0, 1]."""

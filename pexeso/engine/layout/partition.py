@@ -166,7 +166,7 @@ class Partition:
     def from_tensors(
         cls, tensors: Mapping[str, torch.Tensor], options: PartitionLayoutOptions, pages: Pages | None = None
     ) -> Partition:
-        """View the tensors that `pexeso.engine.building.building.build_tensors` gave, on the device where they are."""
+        """View the tensors that `pexeso.engine.building.building.build_checked` gave, on the device where they are."""
         return cls(
             options=options,
             vectors=tensors["vectors"],

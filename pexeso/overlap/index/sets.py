@@ -138,10 +138,6 @@ class OverlapIndex:
         self.pages.want("set_tokens", firsts, ends)
         return _gathered(self.set_tokens, firsts, ends), ends - firsts
 
-    def posting_list(self, token: int) -> PostingList:
-        """Read one posting list; as `posting_lists`."""
-        return self.posting_lists(np.array([token]))[0]
-
     def suffix(self, number: int, begin: int) -> np.ndarray:
         """Read the tokens of one set from a position on; as `suffixes`."""
         return self.suffixes(np.array([number]), np.array([begin]))[0]

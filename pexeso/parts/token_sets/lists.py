@@ -21,8 +21,6 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.loops import find_texts
 
-_DAMAGED = 2
-
 
 @dataclass(frozen=True, eq=False)
 class OverlapLists:
