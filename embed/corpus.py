@@ -100,11 +100,6 @@ def write_corpus(
     int
         Number of lines written.
 
-    Raises
-    ------
-    pexeso.errors.OutputError
-        If the file cannot be written.
-
     Notes
     -----
     Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a value, and twice that while lines are formed.
@@ -133,11 +128,6 @@ def count_corpus(path: str | Path, *, largest_count: int = 1000) -> CorpusCounts
         Text; words are parted by ASCII white space, as fastText parts them.
     largest_count : int
         Words that occur more often are counted together.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the file cannot be read.
     """
     n_lines, words = _count_words(path)
     counts = np.fromiter(words.values(), np.int64, len(words))
@@ -161,11 +151,6 @@ def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArra
         Occurrences of each.
     n_tokens : int
         Occurrences of all words of the corpus.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the file cannot be read.
     """
     _, words = _count_words(path)
     kept = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]

@@ -127,13 +127,6 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
     SubwordEmbedder
         Of kind ``"fasttext"``.
 
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the corpus cannot be read or has no words in it.
-    pexeso.errors.MissingPackageError
-        If the package `fasttext-numpy2` is not installed.
-
     Notes
     -----
     Memory is twice ``4 * dimensions * (words + buckets)`` bytes in training, and as much once more when the table is taken over.
@@ -179,13 +172,6 @@ def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rari
     -------
     SubwordEmbedder
         Of kind ``"fasttext"``. Without centring a single word gets the direction of `get_word_vector`.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If there is no such file, or it is not a fastText model with vectors.
-    pexeso.errors.MissingPackageError
-        If the package `fasttext-numpy2` is not installed.
     """
     path = Path(path)
     check_weighting(weighting)

@@ -43,12 +43,6 @@ def embed_values(
     pyspark.sql.DataFrame
         `value` string, `vector` array of float of the model's length: a unit vector, or zeros. Rows keep their partition and order.
 
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If there is no model in the folder. In a task: if the folder holds another model by then, or gives a value a vector with NaN or infinite
-        entries.
-
     Notes
     -----
     The model is opened once in each worker process, memory-mapped, so that the workers of a machine share its pages. Where Spark gives its tasks

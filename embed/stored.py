@@ -130,13 +130,7 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
 def save(
     folder: Path, kind: str, options: Mapping[str, Any], model_fingerprint: str, parts: Mapping[str, Part]
 ) -> None:
-    """Write a model into a new or empty folder; the description comes last, so that an unfinished folder has none.
-
-    Raises
-    ------
-    pexeso.errors.OutputError
-        If the folder holds something already, or cannot be written.
-    """
+    """Write a model into a new or empty folder; the description comes last, so that an unfinished folder has none."""
     prepare_folder(folder)
     try:
         for name, part in parts.items():
@@ -181,11 +175,6 @@ def load(folder: Path, *, verify: bool = False) -> StoredModel:
     ----------
     verify : bool
         Also read every file and compare its digest; without it only presence and size are checked.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the folder is no model, is of another format version, or a file is missing, cut short or changed.
     """
     description, raw = _read_description(folder)
     if description.get("format") != FORMAT_VERSION:

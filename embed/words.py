@@ -32,13 +32,7 @@ class WordIndex:
 
 
 def as_strings(values: Values) -> pa.LargeStringArray:
-    """Return values as one Arrow array with 64-bit offsets and without nulls (null becomes the empty string).
-
-    Raises
-    ------
-    pexeso.errors.InputError
-        If the values are not strings.
-    """
+    """Return values as one Arrow array with 64-bit offsets and without nulls (null becomes the empty string)."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if not isinstance(values, pa.Array):

@@ -68,11 +68,6 @@ def jensen_shannon(histograms: np.ndarray, centres: np.ndarray) -> np.ndarray:
     ndarray, shape (n, k), float64
         In [0, ln 2].
 
-    Raises
-    ------
-    InputError
-        If the shapes do not fit or a row is not a distribution.
-
     Notes
     -----
     The paper (Dong et al., ICDE 2021, section on partitioning) speaks of Jensen-Shannon divergence but prints the mean

@@ -89,15 +89,6 @@ def plan_partitions(
         ``column_id: long, partition: int``, one row a column. It is persisted; call ``unpersist()`` when done with it.
     n_partitions : int
         How many there are.
-
-    Raises
-    ------
-    InputError
-        If both or neither of n_partitions and partition_bytes are given, a frame lacks a column, or vectors have another number of dimensions.
-    LakeError
-        If there is no posting.
-    SparkError
-        If Spark had to compute a part again, after it had lost a machine, and a column got lost over it.
     """
     if (n_partitions is None) == (partition_bytes is None):
         raise InputError(

@@ -56,11 +56,6 @@ class HashingEmbedder(SubwordEmbedder):
         Share of the squared length of a word's vector that is its own, in [0, 1).
     notes : dict
         How the model was made. Part of the fingerprint.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the arrays do not fit together.
     """
 
     def __init__(
@@ -175,13 +170,6 @@ def create(
         Text whose rare words shall count more in a value (module `embed.lexical.weights`); without it all words count alike.
     max_words : int
         Most words of the corpus whose weight is kept, the most frequent ones.
-
-    Raises
-    ------
-    pexeso.errors.InputError
-        If a number is out of its range.
-    pexeso.errors.EmbedderError
-        If the corpus cannot be read.
     """
     for name, number, least in (
         ("dimensions", dimensions, 1),

@@ -80,11 +80,6 @@ class SubwordEmbedder:
         in the centre.
     notes : mapping of str to int, float, str or bool, optional
         How the model was made. Part of the fingerprint.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the arrays do not fit together.
     """
 
     def __init__(

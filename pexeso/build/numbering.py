@@ -84,15 +84,6 @@ def number_columns(records: DataFrame, folder: str | os.PathLike[str], *, first_
     Written
         Files ``columns-00000.parquet``, ``columns-00001.parquet``, ... of `COLUMNS_SCHEMA`; each is there whole or not at
         all, also where Spark runs a task twice.
-
-    Raises
-    ------
-    InputError
-        The first id is negative.
-    OutputError
-        The folder is not there or cannot be written.
-    SparkError
-        Spark lost a task's rows and computed others in their place.
     """
     if first_id < 0:
         raise InputError(f"The first column id must be a whole number of at least 0. Got {first_id}.")

@@ -70,11 +70,6 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
     (uint64 (d,), int64 (s + 1,))
         Tokens and offsets, d at most n.
 
-    Raises
-    ------
-    InputError
-        The arrays are not of these types, or the offsets do not run from 0 to n without a step back.
-
     Examples
     --------
     >>> distinct_sorted(np.array([7, 3, 7, 1], np.uint64), np.array([0, 3, 3, 4]))

@@ -49,13 +49,7 @@ class TokenLists(Protocol):
         """Numbers of sets are less than this."""
 
     def look_up(self, query: pa.Array | pa.ChunkedArray | np.ndarray) -> QueryLists:
-        """Look the tokens of a query up; repeated ones count once.
-
-        Raises
-        ------
-        InputError
-            The query is of another type than these lists take, or holds nulls.
-        """
+        """Look the tokens of a query up; repeated ones count once."""
 
     def sizes_of(self, sets: np.ndarray) -> np.ndarray:
         """Return the sizes of sets, int64 (c,)."""
@@ -100,11 +94,6 @@ class CsrLists:
             Distinct numbers below u, of those tokens that there are.
         size : int
             Distinct tokens of the query, at least n.
-
-        Raises
-        ------
-        IndexCorruptError
-            There is no such token.
 
         Examples
         --------
@@ -158,11 +147,6 @@ class CsrQuery:
         -------
         (int64 (c,), int64 (c,))
             Sets and tokens in common, in no order.
-
-        Raises
-        ------
-        IndexCorruptError
-            The arrays lead out of themselves.
         """
         prefix = len(self.tokens) - needed + 1
         entries = self.n_entries(needed)
@@ -195,11 +179,6 @@ class CsrQuery:
         -------
         int64 (c,)
             -1 where less than `needed`.
-
-        Raises
-        ------
-        IndexCorruptError
-            There is no such set, or the arrays lead out of themselves.
         """
         counts = np.empty(len(sets), np.int64)
         if not _overlaps(self.lists.set_offsets, self.lists.set_tokens, sets, np.sort(self.tokens), needed, counts):

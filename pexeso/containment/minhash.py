@@ -65,11 +65,6 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     uint32 (s, m)
         `EMPTY` throughout for a set without tokens.
 
-    Raises
-    ------
-    InputError
-        The arrays are no ragged list.
-
     Examples
     --------
     >>> one = signatures(np.array([5, 9], np.uint64), np.array([0, 2]), seeds_of(4, seed=1))
@@ -92,11 +87,6 @@ def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds:
     hashes : uint64 (n,)
     offsets : int64 (s + 1,)
     seeds : uint64 (m,)
-
-    Raises
-    ------
-    InputError
-        The arrays are no ragged list.
     """
     require_ragged(hashes, offsets)
     _add(made, hashes, offsets, seeds)

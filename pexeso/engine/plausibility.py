@@ -42,11 +42,6 @@ def require_plausible_rows(partition: Partition, where: str) -> None:
         On the CPU. `ROWS` vectors are read, and what the cells say of them.
     where : str
         The partition, for the message.
-
-    Raises
-    ------
-    IndexCorruptError
-        The message says of how many of the rows it is so.
     """
     n = min(ROWS, partition.n_values)
     if not n:

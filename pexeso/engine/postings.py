@@ -41,13 +41,7 @@ class Csr:
         return self._sizes(self.offsets[:-1], self.offsets[1:])
 
     def sizes_of(self, rows: torch.Tensor) -> torch.Tensor:
-        """Sizes of some rows; does not read the others' offsets.
-
-        Raises
-        ------
-        IndexCorruptError
-            When a row is not a run of `members`: offsets may come from a file, and what they ask for is about to be allocated.
-        """
+        """Sizes of some rows; does not read the others' offsets."""
         return self._sizes(self.offsets[rows], self.offsets[rows + 1])
 
     def require_sound(self, n_members: int) -> None:

@@ -164,11 +164,6 @@ def gather(
     -------
     Gathered
         `cells` has an array of length n for each of `added`.
-
-    Raises
-    ------
-    TableReadError, PlaceError
-        None of the found tables can be read. Where some can, the others are told in `tables`.
     """
     mine = _read_mine(columns, key, target, rules)
     done = Gathered(list(columns))

@@ -68,13 +68,6 @@ def join_match(
         Name or position of the query column in it; None: as the query column was called.
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back, where `table` is not one of Spark's.
-
-    Raises
-    ------
-    InputError
-        An argument is none of those allowed.
-    TableReadError, PlaceError
-        The found table cannot be read.
     """
     on = on if on is not None else query.column.column
     texts, query_of_text = query.texts

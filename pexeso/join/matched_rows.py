@@ -127,11 +127,6 @@ def find_rows(
         As a result names them.
     rows : pyarrow.Table
         The whole of the found table: the order of day and month in its dates is decided by all values of the column, as it was for the index.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        The table has no such column.
     """
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))

@@ -46,11 +46,6 @@ def choose_names(
         `provenance` and `suffix` are looked at.
     fold_case : bool
         Names that differ in case alone are the same, as they are to Spark.
-
-    Raises
-    ------
-    InputError
-        A name is taken with `suffix`, too.
     """
     key: Callable[[str], str] = str.casefold if fold_case else str
     taken = {key(name) for name in mine}

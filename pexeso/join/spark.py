@@ -102,11 +102,6 @@ def join_frame(
     Joined
         A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked for, and holds at most one row for each link, and for each
         row and cell of the found table that is in a conflict.
-
-    Raises
-    ------
-    InputError, ColumnNotFoundError
-        As `pexeso.join.tables.join_table`; or the query column is of another type.
     """
     spark = frame.sparkSession
     mine = frame.columns

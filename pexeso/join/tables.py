@@ -60,13 +60,6 @@ def join_table(
         The found table's rows.
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
-
-    Raises
-    ------
-    InputError
-        `table` is of another kind, `on` is missing, or a name cannot be had.
-    ColumnNotFoundError
-        `table` has no such column.
     """
     is_arrow = isinstance(table, pa.Table)
     if not is_arrow and not hasattr(table, "iloc"):

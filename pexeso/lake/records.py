@@ -92,11 +92,6 @@ def table_records(
     wanted
         What gives further records of the table.
 
-    Raises
-    ------
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached.
-
     Yields
     ------
     pa.RecordBatch

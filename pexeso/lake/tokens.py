@@ -49,11 +49,6 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     pa.LargeStringArray
         As long as `values`, null where a cell has no token. What is a token is its own token.
 
-    Raises
-    ------
-    InputError
-        The type has no text, as lists and structs have not, or bytes are no UTF-8.
-
     Notes
     -----
     Arrow's kernels throughout, in time linear in the letters.

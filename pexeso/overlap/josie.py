@@ -64,15 +64,6 @@ def josie(
     at_least : int
         Sets with a smaller overlap are not wanted: of several indexes that are searched one after the other, the k-th overlap of those before.
 
-    Raises
-    ------
-    InputError
-        k or `at_least` is no integer from 1 on.
-    QueryError
-        The values are no column.
-    IndexCorruptError
-        The index leads out of its files.
-
     Notes
     -----
     At most all posting lists of the query are read. Beside reading, each step takes time linear in the unread candidates and in the query.

@@ -59,11 +59,6 @@ def prepare_query(index: OverlapIndex, values: Values) -> OverlapQuery:
     values
         Cells of the query column: an Arrow or NumPy array, or a collection of Python values of any types; `pexeso.lake.tokens` says which of
         them are one token.
-
-    Raises
-    ------
-    QueryError
-        The values are no column.
     """
     tokens = query_tokens(values)
     numbers = index.find(tokens)

@@ -112,13 +112,7 @@ class PartitionLoader:
         return self._names[number]
 
     def open(self, number: int) -> Partition:
-        """Open one partition on the device, after a glance at some of its rows.
-
-        Raises
-        ------
-        IndexCorruptError
-            Its vectors are not those that its cells were made for.
-        """
+        """Open one partition on the device, after a glance at some of its rows."""
         if number in self._kept:
             return self._kept[number]
         if number not in self._looked_at:
@@ -178,11 +172,6 @@ def copied_bytes(store: Store, number: int, names: Collection[str] | None = None
 
     Each counts with its file's header of 128 bytes or a little more. Mapped arrays take no memory of their own: the operating system reads the pages that are
     used and drops them when it needs the room.
-
-    Raises
-    ------
-    InputError
-        There is no such partition.
     """
     files = store.partition_entry(number).files
     arrays = {file.path.removesuffix(".npy"): file.n_bytes for file in files if file.path.endswith(".npy")}

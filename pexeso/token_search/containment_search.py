@@ -53,13 +53,6 @@ def search_containment(
     -------
     EqualTextResult
         A column that has enough is found with a probability of 0.98 or more, and for sure where posting lists were read in place of signatures.
-
-    Raises
-    ------
-    InputError
-        A number is out of its range.
-    IndexCorruptError
-        A shard leads out of its files.
     """
     if isinstance(min_containment, bool) or not isinstance(min_containment, Real) or not 0 < min_containment <= 1:
         raise InputError(

@@ -36,13 +36,6 @@ def search_overlap(
     EqualTextResult
         Exact. Equal overlaps by table, then column.
 
-    Raises
-    ------
-    InputError
-        k is no integer from 1 on.
-    IndexCorruptError
-        A shard leads out of its files.
-
     Notes
     -----
     The k-th overlap found so far is what the shards that follow must reach, so that they stop early.
@@ -84,13 +77,6 @@ def search_overlap_batch(
     -------
     list of EqualTextResult
         As `search_overlap` gives them; the seconds are those of all queries.
-
-    Raises
-    ------
-    InputError, IndexCorruptError
-        As for `search_overlap`.
-    DeviceError
-        The device is not there, or its memory does not suffice.
     """
     require_k(k)
     started = time.perf_counter()

@@ -50,11 +50,6 @@ def build_partition(
     order : int64 (N,)
         The row of `vectors` that each stored vector came from.
 
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
-
     Notes
     -----
     O(n P (d + log n) + postings log postings); memory about three times the arrays.

@@ -64,11 +64,6 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
         blocks the numbers of levels are read, a few bytes; of those of a grid the levels and the runs of its cells, 16 bytes a cell.
     options : PartitionLayoutOptions
         Those of the index.
-
-    Raises
-    ------
-    IndexCorruptError
-        When an array is missing, is of another type or has another shape than the other arrays ask for.
     """
     cells = _BLOCK_ARRAYS if "block_codes" in arrays else tuple(_GRID_ARRAYS)
     for name in ("vectors", *cells, *(f"{csr}_{part}" for csr in _CSR_NAMES for part in ("offsets", "members"))):

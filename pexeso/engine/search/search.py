@@ -108,13 +108,6 @@ def search_partition(
     counts : int64 (r,)
         Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns that tie with the k-th are given:
         ranking over partitions is the caller's.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
-    DeviceError
-        When the device has not enough memory even for one query value at a time.
     """
     kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
     stats.partitions += 1

@@ -77,11 +77,6 @@ def look(
         |Q|.
     kernel : Kernel
         One of the CPU.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
     """
     with stats.phase("map"):
         query, real = prepare_query(partition, vectors, weights, total)
@@ -99,11 +94,6 @@ def prepare_query(
     query : Query
     real : int64 (m,)
         The values that are left.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
     """
     real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
     real = real[weights.to(vectors.device)[real] > 0]

@@ -46,13 +46,7 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
 
 
 def read_json(text: str) -> object:
-    """Read a JSON document; whole numbers of more digits than Python turns into numbers come as their text.
-
-    Raises
-    ------
-    json.JSONDecodeError, RecursionError
-        It is no JSON, or nested too deeply.
-    """
+    """Read a JSON document; whole numbers of more digits than Python turns into numbers come as their text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -102,11 +102,6 @@ class Dictionary:
         -------
         int64 (q,)
             `UNKNOWN` where the dictionary has no such token.
-
-        Raises
-        ------
-        IndexCorruptError
-            A text that is looked at leads out of its file.
         """
         wanted = tokens.cast(pa.large_string())
         numbers = np.full(len(wanted), UNKNOWN, np.int64)

@@ -76,11 +76,6 @@ def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
     -------
     list[FileEntry]
         Name, size and checksum of each file.
-
-    Raises
-    ------
-    OutputError
-        A file exists, or cannot be written.
     """
     heads = heads_of(index.dictionary.texts)
     texts = [write_texts(folder / _TEXTS, index.dictionary.texts), write_texts(folder / _HEADS, heads.texts)]

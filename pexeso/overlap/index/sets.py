@@ -94,13 +94,7 @@ class OverlapIndex:
         return self.groups[tokens]
 
     def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
-        """Read posting lists, one after the other as one, and give their lengths.
-
-        Raises
-        ------
-        IndexCorruptError
-            One leads out of the index.
-        """
+        """Read posting lists, one after the other as one, and give their lengths."""
         begins, ends = self._runs("token_offsets", tokens)
         self.pages.want("list_sets", begins, ends)
         self.pages.want("list_places", begins, ends)
@@ -126,13 +120,7 @@ class OverlapIndex:
         return self._sets(begins, ends), ends - begins
 
     def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Read the tokens of sets, each from a position on, one after the other, and give how many there are of each.
-
-        Raises
-        ------
-        IndexCorruptError
-            One leads out of the index.
-        """
+        """Read the tokens of sets, each from a position on, one after the other, and give how many there are of each."""
         firsts, ends = self._runs("set_offsets", numbers)
         firsts = np.minimum(firsts + begins, ends)
         self.pages.want("set_tokens", firsts, ends)

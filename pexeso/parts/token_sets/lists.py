@@ -50,13 +50,6 @@ class OverlapLists:
         ----------
         query : Arrow texts (q,)
             Tokens, as `pexeso.lake.tokens` makes them.
-
-        Raises
-        ------
-        InputError
-            It holds no texts, or a null.
-        IndexCorruptError
-            The dictionary leads out of the index.
         """
         if not isinstance(query, pa.Array | pa.ChunkedArray) or query.type not in (pa.string(), pa.large_string()):
             got = query.type if isinstance(query, pa.Array | pa.ChunkedArray) else type(query).__name__

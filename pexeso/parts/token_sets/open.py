@@ -173,13 +173,7 @@ class Shard:
 
 
 def open_shards(store: Store) -> list[Shard]:
-    """Open the shards of an index, in their order; nothing of them is read but sizes, and small files where they are elsewhere.
-
-    Raises
-    ------
-    IndexCorruptError
-        A file is missing, or the manifest says of a shard what none can be.
-    """
+    """Open the shards of an index, in their order; nothing of them is read but sizes, and small files where they are elsewhere."""
     return [open_shard(store, entry) for entry in shard_entries(store)]
 
 
