@@ -13,7 +13,6 @@ This is LSH Ensemble (E. Zhu, "Search and Join Algorithms for Tables in Data Lak
 `lists`             posting lists: the exact way, and verification
 `options`           what an index is built with
 `ensemble`          the index: build, and search by lists or by bands, whichever is expected to be faster
-`found`             what a search gives
 `stored`            the index on disk
 ==================  ============================================================================================
 

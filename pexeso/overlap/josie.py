@@ -21,11 +21,10 @@ import numpy as np
 
 from pexeso.overlap.candidates import Candidates
 from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.filters import upper_bound
 from pexeso.overlap.index.reading import Reads, excluded_numbers
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k
+from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k, upper_bound
 
 _USUAL_SET, _STEPS = 100, 2
 _GROWTH, _WAVE = 0.3, 0.25

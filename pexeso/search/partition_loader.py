@@ -14,10 +14,10 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.plausibility import require_plausible_cells, require_plausible_rows
 from pexeso.errors import DeviceError
+from pexeso.runtime.formatting import format_bytes
 from pexeso.search.ranking import ColumnNames
 from pexeso.store.local.reader import Store
 from pexeso.store.paging import FaultWatch, MappedPages
-from pexeso.store.sizes import format_bytes
 
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""

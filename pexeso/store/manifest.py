@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import IndexCorruptError, IndexVersionError, InputError
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store.paths import MANIFEST, is_unicode, require_folder, require_relative
-from pexeso.store.sizes import format_bytes
 
 FORMAT_VERSION = 4
 OLDEST_VERSION = 3

@@ -22,7 +22,7 @@ from pexeso.token_search.query import TokenQuery
 from pexeso.token_search.results import EqualTextResult
 
 if TYPE_CHECKING:
-    from pexeso.containment.found import Found
+    from pexeso.containment.ensemble import Found
 
 FIELDS = ("table", "column", "containment", "estimated")
 

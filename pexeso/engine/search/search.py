@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 
@@ -16,13 +17,13 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.search.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
-from pexeso.engine.search.memory import search_within_memory
 from pexeso.engine.search.prefixes import compare_with_columns, few_values, prefixes_multiplied, prefixes_of
 from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
 from pexeso.engine.search.summary import PartitionProbe, prepare_query, threshold_of
 from pexeso.engine.search.verification import Verifier
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
+from pexeso.errors import DeviceError
 
 _DECIMALS = 10**9
 
@@ -377,3 +378,48 @@ def exact_partition(
         floor = max(floor, int(torch.sort(counts, descending=True).values[goal.k - 1]))
     columns = torch.nonzero(counts >= floor)[:, 0]
     return columns.cpu(), counts[columns].cpu()
+
+
+Found = TypeVar("Found")
+
+_SHRINK_BY = 4
+
+
+def search_within_memory(
+    attempt: Callable[[int], Found],
+    partition: Partition,
+    kernel: Kernel,
+    max_pairs: int,
+    stats: SearchStats,
+) -> Found:
+    """Search, and where the device runs out of memory search again with a quarter of the pairs, as often as it takes.
+
+    Parameters
+    ----------
+    attempt : callable
+        Does the search, given the most pairs that it may hold.
+    max_pairs : int
+        Of the first attempt.
+    stats : SearchStats
+        Tells how many attempts ran out of memory.
+
+    Returns
+    -------
+    What the first attempt gives that does not run out of memory.
+    """
+    while True:
+        try:
+            return attempt(max_pairs)
+        except torch.OutOfMemoryError as error:
+            reason = str(error).partition("\n")[0]
+        # Outside of the handler, where the traceback keeps nothing alive any more that the attempt held.
+        kernel.forget()
+        if partition.device.type == "cuda":
+            torch.cuda.empty_cache()
+        stats.times_out_of_memory += 1
+        if max_pairs <= 1:
+            raise DeviceError(
+                f"The device {partition.device} has not enough memory for a single query value over {partition.n_values:,} stored values ({reason}). "
+                "Build the index with smaller partitions (--partition-bytes), or search on the CPU (--device cpu)."
+            )
+        max_pairs //= _SHRINK_BY

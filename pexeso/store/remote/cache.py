@@ -23,12 +23,12 @@ from pathlib import Path
 
 from pexeso.errors import InputError, OutputError
 from pexeso.io.location import Place
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store.files import writing
 from pexeso.store.local.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.manifest import FileEntry, FolderEntry
 from pexeso.store.paths import plain_file_size
 from pexeso.store.remote.fetch import fetch_into
-from pexeso.store.sizes import format_bytes
 
 DEFAULT_BYTES = 20 << 30
 """Most bytes that a cache holds unless told otherwise: 20 GiB."""
