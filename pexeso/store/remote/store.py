@@ -154,13 +154,7 @@ def no_index_at(place: Place) -> IndexNotFoundError:
 
 
 def current_remote_manifest(place: Place) -> tuple[Manifest | None, str | None]:
-    """Return the manifest at a place and its version; None for both where there is no manifest.
-
-    Raises
-    ------
-    IndexCorruptError, IndexVersionError, PlaceError
-        As `read_remote_manifest`.
-    """
+    """Return the manifest at a place and its version; None for both where there is no manifest."""
     file = place.joined(MANIFEST)
     for _ in range(_ATTEMPTS):
         before = file.look()
