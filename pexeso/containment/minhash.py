@@ -69,7 +69,7 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     --------
     >>> one = signatures(np.array([5, 9], np.uint64), np.array([0, 2]), seeds_of(4, seed=1))
     >>> parts = signatures(np.array([5, 9], np.uint64), np.array([0, 1, 2]), seeds_of(4, seed=1))
-    >>> bool((one[0] == merge(parts[0], parts[1])).all())
+    >>> bool((one[0] == np.minimum(parts[0], parts[1])).all())
     True
     """
     made = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
