@@ -59,6 +59,19 @@ def add_parts(
 
     New parts are made of the tables that the index lists, whose files are read again; what rests on a part that is there (signatures on token sets) of that.
 
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    parts
+        Of `pexeso.registry.choices`.
+    master, conf, progress
+        See `pexeso.build_index`.
+
+    Returns
+    -------
+    Added
+
     Raises
     ------
     StoredIndexError, LakeError, OutputError, SparkError

@@ -42,6 +42,8 @@ def append(
 
     Parameters
     ----------
+    path : path, URL or Place
+        The index.
     lake : path, optional
         Where the lake is now; by default where it was.
     delete_missing : bool
@@ -49,6 +51,12 @@ def append(
     compare : {"modified", "content"}
         A file of the same size and time of change (and version, where its storage has one) is the same; with ``"content"`` every file of the
         same size is read, and compared by its fingerprint. One whose time alone differs is always compared by its fingerprint.
+    master, conf, progress
+        See `pexeso.build_index`.
+
+    Returns
+    -------
+    Update
 
     Raises
     ------

@@ -28,8 +28,14 @@ def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Updat
 
     Parameters
     ----------
+    path : path, URL or Place
+        The index.
     tables : iterable of str
         Names, as search prints them.
+
+    Returns
+    -------
+    Update
 
     Raises
     ------

@@ -153,11 +153,6 @@ class Ensemble:
             Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never found.
         lists : TokenLists
             Those of the same sets under the same numbers.
-
-        Raises
-        ------
-        InputError
-            The arrays are no ragged list, a token is null, or the lists are of another number of sets.
         """
         options = options or EnsembleOptions()
         hashes, ends = distinct_sorted(as_hashes(tokens), np.asarray(offsets))
@@ -203,8 +198,6 @@ class Ensemble:
             Repeated tokens count once; of the type that the posting lists take. Without any token nothing is found.
         threshold : float
             In (0, 1]: the least containment, one query's own.
-        exclude : integers
-            Ids of sets that are not to be found.
         route : {"auto", "lists", "bands"}
             By posting lists, by bands, or whichever is expected to be sooner done; where bands cannot keep the recall, it is lists.
         tuner : Tuner, optional
@@ -212,13 +205,6 @@ class Ensemble:
             contains enough is a candidate with at least this probability.
         verify : bool
             Whether candidates of bands are counted by the posting lists; they are left as they are without.
-
-        Raises
-        ------
-        InputError
-            The threshold is not in (0, 1], the query holds nulls or is of another type, the tuner is for another index, or excluded ids are no integers.
-        IndexCorruptError
-            Arrays of a damaged file would lead out of themselves.
 
         Notes
         -----

@@ -59,12 +59,6 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
 def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sort the tokens of each set and keep one of each.
 
-    Parameters
-    ----------
-    hashes : uint64 (n,)
-    offsets : int64 (s + 1,)
-        Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
-
     Returns
     -------
     (uint64 (d,), int64 (s + 1,))
@@ -83,13 +77,6 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
 
 def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return some of the sets, in the order of `rows`; or runs of another ragged list.
-
-    Parameters
-    ----------
-    hashes : uint64 (n,)
-        Or numbers of another type.
-    offsets : int64 (s + 1,)
-    rows : int64 (c,)
 
     Returns
     -------

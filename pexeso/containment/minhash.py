@@ -26,19 +26,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def seeds_of(permutations: int, seed: int) -> np.ndarray:
-    """Return the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more.
-
-    Parameters
-    ----------
-    permutations : int
-        m, 1 to `MAX_PERMUTATIONS`.
-    seed : int
-        0 to 2**64 - 1.
-
-    Returns
-    -------
-    uint64 (m,)
-    """
+    """Return the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more."""
     if not 1 <= permutations <= MAX_PERMUTATIONS:
         raise InputError(f"A signature must have 1 to {MAX_PERMUTATIONS} hash functions. Got {permutations!r}.")
     if not 0 <= seed < 1 << 64:
@@ -54,11 +42,8 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
 
     Parameters
     ----------
-    hashes : uint64 (n,)
-        Tokens hashed; a repeated one counts once.
     offsets : int64 (s + 1,)
         Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
-    seeds : uint64 (m,)
 
     Returns
     -------
@@ -84,9 +69,6 @@ def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds:
     ----------
     made : uint32 (s, m)
         Changed in place; `EMPTY` throughout at the start.
-    hashes : uint64 (n,)
-    offsets : int64 (s + 1,)
-    seeds : uint64 (m,)
     """
     require_ragged(hashes, offsets)
     _add(made, hashes, offsets, seeds)

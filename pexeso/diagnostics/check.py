@@ -22,6 +22,8 @@ def check_index(path: str | os.PathLike[str] | Place, progress: Progress | None 
 
     Parameters
     ----------
+    path : path, URL or Place
+        The index.
     progress : callable, optional
         Called with the bytes checked so far and those to check altogether.
 

@@ -58,17 +58,7 @@ def join_match(
     options: JoinOptions,
     to: str | None = None,
 ) -> Joined:
-    """Join a match with a table of the user's.
-
-    Parameters
-    ----------
-    query : EncodedQuery
-        What was searched with.
-    on : str or int or None
-        Name or position of the query column in it; None: as the query column was called.
-    to : {"pandas", "arrow"}, optional
-        The kind of table that is given back, where `table` is not one of Spark's.
-    """
+    """Join a match with a table of the user's; parameters as for `pexeso.Match.join`."""
     on = on if on is not None else query.column.column
     texts, query_of_text = query.texts
     mapping = make_mapping(pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values)

@@ -90,10 +90,6 @@ def join_frame(
     ----------
     frame : pyspark.sql.DataFrame
         The user's. Its query column must be of text, whole numbers, dates or truth values: what has one text.
-    on : str or int
-        Name or position of the query column.
-    searched : pyarrow.StringArray
-        The query column that was searched with.
     from_spark : bool
         Whether the found table is one of Spark's, and no file.
 

@@ -54,10 +54,6 @@ def join_table(
 
     Parameters
     ----------
-    on : str or int
-        Name or position of its query column.
-    found : FoundRows
-        The found table's rows.
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
     """

@@ -70,26 +70,10 @@ class BatchedMergeList:
     ) -> list[Overlaps]:
         """Find the k sets that share most tokens with each query.
 
-        Parameters
-        ----------
-        queries
-            Cells, as for `pexeso.overlap.query.prepare_query`, or what that gave.
-        exclude
-            For each query the ids of sets that are not to be found.
-        at_least : int
-            Sets with a smaller overlap are not wanted.
-
         Returns
         -------
         list[Overlaps]
             One for each query, in their order. `reads` counts the lists of each query as though it had gone alone.
-
-        Raises
-        ------
-        InputError
-            k or `at_least` is no integer from 1 on, or `exclude` is not one collection for each query.
-        QueryError
-            A query is no column.
 
         Notes
         -----

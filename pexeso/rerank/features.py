@@ -199,10 +199,6 @@ def count(
 
     Parameters
     ----------
-    hits : sequence of Hit
-        n of them, with their labels looked up.
-    lake : Lake
-        Of these columns, and of others.
     usual_distance : float
         Of the index's model, as a fraction of the largest: what `RATIOS` are shares of.
 

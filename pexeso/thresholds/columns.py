@@ -94,17 +94,10 @@ def advise_columns(
 
     Parameters
     ----------
-    scan : PartitionLoader
-        Of the index that `learnt` comes from.
     min_precision : float
         In (0, 1]: the share of columns found that must be right, as estimated.
     min_joinability : float, optional
         In (0, 1]: the share of rows that makes a column joinable, where that is settled; one half by default.
-
-    Returns
-    -------
-    Advice
-        Its `min_joinability` is None where that was given.
 
     Notes
     -----

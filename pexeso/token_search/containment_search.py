@@ -36,24 +36,7 @@ def search_containment(
     k: int | None = None,
     exclude_table: str | None = None,
 ) -> EqualTextResult:
-    """Find the columns that have at least a share of a query's distinct values.
-
-    Parameters
-    ----------
-    min_containment : float
-        In (0, 1], inclusive.
-    verify : bool
-        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures, where these are asked.
-    k : int, optional
-        Only the k best.
-    exclude_table
-        A table that must not be found.
-
-    Returns
-    -------
-    EqualTextResult
-        A column that has enough is found with a probability of 0.98 or more, and for sure where posting lists were read in place of signatures.
-    """
+    """Find the columns that have at least a share of a query's distinct values; see `pexeso.Index.contain`."""
     if isinstance(min_containment, bool) or not isinstance(min_containment, Real) or not 0 < min_containment <= 1:
         raise InputError(
             f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} instead. It is the share of your distinct values "

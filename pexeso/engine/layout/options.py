@@ -26,6 +26,8 @@ class PartitionLayoutOptions:
 
     Attributes
     ----------
+    metric : str
+        See `pexeso.engine.metrics.Metric`.
     map : {"auto", "pivots", "projection"}
         The contractive map. ``"projection"`` prunes far more, and is for the Euclidean and angular metrics only; ``"auto"`` takes what costs least
         on a sample (`pexeso.engine.building.map_choice`).
@@ -37,6 +39,7 @@ class PartitionLayoutOptions:
         The paper's m, at least 1. For the grid: m times the number of coordinates is at most 62. None: the number that
         costs least by the published model (`pexeso.engine.building.levels`).
     pivot_choice : {"pca", "random"}
+    seed : int
     n_axes : int or None
         Axes of the projection, 1 to 127; with the length of the rest that makes one coordinate more. None: as many as cost least.
     block_size : int

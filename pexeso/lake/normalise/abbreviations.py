@@ -116,15 +116,8 @@ def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool 
 
     Parameters
     ----------
-    values
-        Length n, no nulls.
     drop_commas
         Whether to remove commas once they have told where a part of an address ends.
-
-    Returns
-    -------
-    pa.StringArray
-        Length n.
 
     Examples
     --------
@@ -318,16 +311,6 @@ def with_states(texts: pa.StringArray) -> pa.StringArray:
     """Write out the code of a state behind the last comma, with a zip code or a closing parenthesis behind it or nothing.
 
     Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction ("701 Maryland Avenue, NE").
-
-    Parameters
-    ----------
-    texts
-        Length n, without nulls and without white space around them.
-
-    Returns
-    -------
-    pa.StringArray
-        Length n.
 
     Examples
     --------

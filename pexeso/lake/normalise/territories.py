@@ -62,11 +62,6 @@ class Territories:
             Normalised, length n, nulls allowed; the distinct values of columns.
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
-
-        Returns
-        -------
-        pa.StringArray
-            Length n.
         """
         found = self._found(values, columns)
         replaced = found.is_valid()

@@ -183,8 +183,6 @@ def build_index(
     set_ids : integers (p,)
     tokens : pa.StringArray or pa.LargeStringArray (p,)
         As `pexeso.lake.tokens` makes them; a pair may stand there many times, nulls are left out.
-    max_grouped : int
-        Tokens in more sets are in no duplicate group.
     order
         In place of the global order: from posting lists (offsets, ascending members), tokens in the order of their texts, to the tokens in the order
         wanted. Any order gives the same answers.
@@ -193,11 +191,6 @@ def build_index(
     -------
     OverlapIndex
         In memory. The same pairs give the same index, in whatever order they come. Sets without a token are not in it.
-
-    Raises
-    ------
-    InputError
-        Ids are no integers, not one for each token, or tokens are no texts.
 
     Notes
     -----
