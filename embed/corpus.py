@@ -138,11 +138,6 @@ def count_corpus(path: str | Path, *, largest_count: int = 1000) -> CorpusCounts
 def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArray, np.ndarray, int]:
     """Return the words that occur most often in a corpus.
 
-    Parameters
-    ----------
-    max_words : int
-        Most words to return, at least 1.
-
     Returns
     -------
     words : pyarrow.LargeStringArray of length v

@@ -122,11 +122,6 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
     corpus : path
         UTF-8 text, one line for each value or for a few values that belong together.
 
-    Returns
-    -------
-    SubwordEmbedder
-        Of kind ``"fasttext"``.
-
     Notes
     -----
     Memory is twice ``4 * dimensions * (words + buckets)`` bytes in training, and as much once more when the table is taken over.
@@ -163,10 +158,6 @@ def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rari
     ----------
     path : path
         A model saved by fastText, not quantised.
-    centre : bool
-        Take the mean word vector away from each word.
-    weighting : str
-        ``"rarity"``: rare words count more in a value, by the counts that the file holds; ``"equal"``: all alike.
 
     Returns
     -------

@@ -112,11 +112,6 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
         Anything that JSON can hold.
     parts : mapping of str to array or words
         Their type, shape and every byte count; how they are laid out in files does not.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     digest.update(_canonical({"format": FORMAT_VERSION, "kind": kind, "options": options}))

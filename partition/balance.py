@@ -40,15 +40,6 @@ def partition_bytes(n_values: int | np.ndarray, n_postings: int | np.ndarray, di
 
     For a whole partition, the sum over its columns is an upper bound: a value that several of its columns hold is
     stored once.
-
-    Parameters
-    ----------
-    n_values : int or ndarray of int
-        Distinct values.
-    n_postings : int or ndarray of int
-        (value, column) pairs.
-    dimensions : int
-        Of a vector, stored as float32.
     """
     return n_values * (4 * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
 
@@ -93,8 +84,6 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
     ----------
     n_partitions : int
         Cut down to `n_columns` where there are fewer columns: no partition is empty.
-    n_columns, total_bytes : int
-        Of the lake; at least 1.
     max_imbalance : float, default 2.0
         Largest allowed size of a partition, as a multiple of the mean; at least 1.1.
     """
@@ -113,15 +102,7 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
 
 
 def size_limits(limit_bytes: int, n_columns: int, total_bytes: int) -> Limits:
-    """Limits for a given size of a partition: begin with as few as could hold the lake, and open more where needed.
-
-    Parameters
-    ----------
-    limit_bytes : int
-        Most bytes of a partition; at least 1.
-    n_columns, total_bytes : int
-        Of the lake; at least 1.
-    """
+    """Limits for a given size of a partition: begin with as few as could hold the lake, and open more where needed."""
     if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
             "The size limit, columns and bytes must all be at least 1. "

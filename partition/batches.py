@@ -64,13 +64,6 @@ def features_of(batch: pa.RecordBatch, n_features: int) -> np.ndarray:
     ----------
     batch : pa.RecordBatch of n rows
         ``codes: list<int32>`` and ``counts: list<int64>``.
-    n_features : int
-        Regions.
-
-    Returns
-    -------
-    ndarray, shape (n, n_features), float64
-        Distributions.
     """
     codes = batch.column("codes")
     counts = np.zeros((batch.num_rows, n_features))

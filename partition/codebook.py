@@ -78,10 +78,6 @@ def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
 
     Memory beside the input and the result is that of one chunk of about a million products, whatever `n` is.
 
-    Parameters
-    ----------
-    vectors : ndarray, shape (n, dimensions), float32
-
     Returns
     -------
     ndarray, shape (n,), int32

@@ -28,11 +28,6 @@ def normalise(counts: np.ndarray) -> np.ndarray:
     ----------
     counts : ndarray, shape (n, n_regions)
         Finite, not negative, and not all zero in any row.
-
-    Returns
-    -------
-    ndarray, shape (n, n_regions), float64
-        Each row sums to 1.
     """
     counts = np.asarray(counts, dtype=np.float64)
     if counts.ndim != 2:
@@ -50,28 +45,16 @@ def jensen_shannon(histograms: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Jensen-Shannon divergence between each histogram and each centre.
 
     ``JSD(A, B) = KL(A || M) / 2 + KL(B || M) / 2`` with ``M = (A + B) / 2``, in nats: symmetric, 0 only between equal
-    distributions, finite on empty regions, and at most ln 2 (reached where A and B share no region). Its square root is
+    distributions (rows that sum to 1), finite on empty regions, and at most ln 2 (reached where A and B share no region). Its square root is
     a metric.
 
     Only regions where the histogram is not empty are visited: all the others together add ``ln 2 / 2`` times the
     centre's mass in them. A column of few values costs few logarithms, however many regions there are.
 
-    Parameters
-    ----------
-    histograms : ndarray, shape (n, n_regions), float64
-        Rows that sum to 1.
-    centres : ndarray, shape (k, n_regions), float64
-        Rows that sum to 1.
-
-    Returns
-    -------
-    ndarray, shape (n, k), float64
-        In [0, ln 2].
-
     Notes
     -----
     The paper (Dong et al., ICDE 2021, section on partitioning) speaks of Jensen-Shannon divergence but prints the mean
-    of the two Kullback-Leibler divergences, which is :func:`symmetric_kl`. This is the true one.
+    of the two Kullback-Leibler divergences, which is `benchmarks.out_of_core.methods.symmetric_kl`. This is the true one.
     """
     histograms, centres = _distributions(histograms, centres)
     result = np.empty((len(histograms), len(centres)))

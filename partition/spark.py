@@ -126,11 +126,6 @@ def plan_partitions(
 def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int) -> DataFrame:
     """Count every column's values by region of the codebook.
 
-    Parameters
-    ----------
-    postings, vectors : DataFrame
-        As for :func:`plan_partitions`.
-
     Returns
     -------
     DataFrame

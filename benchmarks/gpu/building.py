@@ -112,7 +112,11 @@ def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
     chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, SAMPLE_ROWS), replace=False)))
     taken = []
     for begin, piece in _placed(pieces):
-        if len(check_tensors(piece)) < len(piece):
+        try:
+            n_real = len(check_tensors(piece))
+        except InputError as error:
+            raise InputError(f"From row {begin} on: {error}") from error
+        if n_real < len(piece):
             raise InputError(f"Vectors that come in pieces must be of unit length. Got zeros from row {begin} on.")
         bounds = torch.searchsorted(chosen, torch.tensor([begin, begin + len(piece)]))
         taken.append(piece[(chosen[bounds[0] : bounds[1]] - begin).to(piece.device)])

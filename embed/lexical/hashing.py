@@ -44,18 +44,8 @@ class HashingEmbedder(SubwordEmbedder):
     ----------
     signs : numpy.ndarray of shape (buckets, ceil(dimensions / 8)), uint8
         The table, eight signs a byte; 1 stands for +1 and 0 for -1.
-    dimensions : int
-        Length of the vectors.
-    words : pyarrow.LargeStringArray of length v
-        The words that have a weight of their own.
-    weights : numpy.ndarray of shape (v + 1,), float32, or None
-        As in `SubwordEmbedder`.
-    min_n, max_n : int
-        Shortest and longest n-gram, in characters.
     whole_word_share : float
         Share of the squared length of a word's vector that is its own, in [0, 1).
-    notes : dict
-        How the model was made. Part of the fingerprint.
     """
 
     def __init__(

@@ -176,10 +176,6 @@ class SubwordEmbedder:
     def word_means(self, words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
         """Return the plain mean of each word's rows, before centring: what fastText calls the word vector.
 
-        Parameters
-        ----------
-        words : pyarrow.LargeStringArray of length u, without nulls
-
         Returns
         -------
         means : numpy.ndarray of shape (u, dimensions), float32
@@ -352,10 +348,6 @@ def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
         Overwritten.
     scale : numpy.ndarray of shape (n,)
         Length of what the row was computed from.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n, dimensions), float64
     """
     lengths = row_lengths(vectors)
     gone = lengths <= loops.VANISHED * scale
@@ -369,15 +361,6 @@ def mean_word_vector(
     rows: np.ndarray, words: pa.LargeStringArray, *, min_n: int, max_n: int, chunk_words: int = 1 << 16
 ) -> np.ndarray:
     """Return the mean of the plain vectors of all words of a vocabulary: the centre.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
-    words : pyarrow.LargeStringArray of length v
-    min_n, max_n : int
-        Shortest and longest n-gram, in characters.
-    chunk_words : int
-        Words taken at a time.
 
     Returns
     -------

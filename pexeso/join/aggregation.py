@@ -55,8 +55,6 @@ def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
     ----------
     cells : pyarrow.StringArray
         One a row of the groups, null where empty.
-    groups : Groups
-        g of them.
     way : str
         ``first``: the cell of the first row, also an empty one, so that all columns aggregated so come from the same row. ``list``: the cells that are
         not empty, in order; ``distinct``: each of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells

@@ -49,18 +49,7 @@ CONFLICTS = pa.schema(
 
 
 def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
-    """Find the conflicts that the values make, whatever the rows.
-
-    Parameters
-    ----------
-    values : str
-        How it was chosen.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `CONFLICTS`.
-    """
+    """Find the conflicts that the values make, whatever the rows."""
     taken = mapping.nearest if values == "one-to-one" else mapping.chosen
     wanted = np.bincount(mapping.lake[taken], minlength=len(mapping.lake_keys))
     shared = np.flatnonzero(taken & (wanted > 1)[mapping.lake])

@@ -78,16 +78,8 @@ def make_mapping(
 
     Parameters
     ----------
-    texts : pyarrow.StringArray, t of them
-        The distinct texts of the query column, by first appearance.
     query_of_text : int64 (t,)
         For each its place in `query_values`.
-    query_values : pyarrow.StringArray
-        The distinct normalised values of the query column.
-    pairs : sequence of Pair
-        All that match, in any order.
-    values : {"nearest", "one-to-one", "all"}
-        Which of them are joined.
     """
     text = _places(pa.array([pair.query for pair in pairs], pa.string()), texts)
     keys = pa.array([pair.key for pair in pairs], pa.string())

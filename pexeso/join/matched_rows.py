@@ -123,8 +123,6 @@ def find_rows(
 
     Parameters
     ----------
-    table, column : str
-        As a result names them.
     rows : pyarrow.Table
         The whole of the found table: the order of day and month in its dates is decided by all values of the column, as it was for the index.
     """

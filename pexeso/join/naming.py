@@ -38,12 +38,6 @@ def choose_names(
 
     Parameters
     ----------
-    mine : sequence of str
-        The user's columns.
-    labels : sequence of str
-        Those of the found table, all different.
-    options : JoinOptions
-        `provenance` and `suffix` are looked at.
     fold_case : bool
         Names that differ in case alone are the same, as they are to Spark.
     """

@@ -33,11 +33,6 @@ _SHAPES = (
 def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
     """Read the numbers in cells, as the rule of this module says.
 
-    Parameters
-    ----------
-    cells : pyarrow.StringArray
-        Any length n, nulls allowed.
-
     Returns
     -------
     pyarrow.DoubleArray

@@ -64,18 +64,7 @@ class Opinion:
 
 
 def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
-    """Return what features with these values mean; the same count at several distances is told as one.
-
-    Parameters
-    ----------
-    reasons : sequence of Reason
-    usual_distance : float
-        Of the index's model, as a fraction of the largest: what the numbers in names of features are shares of.
-
-    Returns
-    -------
-    list of str
-    """
+    """Return what features with these values mean; the same count at several distances is told as one."""
     distances: dict[str, list[float]] = {}
     for feature, _, value in reasons:
         if feature in _PHRASES:

@@ -67,17 +67,7 @@ class BoostedTrees:
         return {"features": list(self.features), "base": self.base, "depth": self.depth, **plain}
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
-        """Return a probability for each row.
-
-        Parameters
-        ----------
-        rows : float64 (n, m)
-
-        Returns
-        -------
-        float64 (n,)
-            In (0, 1): the logistic function of the sum of the leaves.
-        """
+        """Return a probability for each row."""
         return self.explained(rows)[0]
 
     def explained(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

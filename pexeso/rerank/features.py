@@ -113,11 +113,6 @@ class Counts:
 def rarities(holders: np.ndarray, n_columns: int) -> np.ndarray:
     """Return how rare values are among columns: 1 for a value of one column or of none, 0 for a value of all.
 
-    Parameters
-    ----------
-    holders : numpy.ndarray
-        Columns that have each value.
-
     Returns
     -------
     numpy.ndarray, float64

@@ -131,11 +131,6 @@ def advise_columns(
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
     """Return the smallest share of a query column's values that chance does not reach in any column of the index.
 
-    Parameters
-    ----------
-    n_values : int
-        Distinct values of the query column.
-
     Returns
     -------
     float

@@ -89,13 +89,6 @@ class SampledColumns:
 def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
     """Draw columns of an index, each with the same chance, until `MOST_VALUES` values are together.
 
-    Parameters
-    ----------
-    scan : PartitionLoader
-        Partitions are memory-mapped: of them the drawn rows are read.
-    seed : int
-        Another seed, another sample.
-
     Returns
     -------
     SampledColumns

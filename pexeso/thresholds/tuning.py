@@ -66,12 +66,8 @@ def tune_values(
 
     Parameters
     ----------
-    labels : sequence of ValueLabel
-        n of them, with both answers.
     distances : numpy.ndarray, float64 (n,)
         Of the two values of each; infinite where they cannot match.
-    prior : Advice
-        Without labels.
     min_precision : float or None
         That must hold on the labels; None: the highest F1.
 
@@ -92,12 +88,8 @@ def tune_columns(
 
     Parameters
     ----------
-    labels : sequence of ColumnLabel
-        n of them, with both answers.
     joinabilities : numpy.ndarray, float64 (n, 101)
         The share of rows of each query column that match within each of `COLUMN_DISTANCES`.
-    prior, min_precision
-        As in `tune_values`.
 
     Notes
     -----
@@ -233,17 +225,7 @@ def _thresholds(advice: Advice) -> str:
 
 
 def joinability_curve(nearest: np.ndarray, weights: torch.Tensor, total: int) -> np.ndarray:
-    """Return the share of rows whose nearest value lies within each of `COLUMN_DISTANCES`, float64 (101,).
-
-    Parameters
-    ----------
-    nearest : numpy.ndarray, float32 (n,)
-        Of the distinct values of a query column.
-    weights : int64 (n,)
-        Rows of each.
-    total : int
-        All rows.
-    """
+    """Return the share of rows whose nearest value lies within each of `COLUMN_DISTANCES`, float64 (101,)."""
     # Distances of equal vectors are off by rounding.
     within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
     return (weights.numpy() @ within) / max(total, 1)

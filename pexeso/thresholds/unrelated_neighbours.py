@@ -18,13 +18,6 @@ EQUAL = 1e-3
 def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | None = None) -> np.ndarray:
     """Return for values of a column the distance of the nearest other thing in it.
 
-    Parameters
-    ----------
-    vectors : float32 (n, d)
-        All values of the column.
-    n_asked : int, optional
-        So many of the first values are asked about; all by default.
-
     Returns
     -------
     numpy.ndarray, float32 (n,) or (n_asked,)
@@ -49,14 +42,7 @@ def strangers_of(sample: SampledColumns) -> list[np.ndarray]:
 
 
 def shares_within(strangers: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
-    """Return the share of each column's values that have a stranger within each distance, float64 (columns, limits).
-
-    Parameters
-    ----------
-    strangers : list of numpy.ndarray
-        Sorted distances of each column.
-    limits : numpy.ndarray, float64 (limits,)
-    """
+    """Return the share of each column's values that have a stranger within each distance, float64 (columns, limits)."""
     return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in strangers])
 
 

@@ -31,11 +31,6 @@ def machine_factor(cores: int) -> float:
 
     Takes about a tenth of a second where nothing else runs.
 
-    Parameters
-    ----------
-    cores : int
-        Threads that work side by side.
-
     Returns
     -------
     float

@@ -104,10 +104,6 @@ def partition_seconds(
 
     Parameters
     ----------
-    measured : Measured
-        On this machine, at this load.
-    postings, values : int
-        (column, value) pairs, and distinct values.
     index_bytes, model_bytes : int
         On disk; the index without the model.
     """

@@ -32,11 +32,6 @@ _NAMES_AT_ONCE = 1 << 20
 def check(store: Store, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
     """Return what is wrong with the contents of the token sets of an index whose bytes are as they were written.
 
-    Returns
-    -------
-    list of Problem
-        Of kind ``content``, in the order of the shards; empty where all is well.
-
     Notes
     -----
     One shard at a time is held: some 60 bytes a pair of column and token, and 2 KiB a set with signatures. Beside it the names of the catalog's tables.
@@ -125,18 +120,7 @@ def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[s
 
 
 def check_ensemble(index: Ensemble) -> list[str]:
-    """Look through an index; O(s m log s) time, and memory for a few numbers a set or a token.
-
-    Parameters
-    ----------
-    index : Ensemble
-        Opened or built. Posting lists are checked where they come from, here only the sizes that they give.
-
-    Returns
-    -------
-    list[str]
-        A sentence for each thing that is wrong; none for a sound index.
-    """
+    """Look through an index; O(s m log s) time, and memory for a few numbers a set or a token."""
     found = _rows(index)
     if not found:
         found = [*_tables(index), *_sizes(index)]

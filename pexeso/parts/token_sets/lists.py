@@ -67,11 +67,6 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
     """Build an ensemble of the sets of an overlap index, whose posting lists it uses.
 
     Each distinct text is hashed once; 16 bytes a pair while it is built, beside what `Ensemble.build` says.
-
-    Returns
-    -------
-    Ensemble
-        Its ids are the numbers of the sets, which ``index.ids_of`` turns into theirs.
     """
     hashes = np.empty(index.n_tokens, np.uint64)
     numbers = np.asarray(index.dictionary.numbers)

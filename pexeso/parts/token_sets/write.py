@@ -55,11 +55,6 @@ def divide_and_write(job: BuildJob, sets: DataFrame, tokens: DataFrame) -> list[
         ``table, position, label``.
     tokens : DataFrame
         ``table, position, value``: each token of a set once.
-
-    Returns
-    -------
-    list of FolderEntry
-        In the order of the shards; none where there is no set.
     """
     parts = own_choices(job.options)
     laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, sets, tokens, parts, folder))
