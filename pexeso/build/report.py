@@ -37,6 +37,7 @@ class StageReport:
 
     Attributes
     ----------
+    stage : str
     seconds : float
         Wall time.
     rows_in, rows_out : int or None
@@ -92,6 +93,8 @@ class BuildReport:
 
     Attributes
     ----------
+    stages : tuple of StageReport
+        In order.
     facts : dict
         Plain JSON: what else is worth keeping, such as the master and its cores.
     """

@@ -26,6 +26,7 @@ class IndexInfo(OfParts):
 
     Attributes
     ----------
+    path, lake, written_by, created : str
     files : int
         Files found under the lake.
     tables : int

@@ -33,7 +33,13 @@ OWN_TABLE = "it holds a copy of every other column of yours: your own table, or 
 
 
 class FoundTable(Protocol):
-    """A column of the lake that the user's key can be joined with; `pexeso.results.Match` is one."""
+    """A column of the lake that the user's key can be joined with; `pexeso.results.Match` is one.
+
+    Attributes
+    ----------
+    table, column : str
+    joinability : float
+    """
 
     table: str
     column: str
@@ -51,6 +57,8 @@ class AddedColumn:
     ----------
     name : str
         In the enriched table.
+    table, column : str
+        Of the lake.
     key : str
         The column of that table that was joined on.
     joinability : float
@@ -79,6 +87,7 @@ class LeftOutColumn:
 
     Attributes
     ----------
+    table, column : str
     rule : str
         One of `pexeso.enrichment.rules.SAID`.
     detail : str
@@ -99,6 +108,7 @@ class JoinedTable:
     ----------
     table, key : str
         The table, and its column that was joined on.
+    joinability : float
     added : int
         How many of its columns were added.
     reason : str or None

@@ -72,6 +72,7 @@ class SideBySide:
 
     Attributes
     ----------
+    ours, theirs : Half
     rows : tuple of JoinedRow
         The first rows of the query that match, in order, each with the first row of the lake's table that holds the value.
     n_rows : int
