@@ -4,7 +4,7 @@ Recall, precision and times for each threshold and each way: our index as it cho
 fewer partitions, asymmetric MinHash and a linear scan; with ``--datasketch`` the MinHashLSHEnsemble of datasketch, where that is installed (pip install
 datasketch==2.0.0), and with ``--equal-recall`` that asked for lower thresholds, where it finds as much. All get tokens as hashes, so that none hashes texts,
 and each query is asked of all ways in turn. What is verified is compared with a linear scan, for all queries or some. ``--growth`` measures builds and
-searches over sizes; ``--fit`` fits the constants of `pexeso.containment.costs` anew.
+searches over sizes; ``--fit`` fits the constants of `pexeso.containment.ensemble` anew.
 """
 
 from __future__ import annotations

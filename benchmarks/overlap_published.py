@@ -13,12 +13,11 @@ import numpy as np
 
 from pexeso.overlap.candidates import Candidates, Takes
 from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.filters import upper_bound
 from pexeso.overlap.index.reading import PostingList, Reads, excluded_numbers
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.josie import ENTRY_BYTES, JosieRun, count_common, first_rows
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.topk import Overlaps, TopK, require_k
+from pexeso.overlap.topk import Overlaps, TopK, require_k, upper_bound
 
 
 class PublishedCandidates(Candidates):

@@ -5,7 +5,7 @@ Every column of kind text, date or number is a set here, and not only join keys:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from pexeso.errors import InputError, TableReadError
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_columns
-from pexeso.lake.tokens import token_pairs
+from pexeso.lake.tokens import distinct_tokens
 
 MIN_ROWS, MIN_DISTINCT = 5, 2
 LEAST, LARGEST = 10, 3000
@@ -82,6 +82,28 @@ def folder_sets(folder: Path) -> LakeSets:
             yield len(names) - 1, values
 
     return LakeSets(*token_pairs(numbered()), names)
+
+
+def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tuple[np.ndarray, pa.LargeStringArray]:
+    """Return the (set id, token) pairs of columns, each pair once.
+
+    Parameters
+    ----------
+    columns : iterable of (int, pa.Array or pa.ChunkedArray)
+        The id of each column, and its cells.
+
+    Returns
+    -------
+    set_ids : int64 (p,)
+    tokens : pa.LargeStringArray (p,)
+    """
+    ids, parts = [], []
+    for set_id, values in columns:
+        parts.append(distinct_tokens(values))
+        ids.append(np.full(len(parts[-1]), set_id, np.int64))
+    if not parts:
+        return np.empty(0, np.int64), pa.array([], pa.large_string())
+    return np.concatenate(ids), pa.concat_arrays(parts)
 
 
 def _columns(folder: Path) -> Iterator[tuple[str, pa.StringArray]]:

@@ -19,18 +19,6 @@ def require_unit_or_zero(values: pa.Array, vectors: np.ndarray) -> None:
     values : pyarrow string array of length n
     vectors : numpy.ndarray of shape (n, dimensions), float32
         What a model gave for them.
-
-    Raises
-    ------
-    EmbedderError
-        Naming the first value whose vector cannot be used.
-
-    Examples
-    --------
-    >>> require_unit_or_zero(pa.array(["oslo", "rome"]), np.float32([[0.6, 0.8], [0, np.nan]]))
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.EmbedderError: The model gave the value 'rome' a vector that is not finite (1 of 2 values have such): use another model, or restore its files.
     """
     # In float64 no square of a float32 number vanishes or overflows.
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))

@@ -94,29 +94,15 @@ def write_corpus(
         With the columns `group` (integer) and `value` (string, already normalised); each pair once.
     path : path
         Text file to write; what is there is replaced.
-    options : CorpusOptions, optional
 
     Returns
     -------
     int
         Number of lines written.
 
-    Raises
-    ------
-    pexeso.errors.OutputError
-        If the file cannot be written.
-
     Notes
     -----
     Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a value, and twice that while lines are formed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> batch = pa.record_batch({"group": [7, 7, 8], "value": ["oslo", "rome", "silver"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_corpus([batch], Path(folder) / "corpus.txt")
-    2
     """
     options = options or CorpusOptions()
     sample = _Sample(options)
@@ -142,11 +128,6 @@ def count_corpus(path: str | Path, *, largest_count: int = 1000) -> CorpusCounts
         Text; words are parted by ASCII white space, as fastText parts them.
     largest_count : int
         Words that occur more often are counted together.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the file cannot be read.
     """
     n_lines, words = _count_words(path)
     counts = np.fromiter(words.values(), np.int64, len(words))
@@ -157,13 +138,6 @@ def count_corpus(path: str | Path, *, largest_count: int = 1000) -> CorpusCounts
 def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArray, np.ndarray, int]:
     """Return the words that occur most often in a corpus.
 
-    Parameters
-    ----------
-    path : path
-        As for `count_corpus`.
-    max_words : int
-        Most words to return, at least 1.
-
     Returns
     -------
     words : pyarrow.LargeStringArray of length v
@@ -172,11 +146,6 @@ def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArra
         Occurrences of each.
     n_tokens : int
         Occurrences of all words of the corpus.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the file cannot be read.
     """
     _, words = _count_words(path)
     kept = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]

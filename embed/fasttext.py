@@ -121,19 +121,6 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
     ----------
     corpus : path
         UTF-8 text, one line for each value or for a few values that belong together.
-    options : TrainingOptions, optional
-
-    Returns
-    -------
-    SubwordEmbedder
-        Of kind ``"fasttext"``.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the corpus cannot be read or has no words in it.
-    pexeso.errors.MissingPackageError
-        If the package `fasttext-numpy2` is not installed.
 
     Notes
     -----
@@ -171,22 +158,11 @@ def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rari
     ----------
     path : path
         A model saved by fastText, not quantised.
-    centre : bool
-        Take the mean word vector away from each word.
-    weighting : str
-        ``"rarity"``: rare words count more in a value, by the counts that the file holds; ``"equal"``: all alike.
 
     Returns
     -------
     SubwordEmbedder
         Of kind ``"fasttext"``. Without centring a single word gets the direction of `get_word_vector`.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If there is no such file, or it is not a fastText model with vectors.
-    pexeso.errors.MissingPackageError
-        If the package `fasttext-numpy2` is not installed.
     """
     path = Path(path)
     check_weighting(weighting)

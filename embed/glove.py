@@ -34,16 +34,6 @@ def load_text(path: str | Path, *, centre: bool = False) -> SubwordEmbedder:
     centre : bool
         Take the mean word vector away from each word. Vectors trained on much text do without.
 
-    Returns
-    -------
-    SubwordEmbedder
-        Of kind ``"glove"``: every word as it stands in the file, the first line of a word winning.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the file is missing, or a line is not a word with as many numbers as the first line has.
-
     Notes
     -----
     Memory is at most twice that of the table, ``4 * words * dimensions`` bytes, plus 200 MB.

@@ -103,15 +103,6 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
         What `save` wrote.
     verify : bool
         Read everything, and compare each file and the fingerprint with what was written.
-
-    Returns
-    -------
-    Embedder
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the folder is no model, is of another format version, or a file is missing, cut short or (with `verify`) changed.
     """
     model = stored.load(Path(folder), verify=verify)
     embedder = _classes(model.kind).from_stored(model)

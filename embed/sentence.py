@@ -107,17 +107,6 @@ def load_sentence_model(name: str) -> SentenceEmbedder:
     ----------
     name : str
         A folder, or a name that the package can find.
-
-    Returns
-    -------
-    SentenceEmbedder
-
-    Raises
-    ------
-    pexeso.errors.MissingPackageError
-        If sentence-transformers is not installed.
-    pexeso.errors.EmbedderError
-        If the model cannot be loaded.
     """
     return SentenceEmbedder(_load_model(name), name)
 

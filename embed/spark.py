@@ -43,12 +43,6 @@ def embed_values(
     pyspark.sql.DataFrame
         `value` string, `vector` array of float of the model's length: a unit vector, or zeros. Rows keep their partition and order.
 
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If there is no model in the folder. In a task: if the folder holds another model by then, or gives a value a vector with NaN or infinite
-        entries.
-
     Notes
     -----
     The model is opened once in each worker process, memory-mapped, so that the workers of a machine share its pages. Where Spark gives its tasks
@@ -68,13 +62,7 @@ def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
 
 
 def as_lists(vectors: np.ndarray) -> pa.ListArray:
-    """Return vectors, float32 (n, d), as an Arrow array of n lists.
-
-    Examples
-    --------
-    >>> as_lists(np.eye(2, dtype=np.float32)).to_pylist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Return vectors, float32 (n, d), as an Arrow array of n lists."""
     offsets = np.arange(len(vectors) + 1, dtype=np.int32) * vectors.shape[1]
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(vectors.reshape(-1)))
 
@@ -87,11 +75,6 @@ def task_device() -> str:
     str
         ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``, ``spark.task.resource.gpu.amount``)
         and gave the task the one of that number; else, and outside a task, ``"cpu"``.
-
-    Examples
-    --------
-    >>> task_device()
-    'cpu'
     """
     from pyspark import TaskContext
 

@@ -60,10 +60,7 @@ class StoredModel:
 
     Attributes
     ----------
-    folder : Path
-    kind : str
     options : mapping
-    fingerprint : str
     """
 
     folder: Path
@@ -111,16 +108,10 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
 
     Parameters
     ----------
-    kind : str
     options : mapping
         Anything that JSON can hold.
     parts : mapping of str to array or words
         Their type, shape and every byte count; how they are laid out in files does not.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     digest.update(_canonical({"format": FORMAT_VERSION, "kind": kind, "options": options}))
@@ -134,13 +125,7 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
 def save(
     folder: Path, kind: str, options: Mapping[str, Any], model_fingerprint: str, parts: Mapping[str, Part]
 ) -> None:
-    """Write a model into a new or empty folder; the description comes last, so that an unfinished folder has none.
-
-    Raises
-    ------
-    pexeso.errors.OutputError
-        If the folder holds something already, or cannot be written.
-    """
+    """Write a model into a new or empty folder; the description comes last, so that an unfinished folder has none."""
     prepare_folder(folder)
     try:
         for name, part in parts.items():
@@ -183,14 +168,8 @@ def load(folder: Path, *, verify: bool = False) -> StoredModel:
 
     Parameters
     ----------
-    folder : Path
     verify : bool
         Also read every file and compare its digest; without it only presence and size are checked.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the folder is no model, is of another format version, or a file is missing, cut short or changed.
     """
     description, raw = _read_description(folder)
     if description.get("format") != FORMAT_VERSION:

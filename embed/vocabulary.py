@@ -24,11 +24,6 @@ class Vocabulary:
     ----------
     words : pyarrow.LargeStringArray of length v, without nulls
         Where a word stands twice, its first place counts.
-
-    Examples
-    --------
-    >>> Vocabulary(pa.array(["oslo", "rome"], pa.large_string())).find(pa.array(["rome", "bonn"], pa.large_string()))
-    array([ 1, -1])
     """
 
     def __init__(self, words: pa.LargeStringArray) -> None:
@@ -38,16 +33,7 @@ class Vocabulary:
         return len(self.words)
 
     def find(self, words: pa.LargeStringArray) -> np.ndarray:
-        """Return the row of each word, or -1 for a word that is not in the vocabulary.
-
-        Parameters
-        ----------
-        words : pyarrow.LargeStringArray of length u, without nulls
-
-        Returns
-        -------
-        numpy.ndarray of shape (u,), int64
-        """
+        """Return the row of each word, or -1 for a word that is not in the vocabulary."""
         if len(self) == 0 or len(words) == 0:
             return np.full(len(words), -1, np.int64)
         hashes, rows, collides = self._sorted_hashes
@@ -74,10 +60,6 @@ class Vocabulary:
 
 def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
     """Hash strings to 64 bits: a polynomial of their bytes, mixed.
-
-    Parameters
-    ----------
-    strings : pyarrow.LargeStringArray of length n, without nulls
 
     Returns
     -------

@@ -32,13 +32,7 @@ class WordIndex:
 
 
 def as_strings(values: Values) -> pa.LargeStringArray:
-    """Return values as one Arrow array with 64-bit offsets and without nulls (null becomes the empty string).
-
-    Raises
-    ------
-    pexeso.errors.InputError
-        If the values are not strings.
-    """
+    """Return values as one Arrow array with 64-bit offsets and without nulls (null becomes the empty string)."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if not isinstance(values, pa.Array):
@@ -81,12 +75,6 @@ def split_words(values: Values) -> WordIndex:
     ----------
     values : pyarrow string array or sequence of strings
         Null and blank values have no words.
-
-    Examples
-    --------
-    >>> index = split_words(["marie curie", None, "curie"])
-    >>> index.words.to_pylist(), index.offsets.tolist(), index.word_ids.tolist()
-    (['curie', 'marie'], [0, 2, 2, 3], [0, 1, 0])
     """
     lists = pc.utf8_split_whitespace(as_strings(values))
     flat = lists.flatten()

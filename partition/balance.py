@@ -36,28 +36,10 @@ MAX_CLUSTERS = 1024
 
 
 def partition_bytes(n_values: int | np.ndarray, n_postings: int | np.ndarray, dimensions: int) -> int | np.ndarray:
-    """Bytes that values and postings take in a partition.
+    """Bytes that values and postings take in a partition: int or ndarray of int.
 
     For a whole partition, the sum over its columns is an upper bound: a value that several of its columns hold is
     stored once.
-
-    Parameters
-    ----------
-    n_values : int or ndarray of int
-        Distinct values.
-    n_postings : int or ndarray of int
-        (value, column) pairs.
-    dimensions : int
-        Of a vector, stored as float32.
-
-    Returns
-    -------
-    int or ndarray of int
-
-    Examples
-    --------
-    >>> partition_bytes(10, 10, 100)
-    5360
     """
     return n_values * (4 * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
 
@@ -102,19 +84,8 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
     ----------
     n_partitions : int
         Cut down to `n_columns` where there are fewer columns: no partition is empty.
-    n_columns, total_bytes : int
-        Of the lake; at least 1.
     max_imbalance : float, default 2.0
         Largest allowed size of a partition, as a multiple of the mean; at least 1.1.
-
-    Returns
-    -------
-    Limits
-
-    Examples
-    --------
-    >>> fixed_limits(4, 1000, 8000).limit_bytes
-    4000
     """
     if n_partitions < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
@@ -131,24 +102,7 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
 
 
 def size_limits(limit_bytes: int, n_columns: int, total_bytes: int) -> Limits:
-    """Limits for a given size of a partition: begin with as few as could hold the lake, and open more where needed.
-
-    Parameters
-    ----------
-    limit_bytes : int
-        Most bytes of a partition; at least 1.
-    n_columns, total_bytes : int
-        Of the lake; at least 1.
-
-    Returns
-    -------
-    Limits
-
-    Examples
-    --------
-    >>> size_limits(1000, 50, 2500).n_bins
-    3
-    """
+    """Limits for a given size of a partition: begin with as few as could hold the lake, and open more where needed."""
     if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
             "The size limit, columns and bytes must all be at least 1. "
@@ -196,7 +150,6 @@ def cut(
     column_ids, clusters, ties, n_bytes : ndarray, shape (n,), integers
         `ties` orders columns of equal divergence.
     divergences : ndarray, shape (n,), float64
-    limits : Limits
 
     Returns
     -------
@@ -230,8 +183,6 @@ def place(pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.nd
 
     Parameters
     ----------
-    pieces : Pieces
-    limits : Limits
     divergence_from : callable
         ``cluster -> ndarray (k,)``: divergence between its centre and every centre. Partitions beyond k have no centre;
         they count as infinitely far and are used when nothing nearer has room.
@@ -240,14 +191,6 @@ def place(pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.nd
     -------
     ndarray, shape (p,), int64
         Partition of each piece, numbered from 0 without gaps.
-
-    Examples
-    --------
-    >>> limits = size_limits(20, n_columns=4, total_bytes=40)
-    >>> ids, sizes = np.arange(4), np.full(4, 10)
-    >>> pieces, piece_of = cut(ids, np.array([0, 0, 0, 1]), np.zeros(4), ids, sizes, limits)
-    >>> place(pieces, limits, lambda cluster: np.array([cluster == 1, cluster == 0], float))[piece_of].tolist()
-    [0, 0, 1, 1]
     """
     bins = _Bins(limits, divergence_from)
     partition = np.full(len(pieces.cluster), -1, dtype=np.int64)

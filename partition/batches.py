@@ -39,22 +39,11 @@ def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
     ----------
     vectors : pa.ListArray of float32, length n
         Null for a value without a vector.
-    dimensions : int
 
     Returns
     -------
     ndarray, shape (n, dimensions), float32
         Zeros where the array is null.
-
-    Raises
-    ------
-    InputError
-        If a vector has another length.
-
-    Examples
-    --------
-    >>> matrix_of(pa.array([[1, 2], None], pa.list_(pa.float32())), 2).tolist()
-    [[1.0, 2.0], [0.0, 0.0]]
     """
     lengths = pc.list_value_length(vectors)
     wrong = pc.fill_null(pc.not_equal(lengths, dimensions), False)
@@ -75,13 +64,6 @@ def features_of(batch: pa.RecordBatch, n_features: int) -> np.ndarray:
     ----------
     batch : pa.RecordBatch of n rows
         ``codes: list<int32>`` and ``counts: list<int64>``.
-    n_features : int
-        Regions.
-
-    Returns
-    -------
-    ndarray, shape (n, n_features), float64
-        Distributions.
     """
     codes = batch.column("codes")
     counts = np.zeros((batch.num_rows, n_features))

@@ -3,7 +3,8 @@
 The loop knows nothing of where the columns are. It asks for one pass over them (:class:`Partials`: sums a cluster) and,
 where a cluster came out empty, for the columns farthest from their centres. :func:`iterate_in_memory` answers from
 arrays, :mod:`partition.spark` from a cluster of machines. Sums are kept in fixed point, so that they are the same
-whatever order they are added in: both give the same clusters.
+whatever order they are added in: both give the same clusters. Features are float64 (n, F), the
+histograms of n columns; centres float64 (k, F).
 
 Source: Dong et al., "Efficient Joinable Table Discovery in Data Lakes" (ICDE 2021), partitioning by column
 distribution. Two differences: the paper's text redraws the centres in every round, here only assignment and update
@@ -65,25 +66,7 @@ class Partials:
 
 
 def nearest(features: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nearest centre of every column, the lowest number where two are equally near.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n, F), float64
-    centres : ndarray, shape (k, F), float64
-
-    Returns
-    -------
-    clusters : ndarray, shape (n,), int32
-    divergences : ndarray, shape (n,), float64
-        To the centre chosen.
-
-    Examples
-    --------
-    >>> histograms = np.array([[1.0, 0.0], [0.1, 0.9]])
-    >>> nearest(histograms, np.array([[0.8, 0.2], [0.0, 1.0]]))[0].tolist()
-    [0, 1]
-    """
+    """Return the nearest centre of every column, int32, the lowest where two are equally near, and the divergence."""
     clusters = np.empty(len(features), dtype=np.int32)
     divergences = np.empty(len(features))
     for rows in row_chunks(len(features), max(centres.shape)):
@@ -94,17 +77,7 @@ def nearest(features: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def partial_sums(features: np.ndarray, centres: np.ndarray) -> Partials:
-    """Assign columns to centres and add them up by cluster: one step of k-means over a part of the lake.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n, F), float64
-    centres : ndarray, shape (k, F), float64
-
-    Returns
-    -------
-    Partials
-    """
+    """Assign columns to centres and add them up by cluster: one step of k-means over a part of the lake."""
     result = Partials.zeros(*centres.shape)
     for rows in row_chunks(len(features), features.shape[1]):
         clusters, divergences = nearest(features[rows], centres)
@@ -130,19 +103,11 @@ def seed_centres(features: np.ndarray, n_clusters: int, *, seed: int) -> np.ndar
     ----------
     features : ndarray, shape (n, F), float64
         A sample of the columns; at least one.
-    n_clusters : int
-        Number of centres wanted.
-    seed : int
 
     Returns
     -------
     ndarray, shape (k, F), float64
         k is `n_clusters`, or the number of distinct rows where that is smaller.
-
-    Examples
-    --------
-    >>> seed_centres(np.array([[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]]), 3, seed=0).shape
-    (2, 2)
     """
     generator = np.random.default_rng(seed)
     n_draws = 2 + int(np.log(n_clusters))
@@ -182,15 +147,6 @@ def iterate(
     farthest : callable
         ``(centres, n) -> features (<= n, F)`` of the columns farthest from their nearest centre, farthest first. Asked
         only when a cluster is empty.
-    centres : ndarray, shape (k, F), float64
-        The first centres.
-    max_iterations : int
-        Most passes; at least 1.
-
-    Returns
-    -------
-    ndarray, shape (k, F), float64
-        Where k-means ended.
     """
     for _ in range(max_iterations):
         partials = measure(centres)
@@ -213,16 +169,8 @@ def iterate_in_memory(
 
     Parameters
     ----------
-    features : ndarray, shape (n, F), float64
     ties : ndarray, shape (n,), int64
         Orders columns that are equally far from their centres.
-    centres : ndarray, shape (k, F), float64
-        The first centres.
-    max_iterations : int
-
-    Returns
-    -------
-    ndarray, shape (k, F), float64
     """
 
     def measure(centres: np.ndarray) -> Partials:
@@ -255,11 +203,6 @@ def _reseed(
 
 def hash64(column_ids: np.ndarray, seed: int) -> np.ndarray:
     """Hash column numbers: the order of columns that nothing else orders, the same on every machine.
-
-    Parameters
-    ----------
-    column_ids : ndarray, shape (n,), integers
-    seed : int
 
     Returns
     -------

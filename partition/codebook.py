@@ -61,20 +61,6 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
     n_codes : int, default 256
         Number of centroids, 1 to 256; fewer are fitted when the sample has fewer distinct vectors.
     seed : int, default 0
-
-    Returns
-    -------
-    Codebook
-
-    Raises
-    ------
-    InputError
-        If the sample is no finite matrix or `n_codes` is out of range.
-
-    Examples
-    --------
-    >>> fit_codebook(np.array([[1, 0], [0, 1], [0, 0]], dtype=np.float32), n_codes=2).n_regions
-    3
     """
     if not 1 <= n_codes <= MAX_CODES:
         raise InputError(f"n_codes must be a whole number from 1 to {MAX_CODES}. Got {n_codes!r}.")
@@ -97,26 +83,10 @@ def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
 
     Memory beside the input and the result is that of one chunk of about a million products, whatever `n` is.
 
-    Parameters
-    ----------
-    vectors : ndarray, shape (n, dimensions), float32
-    codebook : Codebook
-
     Returns
     -------
     ndarray, shape (n,), int32
         In [0, codebook.no_meaning]; zero vectors get `codebook.no_meaning`.
-
-    Raises
-    ------
-    InputError
-        If the vectors are not finite or have another number of dimensions than the codebook.
-
-    Examples
-    --------
-    >>> codebook = Codebook(np.array([[1, 0], [0, 1]], dtype=np.float32))
-    >>> assign(np.array([[0.6, 0.8], [1, 0], [0, 0]], dtype=np.float32), codebook).tolist()
-    [1, 0, 2]
     """
     vectors, centroids = _checked(vectors), codebook.centroids
     codes = np.full(len(vectors), codebook.no_meaning, dtype=np.int32)

@@ -32,21 +32,6 @@ def normalise(counts: np.ndarray) -> np.ndarray:
     ----------
     counts : ndarray, shape (n, n_regions)
         Finite, not negative, and not all zero in any row.
-
-    Returns
-    -------
-    ndarray, shape (n, n_regions), float64
-        Each row sums to 1.
-
-    Raises
-    ------
-    InputError
-        If a count is negative or not finite, or a row has no count at all.
-
-    Examples
-    --------
-    >>> normalise(np.array([[1, 3]])).tolist()
-    [[0.25, 0.75]]
     """
     counts = np.asarray(counts, dtype=np.float64)
     if counts.ndim != 2:
@@ -64,38 +49,16 @@ def jensen_shannon(histograms: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Jensen-Shannon divergence between each histogram and each centre.
 
     ``JSD(A, B) = KL(A || M) / 2 + KL(B || M) / 2`` with ``M = (A + B) / 2``, in nats: symmetric, 0 only between equal
-    distributions, finite on empty regions, and at most ln 2 (reached where A and B share no region). Its square root is
+    distributions (rows that sum to 1), finite on empty regions, and at most ln 2 (reached where A and B share no region). Its square root is
     a metric.
 
     Only regions where the histogram is not empty are visited: all the others together add ``ln 2 / 2`` times the
     centre's mass in them. A column of few values costs few logarithms, however many regions there are.
 
-    Parameters
-    ----------
-    histograms : ndarray, shape (n, n_regions), float64
-        Rows that sum to 1.
-    centres : ndarray, shape (k, n_regions), float64
-        Rows that sum to 1.
-
-    Returns
-    -------
-    ndarray, shape (n, k), float64
-        In [0, ln 2], whole multiples of 1 / :data:`STEPS_OF_ONE`.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit or a row is not a distribution.
-
     Notes
     -----
     The paper (Dong et al., ICDE 2021, section on partitioning) speaks of Jensen-Shannon divergence but prints the mean
-    of the two Kullback-Leibler divergences, which is :func:`symmetric_kl`. This is the true one.
-
-    Examples
-    --------
-    >>> jensen_shannon(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(6).tolist()
-    [[0.0, 0.693147]]
+    of the two Kullback-Leibler divergences, which is `benchmarks.out_of_core.methods.symmetric_kl`. This is the true one.
     """
     histograms, centres = _distributions(histograms, centres)
     result = np.empty((len(histograms), len(centres)))

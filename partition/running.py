@@ -69,12 +69,6 @@ def shares_before(sums: pa.Table) -> Before:
     -------
     dict
         (part, cluster, own) to (bytes, columns) before.
-
-    Examples
-    --------
-    >>> rows = [{"part": part, "cluster": 5, "own": False, "n_bytes": 10, "n_columns": 2} for part in (1, 0, 0)]
-    >>> shares_before(pa.Table.from_pylist(rows, PART_SUMS))
-    {(0, 5, False): (0, 0), (1, 5, False): (20, 4)}
     """
     totals = sums.group_by(["cluster", "own", "part"]).aggregate([("n_bytes", "sum"), ("n_columns", "sum")])
     before: dict[Share, tuple[int, int]] = {}

@@ -88,15 +88,6 @@ def plan_partitions(
         ``column_id: long, partition: int``, one row a column. It is persisted; call ``unpersist()`` when done with it.
     n_partitions : int
         How many there are.
-
-    Raises
-    ------
-    InputError
-        If both or neither of n_partitions and partition_bytes are given, a frame lacks a column, or vectors have another number of dimensions.
-    LakeError
-        If there is no posting.
-    SparkError
-        If Spark had to compute a part again, after it had lost a machine, and a column got lost over it.
     """
     if (n_partitions is None) == (partition_bytes is None):
         raise InputError(
@@ -133,13 +124,6 @@ def plan_partitions(
 
 def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int) -> DataFrame:
     """Count every column's values by region of the codebook.
-
-    Parameters
-    ----------
-    postings, vectors : DataFrame
-        As for :func:`plan_partitions`.
-    codebook : Codebook
-    dimensions : int
 
     Returns
     -------

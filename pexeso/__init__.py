@@ -13,28 +13,29 @@ Examples
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pexeso.errors import (
+    ColumnNotFoundError,
+    DeviceError,
+    EmbedderError,
+    IndexCorruptError,
+    IndexNotFoundError,
+    IndexVersionError,
+    InputError,
+    LakeError,
+    MissingPackageError,
+    OutputError,
+    PexesoError,
+    PlaceError,
+    QueryError,
+    SparkError,
+    StoredIndexError,
+    TableReadError,
+)
+
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult, search_combined
     from pexeso.enrichment.enrich import Enrichment, enrich, enrich_from
     from pexeso.enrichment.feature_selection import FeatureChoice, select_features
-    from pexeso.errors import (
-        ColumnNotFoundError,
-        DeviceError,
-        EmbedderError,
-        IndexCorruptError,
-        IndexNotFoundError,
-        IndexVersionError,
-        InputError,
-        LakeError,
-        MissingPackageError,
-        OutputError,
-        PexesoError,
-        PlaceError,
-        QueryError,
-        SparkError,
-        StoredIndexError,
-        TableReadError,
-    )
     from pexeso.index import Index, build_index, open_index
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
@@ -45,24 +46,6 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "pexeso.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
-    "pexeso.errors": (
-        "ColumnNotFoundError",
-        "DeviceError",
-        "EmbedderError",
-        "IndexCorruptError",
-        "IndexNotFoundError",
-        "IndexVersionError",
-        "InputError",
-        "LakeError",
-        "MissingPackageError",
-        "OutputError",
-        "PexesoError",
-        "PlaceError",
-        "QueryError",
-        "SparkError",
-        "StoredIndexError",
-        "TableReadError",
-    ),
     "pexeso.token_search.results": ("EqualTextMatch", "EqualTextResult"),
     "pexeso.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
     "pexeso.enrichment.feature_selection": ("FeatureChoice", "select_features"),

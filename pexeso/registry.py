@@ -66,18 +66,7 @@ def asked(words: Iterable[str]) -> list[IndexPart]:
 
 
 def require_parts(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words for the parts that an index is to have, in order, with those that they rest on.
-
-    Raises
-    ------
-    InputError
-        There is no such part.
-
-    Examples
-    --------
-    >>> require_parts(["containment"])
-    ('overlap', 'containment')
-    """
+    """Return the words for the parts that an index is to have, in order, with those that they rest on."""
     if not isinstance(words, Iterable):
         raise InputError(f"parts must be a list of texts, of {' and '.join(choices())}. Got {words!r}.")
     wanted = [words] if isinstance(words, str) else list(words)

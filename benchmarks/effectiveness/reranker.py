@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -22,7 +24,7 @@ from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, MIN_MATCHES, NO
 from benchmarks.effectiveness.scoring import folds_of
 from benchmarks.effectiveness.sets import shared_set
 from pexeso.index import Index, open_index
-from pexeso.rerank.boosted_trees import BoostedTrees, trees_of
+from pexeso.rerank.boosted_trees import BoostedTrees
 from pexeso.rerank.features import EQUAL, FEATURES, RARITY_AT, RATIOS, Counts, rarities
 from pexeso.rerank.reranker import reranker
 
@@ -78,6 +80,42 @@ def learn(features: np.ndarray, labels: np.ndarray) -> BoostedTrees:
         for stage in model._predictors
     ]
     return trees_of(FEATURES, float(np.ravel(model._baseline_prediction)[0]), trees)
+
+
+def trees_of(features: Sequence[str], base: float, trees: Sequence[Sequence[Mapping[str, Any]]]) -> BoostedTrees:
+    """Make an ensemble from trees given node by node.
+
+    Parameters
+    ----------
+    features : sequence of str
+    trees : sequence of sequences of mappings
+        Nodes with ``feature``, ``threshold``, ``left``, ``right``, ``value`` and ``is_leaf``; the first is the root, and children come later.
+        ``value`` need be given of leaves alone, with their ``count``.
+    """
+    most = max(len(tree) for tree in trees)
+    whole = {name: np.zeros((len(trees), most), np.int64) for name in ("feature", "left", "right")}
+    real = {name: np.zeros((len(trees), most)) for name in ("threshold", "value")}
+    depth = 0
+    for number, tree in enumerate(trees):
+        depths = np.zeros(len(tree), np.int64)
+        for place, node in enumerate(tree):
+            leaf = node["is_leaf"]
+            children = (place, place) if leaf else (int(node["left"]), int(node["right"]))
+            whole["left"][number, place], whole["right"][number, place] = children
+            if not leaf:
+                whole["feature"][number, place] = node["feature"]
+                real["threshold"][number, place] = node["threshold"]
+                depths[list(children)] = depths[place] + 1
+        depth = max(depth, int(depths.max()))
+        for place in reversed(range(len(tree))):
+            node = tree[place]
+            below = [node] if node["is_leaf"] else [tree[int(node["left"])], tree[int(node["right"])]]
+            counts = [each["count"] for each in below]
+            values = (
+                [node["value"]] if node["is_leaf"] else real["value"][number, [int(node["left"]), int(node["right"])]]
+            )
+            real["value"][number, place] = np.average(values, weights=counts)
+    return BoostedTrees(tuple(features), base, depth=depth, **whole, **real)
 
 
 def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, Counts]:

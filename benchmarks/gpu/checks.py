@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from benchmarks.checking import difference, normal_form
+from benchmarks.gpu.building import build_tensors
 from benchmarks.gpu.clock import Clock
-from pexeso.engine.building.building import build_tensors
 from pexeso.engine.interface import KernelChoice
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions

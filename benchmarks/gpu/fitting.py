@@ -41,7 +41,7 @@ def building_bytes(dimensions: int, n_coordinates: int, n_values: int) -> float:
     """Return the most that building one partition holds beside the other partitions, and beside its own vectors.
 
     Ordering rows takes ``4 P + 64`` bytes each and postings 70 each, one after the other; each with half a GiB for pieces
-    (`pexeso.engine.building.building.build_from_pieces`). The partition's own vectors are made after that.
+    (`benchmarks.gpu.building.build_from_pieces`). The partition's own vectors are made after that.
     """
     return max(0.0, max(4 * n_coordinates + 64, 70 * POSTINGS_A_VALUE) - 4 * dimensions) * n_values + (1 << 29)
 

@@ -44,23 +44,8 @@ class HashingEmbedder(SubwordEmbedder):
     ----------
     signs : numpy.ndarray of shape (buckets, ceil(dimensions / 8)), uint8
         The table, eight signs a byte; 1 stands for +1 and 0 for -1.
-    dimensions : int
-        Length of the vectors.
-    words : pyarrow.LargeStringArray of length v
-        The words that have a weight of their own.
-    weights : numpy.ndarray of shape (v + 1,), float32, or None
-        As in `SubwordEmbedder`.
-    min_n, max_n : int
-        Shortest and longest n-gram, in characters.
     whole_word_share : float
         Share of the squared length of a word's vector that is its own, in [0, 1).
-    notes : dict
-        How the model was made. Part of the fingerprint.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the arrays do not fit together.
     """
 
     def __init__(
@@ -175,23 +160,6 @@ def create(
         Text whose rare words shall count more in a value (module `embed.lexical.weights`); without it all words count alike.
     max_words : int
         Most words of the corpus whose weight is kept, the most frequent ones.
-
-    Returns
-    -------
-    HashingEmbedder
-
-    Raises
-    ------
-    pexeso.errors.InputError
-        If a number is out of its range.
-    pexeso.errors.EmbedderError
-        If the corpus cannot be read.
-
-    Examples
-    --------
-    >>> vectors = create().embed(["reykjavik", "reykjavic", "nairobi"])
-    >>> bool(vectors[0] @ vectors[1] > 0.5), bool(vectors[0] @ vectors[2] < 0.3)
-    (True, True)
     """
     for name, number, least in (
         ("dimensions", dimensions, 1),

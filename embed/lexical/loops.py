@@ -96,11 +96,8 @@ def weighted_units(
 
     Parameters
     ----------
-    means : numpy.ndarray of shape (u, dimensions), float32
     known : numpy.ndarray of shape (u,), bool
         Words without a row get zeros.
-    centre : numpy.ndarray of shape (dimensions,), float32
-    weights : numpy.ndarray of shape (u,), float32
     units : numpy.ndarray of shape (u, dimensions), float64
         Written.
     """
@@ -130,12 +127,8 @@ def sum_words(
 
     Parameters
     ----------
-    units : numpy.ndarray of shape (u, dimensions), float64
-    ids : numpy.ndarray, int64
     offsets : numpy.ndarray of shape (n + 1,), int64
         Value i has the words ``ids[offsets[i]:offsets[i + 1]]``; without any it gets zeros.
-    smallest_weight : float
-        Of any word of the model.
     vectors : numpy.ndarray of shape (n, dimensions), float32
         Written.
     """
@@ -167,9 +160,6 @@ def sign_units(
 
     Parameters
     ----------
-    signs, lanes, ids, offsets, own, share
-        As of `sign_means`.
-    weights : numpy.ndarray of shape (u,), float32
     units : numpy.ndarray of shape (u, dimensions), float64
         Written; zeros for a word without rows.
     """
@@ -212,9 +202,6 @@ def sign_means(
     ----------
     signs : numpy.ndarray of shape (buckets, bytes), uint8
         Eight signs a byte, the first in the highest bit; 1 stands for +1 and 0 for -1.
-    lanes : numpy.ndarray of shape (256,), uint64
-        `LANES`.
-    ids : numpy.ndarray, int64
     offsets : numpy.ndarray of shape (u + 1,), int64
         Word i has the rows ``ids[offsets[i]:offsets[i + 1]]``; without any, zeros for its mean.
     own : numpy.ndarray of shape (u,), int64

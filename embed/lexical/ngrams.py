@@ -25,13 +25,8 @@ def count_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> np.ndarr
 
     Parameters
     ----------
-    words : pyarrow.LargeStringArray of length u, without nulls
     min_n, max_n : int
         Shortest and longest n-gram in characters; ``max_n < min_n`` or ``max_n = 0`` means none.
-
-    Returns
-    -------
-    numpy.ndarray of shape (u,), int64
     """
     length = pc.utf8_length(words).to_numpy(zero_copy_only=False).astype(np.int64) + 2
     counts = np.zeros(len(words), np.int64)
@@ -46,24 +41,12 @@ def count_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> np.ndarr
 def hash_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> tuple[np.ndarray, np.ndarray]:
     """Hash all n-grams of all words.
 
-    Parameters
-    ----------
-    words : pyarrow.LargeStringArray of length u, without nulls
-    min_n, max_n : int
-        Shortest and longest n-gram in characters.
-
     Returns
     -------
     hashes : numpy.ndarray, uint32
         By word, then by first character, then by length: the order of fastText.
     offsets : numpy.ndarray of shape (u + 1,), int64
         The hashes of word i are ``hashes[offsets[i]:offsets[i + 1]]``.
-
-    Examples
-    --------
-    >>> hashes, offsets = hash_ngrams(pa.array(["ab"], pa.large_string()), 3, 4)  # <ab, <ab>, ab>
-    >>> len(hashes), offsets.tolist()
-    (3, [0, 3])
     """
     counts = count_ngrams(words, min_n, max_n)
     offsets = np.zeros(len(words) + 1, np.int64)

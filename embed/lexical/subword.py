@@ -80,11 +80,6 @@ class SubwordEmbedder:
         in the centre.
     notes : mapping of str to int, float, str or bool, optional
         How the model was made. Part of the fingerprint.
-
-    Raises
-    ------
-    pexeso.errors.EmbedderError
-        If the arrays do not fit together.
     """
 
     def __init__(
@@ -180,10 +175,6 @@ class SubwordEmbedder:
 
     def word_means(self, words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
         """Return the plain mean of each word's rows, before centring: what fastText calls the word vector.
-
-        Parameters
-        ----------
-        words : pyarrow.LargeStringArray of length u, without nulls
 
         Returns
         -------
@@ -328,17 +319,11 @@ def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
     Parameters
     ----------
     costs : numpy.ndarray of shape (n,), int64
-    budget : int
 
     Yields
     ------
     (int, int)
         Start and stop of each range.
-
-    Examples
-    --------
-    >>> list(bounded_chunks(np.array([3, 3, 9, 1]), 6))
-    [(0, 2), (2, 3), (3, 4)]
     """
     ends = np.cumsum(costs)
     start = 0
@@ -363,10 +348,6 @@ def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
         Overwritten.
     scale : numpy.ndarray of shape (n,)
         Length of what the row was computed from.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n, dimensions), float64
     """
     lengths = row_lengths(vectors)
     gone = lengths <= loops.VANISHED * scale
@@ -380,15 +361,6 @@ def mean_word_vector(
     rows: np.ndarray, words: pa.LargeStringArray, *, min_n: int, max_n: int, chunk_words: int = 1 << 16
 ) -> np.ndarray:
     """Return the mean of the plain vectors of all words of a vocabulary: the centre.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
-    words : pyarrow.LargeStringArray of length v
-    min_n, max_n : int
-        Shortest and longest n-gram, in characters.
-    chunk_words : int
-        Words taken at a time.
 
     Returns
     -------

@@ -48,12 +48,6 @@ def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.
     -------
     numpy.ndarray of shape (v + 1,), float32
         All above 0; the last is for words that are not among the v.
-
-    Examples
-    --------
-    >>> words = pa.array(["lake", "1992"], pa.large_string())
-    >>> rarity(words, np.array([50, 50]), 100).round(2).tolist()
-    [1.2100000381469727, 5.75, 3.4800000190734863]
     """
     counts = np.maximum(counts, 1)
     is_number = pc.match_substring_regex(words, r"\d").to_numpy(zero_copy_only=False)

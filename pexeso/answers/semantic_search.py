@@ -31,7 +31,6 @@ class SemanticSearch:
 
     Attributes
     ----------
-    opened : OpenIndex
     executor : Executor
         Where the partitions are searched.
     thresholds : Thresholds

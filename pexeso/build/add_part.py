@@ -66,7 +66,7 @@ def add_parts(
     parts
         Of `pexeso.registry.choices`.
     master, conf, progress
-        See `pexeso.build.build.build`.
+        See `pexeso.build_index`.
 
     Returns
     -------

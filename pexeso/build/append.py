@@ -52,7 +52,7 @@ def append(
         A file of the same size and time of change (and version, where its storage has one) is the same; with ``"content"`` every file of the
         same size is read, and compared by its fingerprint. One whose time alone differs is always compared by its fingerprint.
     master, conf, progress
-        See `pexeso.build.build.build`.
+        See `pexeso.build_index`.
 
     Returns
     -------
@@ -76,13 +76,7 @@ def append(
 
 
 def require_files(store: Store, lake: Any) -> FolderSource:
-    """Return the files that an index was built of, or those that are in their place now.
-
-    Raises
-    ------
-    LakeError
-        It was built of Spark tables.
-    """
+    """Return the files that an index was built of, or those that are in their place now."""
     named = store.manifest.facts["lake"]
     source = None if lake is None and named.startswith(SPARK_PREFIX) else source_of(named if lake is None else lake)
     if source is None or not source.is_files:

@@ -44,36 +44,10 @@ def build(
     conf: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Manifest:
-    """Index a lake.
+    """Index a lake; parameters and errors as for `pexeso.build_index`.
 
     A build that was killed or interrupted is taken up by the next one with the same lake, options and path, after the last stage that it
     finished and with the partitions that it wrote; unless the lake has changed since.
-
-    Parameters
-    ----------
-    lake
-        A folder of tables or one table: a path, an URL or a `pexeso.io.location.Place`; a Spark DataFrame; or the name of a table or database in
-        Spark's catalog, such as ``"sales.orders"``.
-    path : path
-        The index folder to write, or an URL or Place; on a cluster one that all machines see.
-    options : BuildOptions
-    overwrite : bool
-        Replace an index that is there; it stays in use until the new one is complete.
-    master, conf
-        See `pexeso.spark.session.spark_session`.
-    progress : callable, optional
-        Called with the name of each stage as it starts.
-
-    Returns
-    -------
-    Manifest
-
-    Raises
-    ------
-    LakeError
-        When there is no table, or no column that can be a join key.
-    OutputError, SparkError, EmbedderError, MissingPackageError
-        See `pexeso.errors`.
     """
     check_model(options.model)
     source = source_of(lake)

@@ -38,7 +38,7 @@ def compact(
         Divide all columns into partitions anew. Otherwise only partitions of which more than a fifth of the columns is deleted are
         rewritten, and those of less than half of ``partition_bytes`` where there is more than one.
     master, conf, progress
-        See `pexeso.build.build.build`.
+        See `pexeso.build_index`.
 
     Returns
     -------

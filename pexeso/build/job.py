@@ -105,8 +105,6 @@ class BuildJob:
 
     Parameters
     ----------
-    writer : BuildWriter
-    options : BuildOptions
     store : Store, optional
         The index that is updated; none where one is built.
     spark : SparkSession, optional
@@ -232,15 +230,7 @@ class BuildJob:
         return {part.name: part.write(self) for part in self.parts}
 
     def write_folders(self, stage: str, n_folders: int, fill: Callable[[int, Path], tasks.Filled]) -> list[FolderEntry]:
-        """Have each folder written by a task of its own; those that are there whole are left as they are.
-
-        Parameters
-        ----------
-        stage : str
-        n_folders : int
-        fill : callable
-            See `pexeso.build.tasks.write_folders`.
-        """
+        """Have each folder written by a task of its own; those that are there whole are left as they are."""
         writer, first = self.writer, self._n_folders
         self._n_folders += n_folders
 

@@ -84,15 +84,6 @@ def number_columns(records: DataFrame, folder: str | os.PathLike[str], *, first_
     Written
         Files ``columns-00000.parquet``, ``columns-00001.parquet``, ... of `COLUMNS_SCHEMA`; each is there whole or not at
         all, also where Spark runs a task twice.
-
-    Raises
-    ------
-    InputError
-        The first id is negative.
-    OutputError
-        The folder is not there or cannot be written.
-    SparkError
-        Spark lost a task's rows and computed others in their place.
     """
     if first_id < 0:
         raise InputError(f"The first column id must be a whole number of at least 0. Got {first_id}.")
@@ -106,17 +97,6 @@ def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Writte
     ----------
     records : DataFrame
         Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
-    folder : path
-        As for `number_columns`.
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    OutputError, SparkError
-        As for `number_columns`.
     """
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)
 
@@ -129,17 +109,6 @@ def write_tables(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
     records : DataFrame
         Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are missing are null, so that
         files that are no tables can be given with ``table`` (their path) and ``reason`` alone, by a union.
-    folder : path
-        As for `number_columns`.
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    OutputError, SparkError
-        As for `number_columns`.
     """
     return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)
 

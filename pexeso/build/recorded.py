@@ -29,13 +29,7 @@ def described(options: BuildOptions) -> dict[str, Any]:
 
 
 def options_of(manifest: Manifest) -> BuildOptions:
-    """Return the options that an index was built with.
-
-    Raises
-    ------
-    IndexCorruptError
-        The manifest has none that this version knows.
-    """
+    """Return the options that an index was built with."""
     described = manifest.options
     try:
         grid = {name: value for name, value in described["grid"].items() if name in BuildOptions.__dataclass_fields__}

@@ -78,13 +78,7 @@ class StageReport:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> StageReport:
-        """Read the plain JSON form; what a later version added is left out.
-
-        Raises
-        ------
-        InputError
-            It is no report of a stage.
-        """
+        """Read the plain JSON form; what a later version added is left out."""
         known = {each.name: document[each.name] for each in fields(cls) if each.name in document}
         if not isinstance(known.get("stage"), str) or not isinstance(known.get("seconds"), (int, float)):
             raise InputError(
@@ -126,13 +120,7 @@ class BuildReport:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> BuildReport:
-        """Read the plain JSON form.
-
-        Raises
-        ------
-        InputError
-            It is no report of a build.
-        """
+        """Read the plain JSON form."""
         stages = document.get("stages")
         if not isinstance(stages, list) or not all(isinstance(stage, Mapping) for stage in stages):
             raise InputError("The report of a build has a list 'stages'. Build the index again to have one.")
@@ -146,13 +134,6 @@ class TaskMeter:
     ----------
     context : pyspark.SparkContext
         ``spark.sparkContext``.
-
-    Examples
-    --------
-    >>> meter = TaskMeter(spark.sparkContext)  # doctest: +SKIP
-    >>> frame.mapInArrow(meter.measured(task), schema).write.parquet(place)  # doctest: +SKIP
-    >>> meter.report("read", seconds=12.5).skew  # doctest: +SKIP
-    1.8
     """
 
     def __init__(self, context: SparkContext) -> None:

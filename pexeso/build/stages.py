@@ -33,18 +33,6 @@ class Stages:
         Called with the name of each stage as it starts.
     on_finished : callable, optional
         Called when a stage is finished, by this build or by an earlier one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> scratch = Path(tempfile.mkdtemp())
-    >>> def work(folder):
-    ...     (folder / "rows").write_text("3")
-    ...     return {"rows": 3}
-    >>> Stages(scratch).run("read", work)["rows"]
-    3
-    >>> Stages(scratch).run("read", lambda folder: 1 / 0)["rows"]
-    3
     """
 
     def __init__(
@@ -106,13 +94,7 @@ class Stages:
         return {stage: facts for stage, facts in found.items() if facts is not None}
 
     def folder(self, stage: str) -> Path:
-        """Return the folder with what a finished stage left.
-
-        Raises
-        ------
-        IndexCorruptError
-            The stage is not finished.
-        """
+        """Return the folder with what a finished stage left."""
         document = self._document(stage)
         if document is None:
             raise IndexCorruptError(f"The stage {stage} of the build in '{self.scratch}' is not finished.")

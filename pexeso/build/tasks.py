@@ -68,13 +68,7 @@ def compare_contents(batches: Batches, *, root: Path | Place) -> Batches:
 
 
 def error_in(traceback: str) -> PexesoError | None:
-    r"""Find the last error of ours in the text of a worker's traceback, and make it again.
-
-    Examples
-    --------
-    >>> error_in("Traceback ...\npexeso.errors.EmbedderError: The model is gone.\n")
-    EmbedderError('The model is gone.')
-    """
+    r"""Find the last error of ours in the text of a worker's traceback, and make it again."""
     for name, message in reversed(_OWN_ERROR.findall(traceback)):
         kind = getattr(pexeso.errors, name, None)
         if isinstance(kind, type) and issubclass(kind, PexesoError):

@@ -11,12 +11,9 @@ This is LSH Ensemble (E. Zhu, "Search and Join Algorithms for Tables in Data Lak
 `tuning`            bands and rows for a threshold, so that a recall is kept; the source's choice (E13 to E15) is in the benchmarks
 `bands`             dynamic LSH: one index of a partition for every setting
 `lists`             posting lists: the exact way, and verification
-`costs`             which way is expected to be sooner done
 `options`           what an index is built with
-`ensemble`          the index: build, and search by lists or by bands
-`found`             what a search gives
+`ensemble`          the index: build, and search by lists or by bands, whichever is expected to be faster
 `stored`            the index on disk
-`checking`          every number of it looked at
 ==================  ============================================================================================
 
 By bands the recall is a promise about chance: hash functions are drawn by the seed, once for an index. By lists nothing is missed. The precision after

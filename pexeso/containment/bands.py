@@ -49,10 +49,6 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     ----------
     signatures : uint32 (s, m)
 
-    Returns
-    -------
-    BandTables
-
     Examples
     --------
     >>> build_tables(np.array([[7, 1], [3, 1]], np.uint32)).sets.tolist()
@@ -83,7 +79,6 @@ def band_hits(
 
     Parameters
     ----------
-    tables : BandTables
     signatures : uint32 (s, m)
     query : uint32 (m,)
     ranges : int64 (p, 3)
@@ -95,11 +90,6 @@ def band_hits(
     -------
     (int64 (c,), int64 (c,))
         Rows of the sets found, ascending, and in how many bands each agrees.
-
-    Raises
-    ------
-    IndexCorruptError
-        A table names a set that there is not.
     """
     if not len(ranges):
         return np.empty(0, np.int64), np.empty(0, np.int64)

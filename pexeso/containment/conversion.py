@@ -17,13 +17,6 @@ def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np
     It sinks as the set grows. So the similarity for the largest set of a partition is no more than that of any other with the same containment:
     a filter at it loses nothing.
 
-    Parameters
-    ----------
-    containment : float or array
-        t, in [0, min(1, ratio)].
-    ratio : float or array
-        rho = x / q, above 0.
-
     Examples
     --------
     >>> round(jaccard_of(0.6, 1.1), 12), round(jaccard_of(0.5, 2.0), 12)
@@ -35,13 +28,6 @@ def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np
 def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
     """Return the containment of a query in a set from their Jaccard similarity: the inverse of `jaccard_of` (equation E4).
 
-    Parameters
-    ----------
-    jaccard : float or array
-        s, in [0, 1].
-    ratio : float or array
-        rho = x / q, above 0.
-
     Examples
     --------
     >>> round(containment_of(0.2, 2.0), 12)
@@ -51,19 +37,7 @@ def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np
 
 
 def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, rows: np.ndarray | int) -> np.ndarray:
-    """Return how likely one of b bands of r rows agrees in full for two sets of this similarity (equation E1; with `jaccard_of`, E12).
-
-    Parameters
-    ----------
-    jaccard : float or array
-        s, in [0, 1].
-    bands, rows : int or array
-        b and r, at least 1.
-
-    Returns
-    -------
-    float64, of the shape that the arguments broadcast to
-        ``1 - (1 - s**r)**b``, without loss for small s.
+    """Return how likely one of b bands of r rows agrees in full for two sets of this similarity (equation E1; with `jaccard_of`, E12): ``1 - (1 - s**r)**b``.
 
     Examples
     --------
@@ -76,13 +50,6 @@ def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, 
 
 def tokens_needed(size: int, threshold: float) -> int:
     """Return the least number of tokens that a set must share with a query; at least 1.
-
-    Parameters
-    ----------
-    size : int
-        Distinct tokens of the query.
-    threshold : float
-        Least containment, in (0, 1].
 
     Examples
     --------

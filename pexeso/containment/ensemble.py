@@ -8,6 +8,7 @@ taken is a matter of expected time (`costs`), and of the recall where bands cann
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +19,6 @@ import pyarrow as pa
 
 from pexeso.containment.bands import BandTables, band_hits, build_tables
 from pexeso.containment.conversion import containment_of, tokens_needed
-from pexeso.containment.costs import bands_seconds, lists_seconds
-from pexeso.containment.found import Asked, Found
 from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
 from pexeso.containment.lists import QueryLists, TokenLists
 from pexeso.containment.minhash import seeds_of, signatures, similarities
@@ -27,6 +26,79 @@ from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.partitioning import equal_partitions, optimal_partitions
 from pexeso.containment.tuning import Tuner
 from pexeso.errors import IndexCorruptError, InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked of partitions by bands, those left out that have no set large enough.
+
+    Attributes
+    ----------
+    lower, upper : int64 (p,)
+        The sizes of the sets of each.
+    bands, rows : int64 (p,)
+        The setting of each.
+    recalls : float64 (p,)
+        Probability that a set of the largest size is a candidate if it contains just the share asked for; others are found more often.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    bands: np.ndarray
+    rows: np.ndarray
+    recalls: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.upper)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The sets found, that with the largest containment first, equal ones by id.
+
+    Attributes
+    ----------
+    sets : int64 (c,)
+        Ids: positions in what the index was built of.
+    sizes : int64 (c,)
+        Distinct tokens of each.
+    overlaps : int64 (c,)
+        Tokens in common with the query; -1 where they were not counted.
+    containments : float64 (c,)
+        Of the query in each set, in [0, 1]: exact where `exact`, else as signatures tell it.
+    hits : int64 (c,)
+        Bands in common; 0 where posting lists found it.
+    query_size : int
+        Distinct tokens of the query.
+    needed : int
+        The least number of tokens in common.
+    n_candidates : int
+        Sets that bands found, verified or not; by posting lists, sets found.
+    route : {"lists", "bands"}
+        Which way was taken. By lists nothing is missed.
+    asked : Asked or None
+        None by lists.
+    """
+
+    sets: np.ndarray
+    sizes: np.ndarray
+    overlaps: np.ndarray
+    containments: np.ndarray
+    hits: np.ndarray
+    query_size: int
+    needed: int
+    n_candidates: int
+    route: str
+    asked: Asked | None
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def exact(self) -> np.ndarray:
+        """Whether each containment was counted, bool (c,); the others are estimates, and their sets only candidates."""
+        return self.overlaps >= 0
+
 
 Tokens = pa.Array | pa.ChunkedArray | np.ndarray
 """Texts of Arrow, or their 64-bit hashes: an array uint64."""
@@ -44,13 +116,11 @@ class Ensemble:
 
     Attributes
     ----------
-    options : EnsembleOptions
     sets, sizes : int64 (s,)
         Ids and sizes by row. Empty sets have no row.
     starts : int64 (n + 1,)
         Partition i has the rows ``starts[i]:starts[i + 1]``.
     signatures : uint32 (s, m)
-    tables : BandTables
     lists : TokenLists
         Posting lists and sets by id.
     """
@@ -83,12 +153,6 @@ class Ensemble:
             Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never found.
         lists : TokenLists
             Those of the same sets under the same numbers.
-        options : EnsembleOptions, optional
-
-        Raises
-        ------
-        InputError
-            The arrays are no ragged list, a token is null, or the lists are of another number of sets.
         """
         options = options or EnsembleOptions()
         hashes, ends = distinct_sorted(as_hashes(tokens), np.asarray(offsets))
@@ -134,8 +198,6 @@ class Ensemble:
             Repeated tokens count once; of the type that the posting lists take. Without any token nothing is found.
         threshold : float
             In (0, 1]: the least containment, one query's own.
-        exclude : integers
-            Ids of sets that are not to be found.
         route : {"auto", "lists", "bands"}
             By posting lists, by bands, or whichever is expected to be sooner done; where bands cannot keep the recall, it is lists.
         tuner : Tuner, optional
@@ -143,13 +205,6 @@ class Ensemble:
             contains enough is a candidate with at least this probability.
         verify : bool
             Whether candidates of bands are counted by the posting lists; they are left as they are without.
-
-        Raises
-        ------
-        InputError
-            The threshold is not in (0, 1], the query holds nulls or is of another type, the tuner is for another index, or excluded ids are no integers.
-        IndexCorruptError
-            Arrays of a damaged file would lead out of themselves.
 
         Notes
         -----
@@ -271,3 +326,44 @@ def _without(left_out: np.ndarray, sets: np.ndarray, *others: np.ndarray) -> tup
         return sets, *others
     kept = ~np.isin(sets, left_out)
     return tuple(array[kept] for array in (sets, *others))
+
+
+LISTS_SEARCH, LISTS_TOKEN, LISTS_ENTRY = 20e-6, 0.08e-6, 14e-9
+"""Seconds for a search, for a token of the query, and for an entry of the lists that must be read, the sets behind it included."""
+
+BANDS_SEARCH, BANDS_STEP, BANDS_HASH, BANDS_HIT = 60e-6, 30e-9, 1e-9, 0.15e-6
+"""Seconds for a search, for a step of one look-up in a table, for one hash function over one token, and for a set that has a value in common."""
+
+
+def lists_seconds(n_tokens: int, n_entries: int) -> float:
+    """Return the time of a search by posting lists.
+
+    Parameters
+    ----------
+    n_entries : int
+        `QueryLists.n_entries` of the tokens needed.
+    """
+    return LISTS_SEARCH + LISTS_TOKEN * n_tokens + LISTS_ENTRY * n_entries
+
+
+def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int, usual_size: float) -> float:
+    """Return the time of a search by bands.
+
+    A set has the query's value of a hash function in common if it holds the one token of the query that gives the minimum, and if that is its own minimum
+    too: for one in as many of the sets with that token as they have tokens. So the sets that are met are in proportion to the lengths of the query's lists
+    here too.
+
+    Parameters
+    ----------
+    permutations : int
+        Hash functions, each with a table.
+    n_sets : int
+        Sets in a table.
+    n_entries : int
+        `QueryLists.n_entries` of one token: those of all lists.
+    usual_size : float
+        Tokens of a set: the harmonic mean.
+    """
+    steps = permutations * math.log2(max(n_sets, 2))
+    hits = permutations * n_entries / max(n_tokens, 1) / usual_size
+    return BANDS_SEARCH + BANDS_STEP * steps + BANDS_HASH * permutations * n_tokens + BANDS_HIT * hits

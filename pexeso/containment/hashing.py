@@ -35,11 +35,6 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
     uint64 (n,)
         The same on every machine. Two of 10**9 tokens fall together with probability 0.03; two given ones with 2**-64.
 
-    Raises
-    ------
-    InputError
-        The array holds no texts, or a null.
-
     Examples
     --------
     >>> [hex(number) for number in hash_tokens(pa.array(["abc"])).tolist()]
@@ -64,21 +59,10 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
 def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sort the tokens of each set and keep one of each.
 
-    Parameters
-    ----------
-    hashes : uint64 (n,)
-    offsets : int64 (s + 1,)
-        Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
-
     Returns
     -------
     (uint64 (d,), int64 (s + 1,))
         Tokens and offsets, d at most n.
-
-    Raises
-    ------
-    InputError
-        The arrays are not of these types, or the offsets do not run from 0 to n without a step back.
 
     Examples
     --------
@@ -93,13 +77,6 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
 
 def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return some of the sets, in the order of `rows`; or runs of another ragged list.
-
-    Parameters
-    ----------
-    hashes : uint64 (n,)
-        Or numbers of another type.
-    offsets : int64 (s + 1,)
-    rows : int64 (c,)
 
     Returns
     -------
@@ -127,11 +104,6 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
     Returns
     -------
     uint64 (n,)
-
-    Raises
-    ------
-    InputError
-        They are of another type, or a text is null.
     """
     if isinstance(tokens, np.ndarray):
         if tokens.dtype != np.uint64 or tokens.ndim != 1:
@@ -147,13 +119,7 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
 
 
 def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
-    """Refuse what is not a ragged list of hashes.
-
-    Raises
-    ------
-    InputError
-        As `distinct_sorted` says.
-    """
+    """Refuse what is not a ragged list of hashes."""
     if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
         got = f"{hashes.dtype} of shape {hashes.shape}" if isinstance(hashes, np.ndarray) else type(hashes).__name__
         raise InputError(f"Hashed tokens must be a NumPy array uint64 with one axis. Got {got}.")

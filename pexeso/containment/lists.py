@@ -49,13 +49,7 @@ class TokenLists(Protocol):
         """Numbers of sets are less than this."""
 
     def look_up(self, query: pa.Array | pa.ChunkedArray | np.ndarray) -> QueryLists:
-        """Look the tokens of a query up; repeated ones count once.
-
-        Raises
-        ------
-        InputError
-            The query is of another type than these lists take, or holds nulls.
-        """
+        """Look the tokens of a query up; repeated ones count once."""
 
     def sizes_of(self, sets: np.ndarray) -> np.ndarray:
         """Return the sizes of sets, int64 (c,)."""
@@ -101,11 +95,6 @@ class CsrLists:
         size : int
             Distinct tokens of the query, at least n.
 
-        Raises
-        ------
-        IndexCorruptError
-            There is no such token.
-
         Examples
         --------
         >>> lists = CsrLists(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), np.array([0, 1, 3]), np.array([1, 0, 1], np.int32))
@@ -125,7 +114,6 @@ class CsrQuery:
 
     Attributes
     ----------
-    lists : CsrLists
     tokens : int64 (n,)
         Those with the shortest lists first.
     entries : int64 (n,)
@@ -159,11 +147,6 @@ class CsrQuery:
         -------
         (int64 (c,), int64 (c,))
             Sets and tokens in common, in no order.
-
-        Raises
-        ------
-        IndexCorruptError
-            The arrays lead out of themselves.
         """
         prefix = len(self.tokens) - needed + 1
         entries = self.n_entries(needed)
@@ -196,11 +179,6 @@ class CsrQuery:
         -------
         int64 (c,)
             -1 where less than `needed`.
-
-        Raises
-        ------
-        IndexCorruptError
-            There is no such set, or the arrays lead out of themselves.
         """
         counts = np.empty(len(sets), np.int64)
         if not _overlaps(self.lists.set_offsets, self.lists.set_tokens, sets, np.sort(self.tokens), needed, counts):

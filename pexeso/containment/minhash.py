@@ -16,7 +16,7 @@ from pexeso.runtime.jit import loop
 from pexeso.runtime.mixing import mixed
 
 EMPTY = np.uint32(0xFFFFFFFF)
-"""What every place of the signature of a set without tokens holds: the neutral element of `merge`."""
+"""What every place of the signature of a set without tokens holds: the neutral element of unions, which are minima."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _C1, _C2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -26,24 +26,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def seeds_of(permutations: int, seed: int) -> np.ndarray:
-    """Return the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more.
-
-    Parameters
-    ----------
-    permutations : int
-        m, 1 to `MAX_PERMUTATIONS`.
-    seed : int
-        0 to 2**64 - 1.
-
-    Returns
-    -------
-    uint64 (m,)
-
-    Raises
-    ------
-    InputError
-        A number is not one of those allowed.
-    """
+    """Return the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more."""
     if not 1 <= permutations <= MAX_PERMUTATIONS:
         raise InputError(f"A signature must have 1 to {MAX_PERMUTATIONS} hash functions. Got {permutations!r}.")
     if not 0 <= seed < 1 << 64:
@@ -59,28 +42,19 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
 
     Parameters
     ----------
-    hashes : uint64 (n,)
-        Tokens hashed; a repeated one counts once.
     offsets : int64 (s + 1,)
         Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
-    seeds : uint64 (m,)
-        Of `seeds_of`.
 
     Returns
     -------
     uint32 (s, m)
         `EMPTY` throughout for a set without tokens.
 
-    Raises
-    ------
-    InputError
-        The arrays are no ragged list.
-
     Examples
     --------
     >>> one = signatures(np.array([5, 9], np.uint64), np.array([0, 2]), seeds_of(4, seed=1))
     >>> parts = signatures(np.array([5, 9], np.uint64), np.array([0, 1, 2]), seeds_of(4, seed=1))
-    >>> bool((one[0] == merge(parts[0], parts[1])).all())
+    >>> bool((one[0] == np.minimum(parts[0], parts[1])).all())
     True
     """
     made = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
@@ -95,31 +69,9 @@ def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds:
     ----------
     made : uint32 (s, m)
         Changed in place; `EMPTY` throughout at the start.
-    hashes : uint64 (n,)
-    offsets : int64 (s + 1,)
-    seeds : uint64 (m,)
-
-    Raises
-    ------
-    InputError
-        The arrays are no ragged list.
     """
     require_ragged(hashes, offsets)
     _add(made, hashes, offsets, seeds)
-
-
-def merge(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the signatures of unions of sets; in any order and any grouping the same.
-
-    Parameters
-    ----------
-    one, other : uint32 (..., m)
-
-    Returns
-    -------
-    uint32, of the shape that both broadcast to
-    """
-    return np.minimum(one, other)
 
 
 def similarities(stored: np.ndarray, query: np.ndarray, rows: np.ndarray) -> np.ndarray:

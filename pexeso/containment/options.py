@@ -27,11 +27,6 @@ class EnsembleOptions:
         "optimal": the least false positives; "equal": about as many sets in each.
     seed : int
         Of the hash functions, 0 to 2**63 - 1.
-
-    Raises
-    ------
-    InputError
-        A value is not one of those allowed.
     """
 
     permutations: int = 256

@@ -57,11 +57,6 @@ def optimal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     Partitioning
         Of ``min(n, K)`` partitions. Of equally good cuts it takes the smallest, as far as float64 tells their costs apart.
 
-    Raises
-    ------
-    InputError
-        n, or a size, is below 1.
-
     Examples
     --------
     >>> found = optimal_partitions(np.array([3] * 4 + [4] * 4 + [99] * 3 + [100] * 3), 2)

@@ -38,7 +38,6 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
 
     Parameters
     ----------
-    index : Ensemble
     folder : Path
         May hold other files.
 
@@ -46,11 +45,6 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
     -------
     list[FileEntry]
         Name, size and checksum of each file.
-
-    Raises
-    ------
-    OutputError
-        A file exists, or cannot be written.
     """
     arrays = {name: getattr(index, name) for name in _INDEX}
     arrays |= {"table_values": index.tables.values, "table_sets": index.tables.sets}
@@ -64,18 +58,8 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
 
     Parameters
     ----------
-    folder : Path
     lists : TokenLists
         Of the same sets.
-
-    Raises
-    ------
-    IndexNotFoundError
-        There is no such index.
-    IndexVersionError
-        Another version wrote it.
-    IndexCorruptError
-        A file is missing or cut short, or arrays do not fit together.
     """
     options = _document(folder)
     wanted = _INDEX | _TABLES

@@ -92,11 +92,6 @@ class Tuner:
         m, and the most rows of a band.
     recall : float
         In (0, 1). Where no setting keeps it, a search takes posting lists.
-
-    Raises
-    ------
-    InputError
-        The recall is not one of those allowed.
     """
 
     permutations: int = 256
@@ -131,7 +126,6 @@ class Tuner:
         ----------
         ratios : float64 (p,)
             Above 0.
-        threshold : float
 
         Returns
         -------

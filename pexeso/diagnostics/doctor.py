@@ -59,11 +59,6 @@ def diagnose(folder: Path | str = ".") -> list[Finding]:
     -------
     list of Finding
         In a fixed order: the interpreter, the packages, Java, the optional packages, the machine.
-
-    Examples
-    --------
-    >>> [finding.name for finding in diagnose()][:3]
-    ['Python', 'torch', 'CUDA']
     """
     looks: list[Callable[[], Finding]] = [
         _python,

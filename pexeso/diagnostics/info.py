@@ -83,13 +83,7 @@ def index_info(store: Store) -> IndexInfo:
 
 
 def last_report(store: Store) -> BuildReport:
-    """Return the report of the last build, append or compact.
-
-    Raises
-    ------
-    InputError
-        The index holds none: a version wrote it that made no reports.
-    """
+    """Return the report of the last build, append or compact."""
     for folder in reversed(store.manifest.catalogs):
         if folder.file(REPORT_FILE) is not None:
             return BuildReport.from_dict(store.catalog_document(folder, REPORT_FILE))
@@ -97,13 +91,7 @@ def last_report(store: Store) -> BuildReport:
 
 
 def count_reasons(reasons: pa.ChunkedArray) -> dict[str, int]:
-    """Count reasons that differ in numbers and quoted names only as one, most frequent first.
-
-    Examples
-    --------
-    >>> count_reasons(pa.chunked_array([["1 row, 5 needed", None, "3 rows, 5 needed", "1 row, 5 needed"]]))
-    {'1 row, 5 needed': 2, '3 rows, 5 needed': 1}
-    """
+    """Count reasons that differ in numbers and quoted names only as one, most frequent first."""
     counts = pc.value_counts(pc.drop_null(reasons))
     examples: dict[str, str] = {}
     totals: Counter[str] = Counter()

@@ -21,20 +21,11 @@ def as_tensor(array: np.ndarray, device: torch.device | str = "cpu") -> torch.Te
 
 
 def offsets_of(sizes: torch.Tensor) -> torch.Tensor:
-    """Return the CSR offsets of rows of the given sizes.
+    """Return the CSR offsets of rows of the given sizes: int64 (n + 1,).
 
     Parameters
     ----------
     sizes : int64 (n,)
-
-    Returns
-    -------
-    int64 (n + 1,)
-
-    Examples
-    --------
-    >>> offsets_of(torch.tensor([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
     """
     offsets = torch.zeros(len(sizes) + 1, dtype=torch.int64, device=sizes.device)
     torch.cumsum(sizes, 0, out=offsets[1:])
@@ -54,12 +45,6 @@ def expand_ranges(starts: torch.Tensor, sizes: torch.Tensor) -> tuple[torch.Tens
     owner : int64 (sizes.sum(),)
         The range each member belongs to.
     member : int64 (sizes.sum(),)
-
-    Examples
-    --------
-    >>> owner, member = expand_ranges(torch.tensor([10, 20]), torch.tensor([2, 1]))
-    >>> owner.tolist(), member.tolist()
-    ([0, 0, 1], [10, 11, 20])
     """
     owner = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
     first = offsets_of(sizes)[:-1]
@@ -95,11 +80,6 @@ def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
     -------
     list of int
         How many items each run has.
-
-    Examples
-    --------
-    >>> run_lengths(torch.tensor([2, 2, 2, 9, 1]), 4)
-    [2, 2, 1]
     """
     before = torch.cumsum(sizes, 0) - sizes
     _, lengths = torch.unique_consecutive(torch.div(before, limit, rounding_mode="floor"), return_counts=True)
@@ -107,21 +87,12 @@ def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
 
 
 def any_in_rows(flags: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """Return for every CSR row whether any of its flags is set.
+    """Return for every CSR row whether any of its flags is set: bool (n,).
 
     Parameters
     ----------
     flags : bool (offsets[-1],)
     offsets : int64 (n + 1,)
-
-    Returns
-    -------
-    bool (n,)
-
-    Examples
-    --------
-    >>> any_in_rows(torch.tensor([False, True, False]), torch.tensor([0, 2, 2, 3])).tolist()
-    [True, False, False]
     """
     running = torch.zeros(len(flags) + 1, dtype=torch.int64, device=flags.device)
     torch.cumsum(flags, 0, dtype=torch.int64, out=running[1:])

@@ -68,10 +68,7 @@ def fetch_vectors(
 
     Parameters
     ----------
-    partition : Partition
-    pairs : Pairs
     members : int64 (m,)
-        Query values.
     possible : int64 (C,)
         Of each column, the rows that may match.
     needed : int

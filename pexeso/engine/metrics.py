@@ -30,11 +30,6 @@ class Metric:
     name : str
         ``"euclidean"``, ``"angular"``, ``"manhattan"`` or ``"chebyshev"``. Other distances (the cosine distance
         ``1 - cos`` among them) break the triangle inequality, on which every filter rests, and are refused.
-
-    Examples
-    --------
-    >>> Metric("euclidean").threshold(0.06, dimensions=100)
-    0.12
     """
 
     name: str = "euclidean"
@@ -61,7 +56,6 @@ class Metric:
         ----------
         max_distance : float
             In [0, 1], inclusive: the paper's tau as a fraction.
-        dimensions : int
         """
         if self.name == "angular":
             return 2.0 * math.sin(max_distance * math.pi / 2.0)
@@ -130,11 +124,6 @@ def tree_sum(terms: torch.Tensor) -> torch.Tensor:
     Returns
     -------
     float64 (...)
-
-    Examples
-    --------
-    >>> tree_sum(torch.tensor([[1.0, 2.0, 4.0]])).tolist()
-    [7.0]
     """
     width = terms.shape[-1]
     while width > 1:

@@ -34,7 +34,6 @@ def oracle_pairs(
     vectors : float32 (N, d)
     tau : float
         Inclusive.
-    metric : Metric
 
     Returns
     -------

@@ -28,10 +28,6 @@ def require_plausible_cells(partition: Partition, where: str) -> None:
         On the CPU. Of its arrays the boxes of the summary are read, as every search does.
     where : str
         The partition, for the message.
-
-    Raises
-    ------
-    IndexCorruptError
     """
     if partition.n_values and not partition.cells.is_finite():
         _refuse(where, "Boxes are not finite, or the wrong way round")
@@ -46,11 +42,6 @@ def require_plausible_rows(partition: Partition, where: str) -> None:
         On the CPU. `ROWS` vectors are read, and what the cells say of them.
     where : str
         The partition, for the message.
-
-    Raises
-    ------
-    IndexCorruptError
-        The message says of how many of the rows it is so.
     """
     n = min(ROWS, partition.n_values)
     if not n:

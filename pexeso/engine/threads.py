@@ -45,12 +45,6 @@ def few_threads(n_numbers: int = 0) -> Iterator[None]:
     ----------
     n_numbers : int
         More than `SMALL` change nothing.
-
-    Examples
-    --------
-    >>> with few_threads(100):
-    ...     torch.get_num_threads()
-    1
     """
     threads = torch.get_num_threads()
     if threads == 1 or n_numbers > SMALL:
@@ -72,20 +66,12 @@ def in_pieces(n: int, at_once: int, device: torch.device, task: Callable[[int, i
 
     Parameters
     ----------
-    n : int
     at_once : int
         Of a piece, at least 1.
     device : torch.device
         Where the task's tensors are.
     task : callable
         Given where a piece begins and ends; writes its own part of a result.
-
-    Examples
-    --------
-    >>> squares = torch.empty(10)
-    >>> in_pieces(10, 4, squares.device, lambda begin, end: squares[begin:end].copy_(torch.arange(begin, end) ** 2))
-    >>> int(squares.sum())
-    285
     """
     pieces = [(begin, min(begin + at_once, n)) for begin in range(0, n, at_once)]
     threads = min(available_threads(), len(pieces)) if device.type == "cpu" else 1

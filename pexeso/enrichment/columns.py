@@ -55,13 +55,7 @@ class Column:
 
 
 def kind_of(cells: pa.StringArray, min_number_fraction: float) -> str:
-    """Return whether cells hold numbers; those that are empty do not count.
-
-    Examples
-    --------
-    >>> kind_of(pa.array(["1,200", "7 %", None]), 0.9), kind_of(pa.array(["7", "n/a"]), 0.9)
-    ('number', 'text')
-    """
+    """Return whether cells hold numbers; those that are empty do not count."""
     present = len(cells) - cells.null_count
     numbers = read_numbers(cells)
     return NUMBER if present and len(cells) - numbers.null_count >= min_number_fraction * present else TEXT
@@ -103,14 +97,6 @@ def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
     ----------
     lists : pyarrow.ListArray of strings
         For each row the cells of the found rows joined with it, nearest first; null where there are none.
-    min_number_fraction : float
-
-    Examples
-    --------
-    >>> column_of_lists(pa.array([["1", "2"], None, ["1,000"]]), 0.9).cells.to_pylist()
-    [1.5, None, 1000.0]
-    >>> column_of_lists(pa.array([["b", "a"], [], ["c"]]), 0.9).cells.to_pylist()
-    ['b', None, 'c']
     """
     cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
     present = pc.is_valid(cells)

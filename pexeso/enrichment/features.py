@@ -59,12 +59,6 @@ def read_features(
         Columns with more different texts are left out: with one for almost each row, a tree learns the rows by heart.
     min_number_fraction : float
         As in `EnrichmentRules`.
-
-    Examples
-    --------
-    >>> found = read_features({"n": [1, 2], "t": ["b", "a"]}, np.array([0, 1]), max_texts=9, min_number_fraction=0.9)
-    >>> found.matrix.tolist()
-    [[1.0, 1.0], [2.0, 0.0]]
     """
     features, names, left_out = [], [], {}
     for name, values in columns.items():
@@ -117,12 +111,6 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
         ``auto``: numbers of more than ten different values are predicted, all else is told apart.
     folds : int
         Each must have enough rows.
-    min_number_fraction : float
-
-    Raises
-    ------
-    InputError
-        There are too few rows, of a class or in all, or the target is not one of numbers and is to be.
     """
     column = column_of_values(values, min_number_fraction)
     present = column.cells.is_valid().to_numpy(zero_copy_only=False)

@@ -11,13 +11,7 @@ from pexeso.errors import InputError
 
 
 def columns_of(table: Any) -> dict[str, Any]:
-    """Return the columns of a pandas or Arrow table by name, in order.
-
-    Raises
-    ------
-    InputError
-        It is no such table, has no rows, or two columns of one name.
-    """
+    """Return the columns of a pandas or Arrow table by name, in order."""
     if isinstance(table, pa.Table):
         names, values = list(table.column_names), table.columns
     elif hasattr(table, "iloc") and hasattr(table, "columns"):

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.enrichment.columns import (
+    FEW_NUMBERS,
+    NUMBER,
     Column,
     Compared,
     column_by_key,
@@ -24,7 +26,6 @@ from pexeso.enrichment.columns import (
     trimmed,
 )
 from pexeso.enrichment.rules import CONSTANT, COPY, EMPTY, JOIN_COLUMN, MISSING, SAID, TARGET, EnrichmentRules
-from pexeso.enrichment.target import tells_target
 from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
 from pexeso.search.query import query_from_values
 
@@ -166,7 +167,6 @@ def gather(
         What is to be predicted: columns that give it away are left out.
     found : iterable of FoundTable
         Best first; each table once.
-    rules : EnrichmentRules
     exclude_self : bool
         Leave out tables that hold a copy of every other column of the user's.
 
@@ -174,11 +174,6 @@ def gather(
     -------
     Gathered
         `cells` has an array of length n for each of `added`.
-
-    Raises
-    ------
-    TableReadError, PlaceError
-        None of the found tables can be read. Where some can, the others are told in `tables`.
     """
     mine = _read_mine(columns, key, target, rules)
     done = Gathered(list(columns))
@@ -295,3 +290,55 @@ def _why_not(
 def _free_name(name: str, taken: Sequence[str]) -> str:
     endings = ("" if number == 1 else f"_{number}" for number in count(1))
     return next(free for ending in endings if (free := name + ending) not in taken)
+
+
+LEAST_KEYS = 10
+KEYS_A_VALUE = 5
+
+
+def tells_target(column: Compared, target: Compared, of_key: np.ndarray, rules: EnrichmentRules) -> bool:
+    """Return whether a column gives the target away, as `EnrichmentRules` says.
+
+    Each key counts once: all rows of one have the same cell, and among few keys any column would seem to tell a target that hangs on the key.
+
+    Parameters
+    ----------
+    target : Compared
+        The target, in each row the key's: what a join with the table itself would bring back.
+    of_key : int64 (k,)
+        A row of each key, among those compared.
+    """
+    rows = of_key[(column.filled & target.filled)[of_key]]
+    if len(rows) < LEAST_KEYS:
+        return False
+    mine, theirs = target.values[rows], column.values[rows]
+    if target.kind == NUMBER and len(np.unique(mine)) > FEW_NUMBERS:
+        same = np.count_nonzero(column.same_in(target)[rows])
+        return column.kind == NUMBER and (
+            same >= rules.min_target_fraction * len(mine)
+            or abs(_rank_correlation(mine, theirs)) >= rules.min_target_correlation
+        )
+    return _tells_class(theirs, mine, rules.min_target_agreement)
+
+
+def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Return Spearman's correlation, 0 where either is constant."""
+    from scipy.stats import rankdata
+
+    ranks = np.stack([rankdata(one), rankdata(other)])
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    spread = np.sqrt((ranks**2).sum(axis=1).prod())
+    return float((ranks[0] * ranks[1]).sum() / spread) if spread > 0 else 0.0
+
+
+def _tells_class(values: np.ndarray, classes: np.ndarray, min_agreement: float) -> bool:
+    value_names, value = np.unique(values, return_inverse=True)
+    class_names, of_class = np.unique(classes, return_inverse=True)
+    if len(class_names) < 2 or len(values) < KEYS_A_VALUE * len(value_names):
+        return False
+    counts = np.zeros((len(value_names), len(class_names)))
+    np.add.at(counts, (value, of_class), 1)
+    # A value goes with the class that most of its rows have. The share is of each class, so that a frequent class alone is no agreement.
+    best = counts.argmax(axis=1)
+    right = np.bincount(best, weights=counts.max(axis=1), minlength=len(class_names)) / counts.sum(axis=0)
+    return bool(right.mean() >= min_agreement)

@@ -49,7 +49,7 @@ def make_folds(task: str, options: ModelOptions) -> Any:
 
 
 def choose_features(matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions) -> np.ndarray:
-    """Choose features by recursive elimination, as many as do best in cross-validation.
+    """Choose features by recursive elimination, as many as do best in cross-validation: bool (m,).
 
     Parameters
     ----------
@@ -57,11 +57,6 @@ def choose_features(matrix: np.ndarray, values: np.ndarray, task: str, options: 
     values : (n,)
         The target.
     task : {"regression", "classification"}
-    options : ModelOptions
-
-    Returns
-    -------
-    bool (m,)
     """
     if matrix.shape[1] < 2:
         return np.ones(matrix.shape[1], dtype=bool)

@@ -71,14 +71,7 @@ class EnrichmentRules:
 
 
 def split_rules(options: Mapping[str, Any]) -> tuple[EnrichmentRules, dict[str, Any]]:
-    """Split keyword arguments into rules of enrichment and the others.
-
-    Examples
-    --------
-    >>> rules, others = split_rules({"min_coverage": 0.2, "max_distance": 0.3})
-    >>> rules.min_coverage, others
-    (0.2, {'max_distance': 0.3})
-    """
+    """Split keyword arguments into rules of enrichment and the others."""
     names = EnrichmentRules.__dataclass_fields__
     rules = {name: value for name, value in options.items() if name in names}
     return EnrichmentRules(**rules), {name: value for name, value in options.items() if name not in names}

@@ -30,7 +30,6 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
 
     Parameters
     ----------
-    store : Store
     table : str
         As results name it: its path relative to the lake.
     column : str
@@ -40,13 +39,6 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     -------
     Hit
         With a count of 0.
-
-    Raises
-    ------
-    InputError
-        The table is not in the lake, could not be read, or the column was left out; the message says why.
-    ColumnNotFoundError
-        The table has no such column; the message lists those there are.
     """
     for name, value in (("table", table), ("column", column)):
         if not isinstance(value, str):

@@ -110,7 +110,6 @@ class TwoTables:
         ----------
         table, column : str
             The found column, as a result names it.
-        pairs : PairTable
         n_rows, n_columns : int
             The most to give, at least 1; columns of each table.
 

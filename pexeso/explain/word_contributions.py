@@ -54,13 +54,7 @@ class CarryingWord:
 
     @property
     def label(self) -> str:
-        """The word, both where they differ; a word of one side says whose it is.
-
-        Examples
-        --------
-        >>> [CarryingWord(*words, 0.5, 1).label for words in (("rome", "rome"), ("rome", "roma"), ("uk", None), (None, "great"))]
-        ['rome', 'rome ~ roma', 'uk (yours)', 'great (lake)']
-        """
+        """The word, both where they differ; a word of one side says whose it is."""
         if self.query is None or self.value is None:
             return f"{self.value} (lake)" if self.query is None else f"{self.query} (yours)"
         return self.query if self.query == self.value else f"{self.query} ~ {self.value}"
@@ -112,15 +106,8 @@ def carried_by(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Met
     ----------
     ours, theirs : pyarrow string arrays of length p
         Normalised values that match, of the query and of the lake; pair i is ``(ours[i], theirs[i])``.
-    embedder : Embedder
-        Of the index.
-    metric : Metric
     n : int
         Most words to give, at least 0.
-
-    Returns
-    -------
-    CarriedBy
     """
     rows = _spread(ours, theirs)
     chosen = list(zip(ours.take(rows).to_pylist(), theirs.take(rows).to_pylist(), strict=True))

@@ -66,17 +66,14 @@ class Card:
     ----------
     anchor : str
         Unique on the page.
-    match : Match
     is_least : bool
         Whether the count is a lower bound.
     bar : tuple of Segment
         The kinds, closest first, and the rows without a match; shares of all rows that count.
-    carried : CarriedBy
     pairs : list of Pair
         The first ones, of `n_pairs`.
     unmatched : tuple of Unmatched
         The first ones, of `n_unmatched` texts.
-    tables : SideBySide
     """
 
     anchor: str
@@ -108,7 +105,6 @@ class Section:
     ----------
     query : dict
         As in `SearchResult`.
-    options : SearchOptions
     is_explanation : bool
         Whether one column was asked for, and not searched.
     is_least : bool
@@ -117,8 +113,6 @@ class Section:
         Whether columns found have scores.
     listed : list of Listed
         The first columns found, of `n_found`.
-    n_found : int
-    n_cards : int
     cards : iterator of Card
         Made one after the other.
     """

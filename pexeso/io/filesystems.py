@@ -64,13 +64,7 @@ def as_fsspec(filesystem: Any) -> Any:
 
 
 def import_fsspec() -> Any:
-    """Import fsspec, which is needed for other storages alone.
-
-    Raises
-    ------
-    MissingPackageError
-        It is not installed.
-    """
+    """Import fsspec, which is needed for other storages alone."""
     try:
         import fsspec
     except ImportError as error:
@@ -79,15 +73,7 @@ def import_fsspec() -> Any:
 
 
 def filesystem_class(protocol: str, shown: str) -> Any:
-    """Return the fsspec class for a protocol; `shown` is the URL in messages.
-
-    Raises
-    ------
-    MissingPackageError
-        The package that has it is not installed.
-    InputError
-        No package has it.
-    """
+    """Return the fsspec class for a protocol; `shown` is the URL in messages."""
     fsspec = import_fsspec()
     try:
         return fsspec.get_filesystem_class(protocol)
@@ -175,13 +161,6 @@ def plain_errors(url: str, options: Mapping[str, Any], done: str) -> Iterator[No
         Storage options; those that hold credentials are kept out of the message.
     done
         What was to be done: ``read``, ``written``.
-
-    Raises
-    ------
-    MissingPackageError
-        A package is missing.
-    PlaceError
-        Anything else went wrong.
     """
     try:
         yield

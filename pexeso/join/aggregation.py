@@ -28,13 +28,7 @@ class Groups:
 
     @classmethod
     def of(cls, sorted_ids: np.ndarray) -> Groups:
-        """Make groups of rows whose ids are in order.
-
-        Examples
-        --------
-        >>> Groups.of(np.array([4, 4, 9]))
-        Groups(starts=array([0, 2]), of_row=array([0, 0, 1]))
-        """
+        """Make groups of rows whose ids are in order."""
         if not len(sorted_ids):
             return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         is_start = np.concatenate([[True], np.diff(sorted_ids) != 0])
@@ -61,8 +55,6 @@ def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
     ----------
     cells : pyarrow.StringArray
         One a row of the groups, null where empty.
-    groups : Groups
-        g of them.
     way : str
         ``first``: the cell of the first row, also an empty one, so that all columns aggregated so come from the same row. ``list``: the cells that are
         not empty, in order; ``distinct``: each of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells
@@ -72,13 +64,6 @@ def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
     -------
     pyarrow.Array
         Length g, of `type_of(way)`.
-
-    Examples
-    --------
-    >>> groups = Groups.of(np.array([0, 0, 0, 1]))
-    >>> cells = pa.array(["7", "1,000", "7", "many"])
-    >>> aggregated(cells, groups, "distinct").to_pylist(), aggregated(cells, groups, "sum").to_pylist()
-    ([['7', '1,000'], ['many']], [1014.0, None])
     """
     if way == "first":
         return cells.take(pa.array(groups.starts))
@@ -145,14 +130,7 @@ def _computed(cells: pa.StringArray, groups: Groups, way: str) -> pa.DoubleArray
 
 
 def not_numbers(cells: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
-    """Return the cells that are neither empty nor numbers, each text once, and how often it stands there.
-
-    Examples
-    --------
-    >>> texts, counts = not_numbers(pa.array(["7", "n/a", None, "n/a"]))
-    >>> texts.to_pylist(), counts.tolist()
-    (['n/a'], [2])
-    """
+    """Return the cells that are neither empty nor numbers, each text once, and how often it stands there."""
     left = cells.filter(pc.and_(cells.is_valid(), read_numbers(cells).is_null()))
     found = left.value_counts()
     return found.field("values"), found.field("counts").to_numpy(zero_copy_only=False)

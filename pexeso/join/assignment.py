@@ -25,11 +25,6 @@ def steps_of(n_queries: int) -> int:
     """Say into how many steps distances in [0, 1] are divided in a component with so many query values, a power of two.
 
     Distances are compared to the nearest step: 2**40 of them up to 2,000 query values, 2**31 at a million.
-
-    Examples
-    --------
-    >>> [round(math.log2(steps_of(n))) for n in (1, 1000, 100_000, 1_000_000)]
-    [40, 40, 34, 31]
     """
     return 1 << max(1, min(_FINEST_BITS, _EXACT_BITS - math.ceil(math.log2(n_queries + 2))))
 
@@ -52,11 +47,6 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
     -------
     bool (l,)
         The links chosen. Among equally good choices it is always the same one for the same links, in whatever order they come.
-
-    Examples
-    --------
-    >>> assign(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.0, 0.5, 0.1]))
-    array([False,  True,  True])
     """
     chosen = np.zeros(len(query), dtype=bool)
     if not len(query):

@@ -49,19 +49,7 @@ CONFLICTS = pa.schema(
 
 
 def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
-    """Find the conflicts that the values make, whatever the rows.
-
-    Parameters
-    ----------
-    mapping : JoinMapping
-    values : str
-        How it was chosen.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `CONFLICTS`.
-    """
+    """Find the conflicts that the values make, whatever the rows."""
     taken = mapping.nearest if values == "one-to-one" else mapping.chosen
     wanted = np.bincount(mapping.lake[taken], minlength=len(mapping.lake_keys))
     shared = np.flatnonzero(taken & (wanted > 1)[mapping.lake])
@@ -90,9 +78,6 @@ def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.Strin
     ----------
     texts : pyarrow.StringArray
         The user's column, null where empty.
-    mapping : JoinMapping
-    searched : pyarrow.StringArray
-        The query column.
     """
     given = pc.is_in(texts, value_set=pa.concat_arrays([mapping.texts, searched.unique()]))
     left = texts.filter(pc.and_(texts.is_valid(), pc.invert(given))).value_counts()

@@ -78,27 +78,8 @@ def make_mapping(
 
     Parameters
     ----------
-    texts : pyarrow.StringArray, t of them
-        The distinct texts of the query column, by first appearance.
     query_of_text : int64 (t,)
         For each its place in `query_values`.
-    query_values : pyarrow.StringArray
-        The distinct normalised values of the query column.
-    pairs : sequence of Pair
-        All that match, in any order.
-    values : {"nearest", "one-to-one", "all"}
-        Which of them are joined.
-
-    Returns
-    -------
-    JoinMapping
-
-    Examples
-    --------
-    >>> pairs = [Pair("Rome", "ROMA", 0.1, "roma", "spelling"), Pair("Rome", "Rome!", 0.0, "rome", "exact")]
-    >>> mapping = make_mapping(pa.array(["Rome"]), np.array([0]), pa.array(["rome"]), pairs)
-    >>> mapping.lake_names.take(pa.array(mapping.lake[mapping.chosen])).to_pylist()
-    ['Rome!']
     """
     text = _places(pa.array([pair.query for pair in pairs], pa.string()), texts)
     keys = pa.array([pair.key for pair in pairs], pa.string())

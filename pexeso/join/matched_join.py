@@ -58,33 +58,7 @@ def join_match(
     options: JoinOptions,
     to: str | None = None,
 ) -> Joined:
-    """Join a match with a table of the user's.
-
-    Parameters
-    ----------
-    lake : Lake
-    query : EncodedQuery
-        What was searched with.
-    match : Match
-    table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
-        The user's.
-    on : str or int or None
-        Name or position of the query column in it; None: as the query column was called.
-    options : JoinOptions
-    to : {"pandas", "arrow"}, optional
-        The kind of table that is given back, where `table` is not one of Spark's.
-
-    Returns
-    -------
-    Joined
-
-    Raises
-    ------
-    InputError
-        An argument is none of those allowed.
-    TableReadError, PlaceError
-        The found table cannot be read.
-    """
+    """Join a match with a table of the user's; parameters as for `pexeso.Match.join`."""
     on = on if on is not None else query.column.column
     texts, query_of_text = query.texts
     mapping = make_mapping(pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values)

@@ -33,8 +33,6 @@ class FoundRows:
         The found column's.
     rows : pyarrow.Table
         The found table, all cells text.
-    mapping : JoinMapping
-    options : JoinOptions
     key : int64 (r,)
         For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
     query : int64 (p,)
@@ -125,19 +123,8 @@ def find_rows(
 
     Parameters
     ----------
-    table, column : str
-        As a result names them.
     rows : pyarrow.Table
         The whole of the found table: the order of day and month in its dates is decided by all values of the column, as it was for the index.
-    mapping : JoinMapping
-    normaliser : Normaliser
-        Of the index.
-    options : JoinOptions
-
-    Raises
-    ------
-    ColumnNotFoundError
-        The table has no such column.
     """
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
@@ -155,13 +142,7 @@ def find_rows(
 
 
 def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Write out ranges: for each number in them the range that it belongs to, and the number.
-
-    Examples
-    --------
-    >>> expand(np.array([5, 0, 2]), np.array([2, 0, 1]))
-    (array([0, 0, 2]), array([5, 6, 2]))
-    """
+    """Write out ranges: for each number in them the range that it belongs to, and the number."""
     owner = np.repeat(np.arange(len(starts)), sizes)
     before = np.cumsum(sizes) - sizes
     return owner, np.arange(len(owner)) - before[owner] + starts[owner]

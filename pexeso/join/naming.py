@@ -38,28 +38,8 @@ def choose_names(
 
     Parameters
     ----------
-    mine : sequence of str
-        The user's columns.
-    labels : sequence of str
-        Those of the found table, all different.
-    table : str
-        The found table.
-    options : JoinOptions
-        `provenance` and `suffix` are looked at.
     fold_case : bool
         Names that differ in case alone are the same, as they are to Spark.
-
-    Raises
-    ------
-    InputError
-        A name is taken with `suffix`, too.
-
-    Examples
-    --------
-    >>> choose_names(["city", "match_value"], ["city", "people"], "a.csv", JoinOptions()).found
-    ['a.csv:city', 'people']
-    >>> choose_names(["city", "match_value"], ["city", "people"], "a.csv", JoinOptions()).provenance
-    {'value': 'match_value_2', 'distance': 'match_distance_2'}
     """
     key: Callable[[str], str] = str.casefold if fold_case else str
     taken = {key(name) for name in mine}

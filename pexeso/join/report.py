@@ -133,15 +133,7 @@ class JoinReport:
 
 
 def count_conflicts(conflicts: pa.Table) -> dict[str, int]:
-    """Count the conflicts of each kind that there are: the different values or columns that they are about.
-
-    Examples
-    --------
-    >>> from pexeso.join.conflicts import CONFLICTS
-    >>> rows = [{"kind": "gone", "lake_value": "Oslo"}, {"kind": "gone", "lake_value": "Rome"}]
-    >>> count_conflicts(pa.Table.from_pylist(rows, schema=CONFLICTS))
-    {'gone': 2}
-    """
+    """Count the conflicts of each kind that there are: the different values or columns that they are about."""
     found = {kind: len(_subjects(conflicts.filter(pc.equal(conflicts["kind"], kind)), kind)) for kind in KINDS}
     return {kind: number for kind, number in found.items() if number}
 

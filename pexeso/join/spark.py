@@ -57,13 +57,8 @@ class FoundTable:
     ----------
     where : Path or Place
         The lake, at the same path on all machines.
-    table, column : str
     labels : list of str
         The columns of the table as the index knows them.
-    normaliser : Normaliser
-    max_table_bytes : int
-    mapping : JoinMapping
-    options : JoinOptions
     """
 
     where: Path | Place
@@ -95,11 +90,6 @@ def join_frame(
     ----------
     frame : pyspark.sql.DataFrame
         The user's. Its query column must be of text, whole numbers, dates or truth values: what has one text.
-    on : str or int
-        Name or position of the query column.
-    asked : FoundTable
-    searched : pyarrow.StringArray
-        The query column that was searched with.
     from_spark : bool
         Whether the found table is one of Spark's, and no file.
 
@@ -108,11 +98,6 @@ def join_frame(
     Joined
         A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked for, and holds at most one row for each link, and for each
         row and cell of the found table that is in a conflict.
-
-    Raises
-    ------
-    InputError, ColumnNotFoundError
-        As `pexeso.join.tables.join_table`; or the query column is of another type.
     """
     spark = frame.sparkSession
     mine = frame.columns

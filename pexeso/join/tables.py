@@ -54,27 +54,8 @@ def join_table(
 
     Parameters
     ----------
-    table : pandas.DataFrame or pyarrow.Table
-        The user's.
-    on : str or int
-        Name or position of its query column.
-    found : FoundRows
-        The found table's rows.
-    searched : pyarrow.StringArray
-        The query column.
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
-
-    Returns
-    -------
-    Joined
-
-    Raises
-    ------
-    InputError
-        `table` is of another kind, `on` is missing, or a name cannot be had.
-    ColumnNotFoundError
-        `table` has no such column.
     """
     is_arrow = isinstance(table, pa.Table)
     if not is_arrow and not hasattr(table, "iloc"):
@@ -96,13 +77,7 @@ def join_table(
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:
-    """Return the position of the query column in the user's table.
-
-    Examples
-    --------
-    >>> position_of(["city", "people"], "people"), position_of(["city", "people"], 0)
-    (1, 0)
-    """
+    """Return the position of the query column in the user's table."""
     if on is None:
         raise InputError("Name the query column of your table: on=NAME or on=POSITION.")
     return find_column(names, f"#{on}" if isinstance(on, int) else on)

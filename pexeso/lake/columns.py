@@ -33,15 +33,8 @@ def find_column(names: Sequence[str], spec: str) -> int:
 
     Parameters
     ----------
-    names
-        The header of the table.
     spec
         A name of the header, exactly as it stands there, or ``#`` and a 0-based position.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        No column has the name or the position, or several columns have the name.
 
     Examples
     --------

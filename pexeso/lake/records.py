@@ -34,8 +34,6 @@ class ReadColumn:
 
     Attributes
     ----------
-    position : int
-    label : str
     cells : texts
         With repeats or without, as they stand in the file.
     profile : ColumnProfile or None
@@ -85,8 +83,6 @@ def table_records(
 
     Parameters
     ----------
-    file
-        From `find_tables`.
     rules
         Which columns are kept.
     normaliser
@@ -95,11 +91,6 @@ def table_records(
         Limits of `read_table`.
     wanted
         What gives further records of the table.
-
-    Raises
-    ------
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached.
 
     Yields
     ------
@@ -195,8 +186,6 @@ def counted_column_records(
         ``values`` and ``counts``: distinct cells as they stand, white space and all, without null, and how often each occurs.
     n_rows
         Cells, empty ones included.
-    rules, normaliser, wanted
-        As for `table_records`.
 
     Yields
     ------

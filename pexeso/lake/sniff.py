@@ -115,8 +115,6 @@ def profile_counted(
         For each column what `distinct_values` returns.
     n_rows
         For each column its cells, empty ones included.
-    max_number_fraction
-        As for `profile_column`.
     """
     if not found:
         return []

@@ -19,9 +19,6 @@ text that says so: `MISSING`, in any case         no token
 ================================================  =====================================================
 """
 
-from collections.abc import Iterable
-
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -52,11 +49,6 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     pa.LargeStringArray
         As long as `values`, null where a cell has no token. What is a token is its own token.
 
-    Raises
-    ------
-    InputError
-        The type has no text, as lists and structs have not, or bytes are no UTF-8.
-
     Notes
     -----
     Arrow's kernels throughout, in time linear in the letters.
@@ -83,50 +75,12 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     """Return the distinct tokens of a column, in the order in which they first stand there.
 
-    Raises
-    ------
-    InputError
-        As for `tokens_of`.
-
     Examples
     --------
     >>> distinct_tokens(pa.array(["b", "a", None, " b"])).to_pylist()
     ['b', 'a']
     """
     return pc.unique(tokens_of(values)).drop_null()
-
-
-def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tuple[np.ndarray, pa.LargeStringArray]:
-    """Return the (set id, token) pairs of columns, each pair once.
-
-    Parameters
-    ----------
-    columns : iterable of (int, pa.Array or pa.ChunkedArray)
-        The id of each column, and its cells.
-
-    Returns
-    -------
-    set_ids : int64 (p,)
-    tokens : pa.LargeStringArray (p,)
-
-    Raises
-    ------
-    InputError
-        As for `tokens_of`.
-
-    Examples
-    --------
-    >>> ids, tokens = token_pairs([(7, pa.array([1, 1, 2])), (9, pa.array(["2"]))])
-    >>> ids.tolist(), tokens.to_pylist()
-    ([7, 7, 9], ['1', '2', '2'])
-    """
-    ids, parts = [], []
-    for set_id, values in columns:
-        parts.append(distinct_tokens(values))
-        ids.append(np.full(len(parts[-1]), set_id, np.int64))
-    if not parts:
-        return np.empty(0, np.int64), pa.array([], pa.large_string())
-    return np.concatenate(ids), pa.concat_arrays(parts)
 
 
 def _texts(values: pa.Array) -> pa.LargeStringArray:

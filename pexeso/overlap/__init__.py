@@ -13,9 +13,9 @@ dictionary                                     `dictionary`
 integer sets, posting lists, their build       `index`; in files: `saving`; what is read: `reading`;
                                                pages of files: `paging`
 query tokens, distinct lists                   `query`
-prefix filter, position filter (J1, J2)        `filters`
+prefix filter, position filter (J1, J2)        `topk`
 read costs (J3)                                `costs`
-the algorithm                                  `josie`, with `candidates`, `estimates` and `topk`
+the algorithm                                  `josie`, with `candidates` and `topk`
 MergeList                                      `merge`; for many queries at once: `batched`
 which of them                                  `planner`
 =============================================  =========================================================

@@ -29,29 +29,11 @@ class BatchedMergeList:
 
     Parameters
     ----------
-    index : OverlapIndex
     device : str
         As torch names it.
     max_counts : int
         One count is held for each set and each query of a part of the batch, and one entry of a list; queries go in as many parts as that takes. A query
         alone may need more.
-
-    Raises
-    ------
-    DeviceError
-        The device is not there, or has too little memory for the lists: 4 bytes a pair of set and token.
-    InputError
-        `max_counts` is no integer from 1 on.
-    IndexCorruptError
-        Lists lead out of the index: all of them are looked at, since programs on a device go where they are led.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> lists = BatchedMergeList(build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"])))
-    >>> [found.pairs() for found in lists.search([["oslo", "rome"], ["rome"], ["lima"]], 5)]
-    [[(4, 2), (9, 1)], [(4, 1), (9, 1)], []]
     """
 
     def __init__(self, index: OverlapIndex, device: str = "cpu", *, max_counts: int = MAX_COUNTS) -> None:
@@ -88,27 +70,10 @@ class BatchedMergeList:
     ) -> list[Overlaps]:
         """Find the k sets that share most tokens with each query.
 
-        Parameters
-        ----------
-        queries
-            Cells, as for `pexeso.overlap.query.prepare_query`, or what that gave.
-        k : int
-        exclude
-            For each query the ids of sets that are not to be found.
-        at_least : int
-            Sets with a smaller overlap are not wanted.
-
         Returns
         -------
         list[Overlaps]
             One for each query, in their order. `reads` counts the lists of each query as though it had gone alone.
-
-        Raises
-        ------
-        InputError
-            k or `at_least` is no integer from 1 on, or `exclude` is not one collection for each query.
-        QueryError
-            A query is no column.
 
         Notes
         -----

@@ -18,10 +18,6 @@ _NUMBER, _COUNT, _FIRST, _END, _SIZE = range(5)
 class Candidates:
     """Candidates of one query as columns, in the order in which they were met.
 
-    Parameters
-    ----------
-    index : OverlapIndex
-
     Attributes
     ----------
     number : int64 (w,)

@@ -23,17 +23,6 @@ class ReadCosts:
         No read costs less: an intercept may be negative.
     step : float
         What a search takes to decide what is read next; reads that cost less are put together.
-
-    Raises
-    ------
-    InputError
-        A cost is not a finite number.
-
-    Examples
-    --------
-    >>> costs = ReadCosts(10, 0.1, 5, 0.05)
-    >>> costs.of_sets(np.array([0, 100])).tolist(), costs.of_lists(np.array([10])).tolist()
-    ([0.0, 20.0], [5.5])
     """
 
     set_fixed: float

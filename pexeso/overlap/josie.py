@@ -8,23 +8,23 @@ are enough for k results.
 By the net cost of the source a list seems to spare the reading of every candidate that it rules out, though most of these fall anyway once a few good ones
 were read and the threshold has risen; where thousands of candidates look alike nearly all lists are read. Here lists and candidates are read in turn, so that
 neither costs much more than the other: whichever of the two was the way, a search takes about twice the cost of that one. Candidates are read by the overlap
-that they are expected to have by chance (`pexeso.overlap.estimates.expected_matches`) or by their rate of matches, whichever is more.
+that they are expected to have by chance (`pexeso.overlap.josie.expected_matches`) or by their rate of matches, whichever is more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
 from pexeso.overlap.candidates import Candidates
 from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.estimates import expected_matches, rate_since_first
-from pexeso.overlap.filters import upper_bound
 from pexeso.overlap.index.reading import Reads, excluded_numbers
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k
+from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k, upper_bound
 
 _USUAL_SET, _STEPS = 100, 2
 _GROWTH, _WAVE = 0.3, 0.25
@@ -52,7 +52,6 @@ def josie(
 
     Parameters
     ----------
-    index : OverlapIndex
     values
         Cells of the query column, as for `pexeso.overlap.query.prepare_query`; or what that gave.
     k : int
@@ -64,30 +63,9 @@ def josie(
     at_least : int
         Sets with a smaller overlap are not wanted: of several indexes that are searched one after the other, the k-th overlap of those before.
 
-    Returns
-    -------
-    Overlaps
-
-    Raises
-    ------
-    InputError
-        k or `at_least` is no integer from 1 on.
-    QueryError
-        The values are no column.
-    IndexCorruptError
-        The index leads out of its files.
-
     Notes
     -----
     At most all posting lists of the query are read. Beside reading, each step takes time linear in the unread candidates and in the query.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> josie(index, ["oslo", "rome", "lima"], 5).pairs()
-    [(4, 2), (9, 1)]
     """
     require_k(k)
     require_at_least(at_least)
@@ -266,7 +244,7 @@ def first_rows(rows: np.ndarray, most: int, *keys: np.ndarray) -> np.ndarray:
 
 
 def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Count the tokens of each of some sets that are wanted.
+    """Count the tokens of each of some sets that are wanted: int64 (s,).
 
     Parameters
     ----------
@@ -277,18 +255,9 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
     wanted : int64 (q,)
         Ascending.
 
-    Returns
-    -------
-    int64 (s,)
-
     Notes
     -----
     O(t), and memory for the numbers between the least and the largest wanted, where these are few; else O(t log q).
-
-    Examples
-    --------
-    >>> count_common(np.array([1, 4, 9, 4]), np.array([3, 1]), np.array([4, 5, 9, 12])).tolist()
-    [2, 1]
     """
     if not len(wanted):
         return np.zeros(len(lengths), np.int64)
@@ -303,3 +272,73 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
         places = np.minimum(np.searchsorted(wanted, tokens), len(wanted) - 1)
         found = wanted[places] == tokens
     return np.add.reduceat(found, np.cumsum(lengths) - lengths, dtype=np.int64)
+
+
+_SIZES, _SOME_LISTS, _TABLE_BITS = 24, 64, 12
+
+
+class CandidateColumns(Protocol):
+    """Candidates as columns, int64 (w,) each; see `pexeso.overlap.candidates.Candidates`."""
+
+    count: np.ndarray
+    first: np.ndarray
+
+
+def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndarray, n_pairs: int) -> np.ndarray:
+    """Return how many of some query tokens a set has by chance, from how often these are held and how much of the set is left.
+
+    Parameters
+    ----------
+    rest : int64 (w,)
+        Tokens of each set that may be among them.
+    frequencies, weights : int64 (m,)
+        The length of each posting list, and the query tokens that it stands for.
+    n_pairs : int
+        Entries of all posting lists that the rest of a set may be in.
+
+    Returns
+    -------
+    float64 (w,)
+
+    Notes
+    -----
+    A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f / n_pairs), as though they were drawn one by one. Computed for
+    `_SIZES` sizes and at most `_SOME_LISTS` lists, and interpolated: O(w).
+    """
+    if not len(rest) or not len(frequencies):
+        return np.zeros(len(rest))
+    if len(frequencies) > _SOME_LISTS:
+        # Lists ascend in length: of so many neighbours one stands for all.
+        edges = np.linspace(0, len(frequencies), _SOME_LISTS + 1).astype(np.int64)
+        frequencies, weights = frequencies[(edges[:-1] + edges[1:]) // 2], np.add.reduceat(weights, edges[:-1])
+    largest = int(rest.max())
+    shift = max(0, largest.bit_length() - _TABLE_BITS)
+    sizes = _sizes_up_to(largest)
+    held = -np.expm1(-np.outer(sizes, frequencies / max(n_pairs, 1))) @ weights
+    table = np.interp(np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held))
+    return table[rest >> shift]
+
+
+@lru_cache(maxsize=1024)
+def _sizes_up_to(largest: int) -> np.ndarray:
+    # Kept, since a search asks for the same few again and again, and making them takes longer than the rest of an estimate.
+    sizes = np.unique(np.geomspace(1, max(largest, 2), _SIZES).astype(np.int64))
+    sizes.flags.writeable = False
+    return sizes
+
+
+def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray:
+    """Return matches per query token since the first, which is not counted: a set is no candidate without it.
+
+    Parameters
+    ----------
+    candidates : w of them
+    accounted : int
+        Query tokens accounted for (i).
+
+    Returns
+    -------
+    float64 (w,)
+        Two more tokens without a match are taken for granted, so that few say little.
+    """
+    return (candidates.count - 1) / (accounted - candidates.first + 2)

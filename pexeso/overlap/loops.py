@@ -30,7 +30,6 @@ def best_by_lists(
         Where each list begins and ends, within `list_sets`.
     weights : int64 (m,)
         The tokens that each list stands for.
-    n_sets : int
     k, at_least : int
         Sets wanted, and the least count of one; both from 1 on.
     excluded : int64
@@ -40,11 +39,6 @@ def best_by_lists(
     -------
     (int64 (r,), int64 (r,))
         Numbers of sets, and their counts; r is at most k.
-
-    Raises
-    ------
-    IndexCorruptError
-        A list names a set that is not there.
 
     Notes
     -----
@@ -112,16 +106,6 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
     -------
     int64 (q,)
         The place of each, -1 where it is not there.
-
-    Raises
-    ------
-    IndexCorruptError
-        A text that is looked at leads out of its file.
-
-    Examples
-    --------
-    >>> find_texts(pa.array(["lima", "oslo"]), pa.array(["oslo", "rome"])).tolist()
-    [1, -1]
     """
     places = np.zeros(len(wanted), np.int64)
     if not _find(*_letters(texts), *_letters(wanted), places):

@@ -35,15 +35,6 @@ def merge_list(
     Notes
     -----
     Time and memory linear in the entries read, times their logarithm where they are few.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> found = merge_list(index, ["oslo", "rome", "lima"], 5)
-    >>> found.pairs(), found.reads.lists
-    ([(4, 2), (9, 1)], 2)
     """
     require_k(k)
     require_at_least(at_least)

@@ -46,14 +46,6 @@ class Planner:
         Microseconds that a read waits, where many are asked for together; 0 in memory.
     per_byte : float
         Microseconds.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> Planner().search(index, ["rome", "oslo"], 1).pairs()
-    [(4, 2)]
     """
 
     wait: float = 0.0
@@ -67,8 +59,6 @@ class Planner:
 
         Parameters
         ----------
-        index : OverlapIndex
-        seed : int
         clock
             Seconds.
         """

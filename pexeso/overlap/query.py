@@ -56,23 +56,9 @@ def prepare_query(index: OverlapIndex, values: Values) -> OverlapQuery:
 
     Parameters
     ----------
-    index : OverlapIndex
     values
         Cells of the query column: an Arrow or NumPy array, or a collection of Python values of any types; `pexeso.lake.tokens` says which of
         them are one token.
-
-    Raises
-    ------
-    QueryError
-        The values are no column.
-
-    Examples
-    --------
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> index = build_index(np.array([7, 7, 9]), pa.array(["1", "2", "3"]))
-    >>> query = prepare_query(index, [1, "1", 1.0, "2", "01"])
-    >>> query.n_asked, len(query), query.n_blocks
-    (3, 2, 1)
     """
     tokens = query_tokens(values)
     numbers = index.find(tokens)
@@ -84,7 +70,6 @@ def query_of_tokens(index: OverlapIndex, numbers: np.ndarray, n_asked: int | Non
 
     Parameters
     ----------
-    index : OverlapIndex
     numbers : integers (q,)
         Each once.
     n_asked : int or None

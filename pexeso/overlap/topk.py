@@ -9,30 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from pexeso.errors import InputError
-from pexeso.overlap.filters import prefix_length, qualifies
 from pexeso.overlap.index.reading import Reads
 
 
 def require_k(k: int) -> None:
-    """Refuse what is no number of results.
-
-    Raises
-    ------
-    InputError
-        As said.
-    """
+    """Refuse what is no number of results."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"k, the number of columns wanted, must be an integer from 1 on. Got {k!r}.")
 
 
 def require_at_least(at_least: int) -> None:
-    """Refuse what is no overlap to begin with.
-
-    Raises
-    ------
-    InputError
-        As said.
-    """
+    """Refuse what is no overlap to begin with."""
     if isinstance(at_least, bool) or not isinstance(at_least, int | np.integer) or at_least < 1:
         raise InputError(f"at_least, the smallest overlap wanted, must be an integer from 1 on. Got {at_least!r}.")
 
@@ -71,17 +58,8 @@ class TopK:
 
     Parameters
     ----------
-    k : int
     at_least : int
         Sets with a smaller overlap are not wanted.
-
-    Examples
-    --------
-    >>> best = TopK(2)
-    >>> for overlap, set_id in [(3, 7), (1, 2), (1, 1)]:
-    ...     best.push(overlap, set_id)
-    >>> best.threshold, best.last_id, best.sorted()
-    (1, 1, [(7, 3), (1, 1)])
     """
 
     def __init__(self, k: int, at_least: int = 1) -> None:
@@ -141,3 +119,47 @@ class TopK:
         """Make the answer, where sets were taken in by their numbers, which ascend as their ids do."""
         found = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
         return Overlaps(ids_of(found[:, 0]).astype(np.int64), found[:, 1], n_asked, reads)
+
+
+def prefix_length(n: int, threshold: int) -> int:
+    """Return how many query tokens must be accounted for before a set that was not seen cannot enter the answer (J1).
+
+    Parameters
+    ----------
+    n : int
+        Query tokens in the lake.
+    threshold : int
+        The k-th best overlap (t_k), which a set of a smaller id may equal.
+    """
+    return max(0, min(n, n - threshold + 1))
+
+
+def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Bound the overlap of candidates by what is left of the query and of the set behind the latest match (J2).
+
+    Parameters
+    ----------
+    count : int64 (w,)
+        Matches among the first `accounted` query tokens.
+    n, accounted : int
+        Query tokens, and those accounted for (i).
+    size, end : int64 (w,)
+        Tokens of the set, and those up to the latest match (j).
+    """
+    return count + np.minimum(n - accounted, size - end)
+
+
+def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int | None) -> np.ndarray:
+    """Return which candidates can still enter the answer.
+
+    Parameters
+    ----------
+    bound, ids : int64 (w,)
+    threshold : int
+        The k-th best overlap.
+    last_id : int or None
+        The id of the set that has it; None while fewer than k sets are known: what exceeds the threshold qualifies then, whichever its id.
+    """
+    if last_id is None:
+        return bound > threshold
+    return (bound > threshold) | ((bound == threshold) & (ids < last_id))

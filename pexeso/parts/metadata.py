@@ -34,14 +34,6 @@ def require_contents(manifest: Manifest) -> None:
     ------
     IndexCorruptError
         An entry is missing or of another type.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> require_contents(SimpleNamespace(options={}, fingerprints={}, facts={}, partitions=()))
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.IndexCorruptError: The manifest of the index has no dict 'grid' among its options: it was not written by pexeso. Build the index again.
     """
     for place, needed in _NEEDED.items():
         _require(getattr(manifest, place), needed, f"its {place}")
@@ -52,19 +44,7 @@ def require_contents(manifest: Manifest) -> None:
 
 
 def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
-    """Return the options of the partitions that a manifest holds.
-
-    Raises
-    ------
-    IndexCorruptError
-        It holds none, or none that an index can have.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> stored_grid_options(SimpleNamespace(options={"grid": {"metric": "euclidean"}})).metric
-    'euclidean'
-    """
+    """Return the options of the partitions that a manifest holds."""
     from pexeso.engine.layout.options import (
         PartitionLayoutOptions,  # brings torch, which a summary of an index does without
     )

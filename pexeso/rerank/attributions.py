@@ -64,23 +64,7 @@ class Opinion:
 
 
 def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
-    """Return what features with these values mean; the same count at several distances is told as one.
-
-    Parameters
-    ----------
-    reasons : sequence of Reason
-    usual_distance : float
-        Of the index's model, as a fraction of the largest: what the numbers in names of features are shares of.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> in_words([Reason("matched 0", 1.2, 0.75), Reason("same name", 0.3, 1.0), Reason("matched 0.8", 0.1, 0.75)], 0.35)
-    ['75.0 % of your distinct values match at distance 0 and within 0.28', 'the two columns have the same name']
-    """
+    """Return what features with these values mean; the same count at several distances is told as one."""
     distances: dict[str, list[float]] = {}
     for feature, _, value in reasons:
         if feature in _PHRASES:

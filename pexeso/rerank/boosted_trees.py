@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,7 @@ class BoostedTrees:
 
     @classmethod
     def from_json(cls, path: Path) -> BoostedTrees:
-        """Read what `to_dict` gave.
-
-        Raises
-        ------
-        IndexCorruptError
-            The file is not of that form: the installation is damaged.
-        """
+        """Read what `to_dict` gave."""
         try:
             given = json.loads(path.read_text("utf-8"))
             arrays = {
@@ -73,31 +67,15 @@ class BoostedTrees:
         return {"features": list(self.features), "base": self.base, "depth": self.depth, **plain}
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
-        """Return a probability for each row.
-
-        Parameters
-        ----------
-        rows : float64 (n, m)
-
-        Returns
-        -------
-        float64 (n,)
-            In (0, 1): the logistic function of the sum of the leaves.
-        """
+        """Return a probability for each row."""
         return self.explained(rows)[0]
 
-    def contributions(self, rows: np.ndarray) -> np.ndarray:
-        """Return what each feature adds to the sum: by how much the value of a node changes where it was asked (Saabas, 2014).
-
-        Returns
-        -------
-        float64 (n, m)
-            With `base` and the values of the roots they add up to what the score is the logistic function of.
-        """
-        return self.explained(rows)[1]
-
     def explained(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return `scores` and `contributions` in one walk over the trees."""
+        """Return `scores`, and what each feature adds to the sum (Saabas, 2014): float64 (n, m).
+
+        That is by how much the value of a node changes where the feature was asked. With `base` and
+        the values of the roots they add up to what the score is the logistic function of.
+        """
         added = self._contributions(rows)
         return _logistic(self.base + added.sum(1)), added[:, :-1]
 
@@ -120,40 +98,3 @@ class BoostedTrees:
 
 def _logistic(sums: np.ndarray) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-sums))
-
-
-def trees_of(features: Sequence[str], base: float, trees: Sequence[Sequence[Mapping[str, Any]]]) -> BoostedTrees:
-    """Make an ensemble from trees given node by node.
-
-    Parameters
-    ----------
-    features : sequence of str
-    base : float
-    trees : sequence of sequences of mappings
-        Nodes with ``feature``, ``threshold``, ``left``, ``right``, ``value`` and ``is_leaf``; the first is the root, and children come later.
-        ``value`` need be given of leaves alone, with their ``count``.
-    """
-    most = max(len(tree) for tree in trees)
-    whole = {name: np.zeros((len(trees), most), np.int64) for name in ("feature", "left", "right")}
-    real = {name: np.zeros((len(trees), most)) for name in ("threshold", "value")}
-    depth = 0
-    for number, tree in enumerate(trees):
-        depths = np.zeros(len(tree), np.int64)
-        for place, node in enumerate(tree):
-            leaf = node["is_leaf"]
-            children = (place, place) if leaf else (int(node["left"]), int(node["right"]))
-            whole["left"][number, place], whole["right"][number, place] = children
-            if not leaf:
-                whole["feature"][number, place] = node["feature"]
-                real["threshold"][number, place] = node["threshold"]
-                depths[list(children)] = depths[place] + 1
-        depth = max(depth, int(depths.max()))
-        for place in reversed(range(len(tree))):
-            node = tree[place]
-            below = [node] if node["is_leaf"] else [tree[int(node["left"])], tree[int(node["right"])]]
-            counts = [each["count"] for each in below]
-            values = (
-                [node["value"]] if node["is_leaf"] else real["value"][number, [int(node["left"]), int(node["right"])]]
-            )
-            real["value"][number, place] = np.average(values, weights=counts)
-    return BoostedTrees(tuple(features), base, depth=depth, **whole, **real)

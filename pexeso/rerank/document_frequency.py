@@ -36,7 +36,6 @@ def document_frequencies(scan: PartitionLoader, rows: Mapping[int, np.ndarray]) 
 
     Parameters
     ----------
-    scan : PartitionLoader
     rows : mapping of int to numpy.ndarray, int64
         For each partition that has such values, their rows there, each once.
 

@@ -113,21 +113,10 @@ class Counts:
 def rarities(holders: np.ndarray, n_columns: int) -> np.ndarray:
     """Return how rare values are among columns: 1 for a value of one column or of none, 0 for a value of all.
 
-    Parameters
-    ----------
-    holders : numpy.ndarray
-        Columns that have each value.
-    n_columns : int
-
     Returns
     -------
     numpy.ndarray, float64
         ``log(columns / columns with the value) / log(columns)``, in [0, 1], to the nearest of `RARITY_STEPS`.
-
-    Examples
-    --------
-    >>> rarities(np.array([0, 1, 10, 100]), 100).tolist()
-    [1.0, 1.0, 0.5, 0.0]
     """
     most = max(n_columns, 2)
     return _in_steps(np.log(most / np.clip(holders, 1, most)) / np.log(most))
@@ -174,7 +163,6 @@ def lake_of(scan: PartitionLoader, hits: Sequence[Hit]) -> Lake:
 
     Parameters
     ----------
-    scan : PartitionLoader
     hits : sequence of Hit
         Those of all queries that `count` is to be asked for.
     """
@@ -206,15 +194,8 @@ def count(
 
     Parameters
     ----------
-    scan : PartitionLoader
-    query : EncodedQuery
-    hits : sequence of Hit
-        n of them, with their labels looked up.
-    lake : Lake
-        Of these columns, and of others.
     usual_distance : float
         Of the index's model, as a fraction of the largest: what `RATIOS` are shares of.
-    stats : SearchStats
 
     Notes
     -----

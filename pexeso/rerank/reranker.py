@@ -47,7 +47,6 @@ def lake_of_hits(scan: PartitionLoader, hits: Sequence[Sequence[Hit]]) -> Lake:
 
     Parameters
     ----------
-    scan : PartitionLoader
     hits : sequence of sequences of Hit
         Of each query, best first.
     """
@@ -66,21 +65,10 @@ def reranked(
 
     Parameters
     ----------
-    scan : PartitionLoader
-    query : EncodedQuery
     hits : sequence of Hit
         n of them, best first, with their labels looked up. The first `MOST_HITS` are looked at; the others keep their places behind them.
-    lake : Lake
-        What `lake_of_hits` gave for the queries of this pass.
     usual_distance : float
         Of the index's model, as a fraction of the largest.
-    stats : SearchStats
-
-    Returns
-    -------
-    hits : list of Hit
-    opinions : list of (Opinion or None)
-        None for those that were not looked at.
     """
     started = time.perf_counter()
     looked, others = list(hits[:MOST_HITS]), list(hits[MOST_HITS:])

@@ -15,13 +15,7 @@ MAX_CELL = 72
 
 
 def percent(share: float) -> str:
-    """Write a share; never 100 % or 0 % where it is not.
-
-    Examples
-    --------
-    >>> percent(0.96), percent(1.0), percent(0.9999)
-    ('96.0 %', '100.0 %', '99.9 %')
-    """
+    """Write a share; never 100 % or 0 % where it is not."""
     tenths = round(1000 * share)
     if 0 < share < 1:
         tenths = min(max(tenths, 1), 999)
@@ -29,13 +23,7 @@ def percent(share: float) -> str:
 
 
 def plain(text: str, most: int = MAX_CELL) -> str:
-    r"""Make a text safe and short to show: no control characters, and cut, with its length, where it is long.
-
-    Examples
-    --------
-    >>> plain("two\nlines"), plain("x" * 100, most=20)
-    ('two\\nlines', 'xxxxxxx… (100 chars)')
-    """
+    r"""Make a text safe and short to show: no control characters, and cut, with its length, where it is long."""
     note = f"… ({len(text):,} chars)"
     if len(text) > most:
         text = text[: max(1, most - len(note))] + note
@@ -55,25 +43,30 @@ def _escaped(letter: str) -> str:
 
 
 def plain_scalar(value: Any) -> Any:
-    """Return a numpy scalar as a number or truth value of Python, and anything else as it is.
-
-    Examples
-    --------
-    >>> plain_scalar(np.int64(5)), plain_scalar(np.True_), plain_scalar("5")
-    (5, True, '5')
-    """
+    """Return a numpy scalar as a number or truth value of Python, and anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def shown(value: Any) -> str:
-    """Return how an error shows a value that it refuses, in at most some 80 characters.
-
-    Examples
-    --------
-    >>> shown("meaning"), shown(10**5000)
-    ("'meaning'", 'a whole number of 16,610 bits')
-    """
+    """Return how an error shows a value that it refuses, in at most some 80 characters."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a whole number of {value.bit_length():,} bits"
     text = repr(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def format_bytes(n_bytes: int) -> str:
+    """Write a number of bytes with one decimal in the largest unit that keeps it at 1 or more.
+
+    Parameters
+    ----------
+    n_bytes
+        Number of bytes, 0 or more.
+    """
+    if n_bytes < 1024:
+        return f"{n_bytes} byte" if n_bytes == 1 else f"{n_bytes} bytes"
+    step = min((n_bytes.bit_length() - 1) // 10, len(_UNITS) - 1)
+    return f"{n_bytes / 1024**step:.1f} {_UNITS[step]}"

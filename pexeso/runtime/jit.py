@@ -66,11 +66,6 @@ def loops_pay(entries: int) -> bool:
     ----------
     entries : int
         What the search reads, in entries of posting lists.
-
-    Examples
-    --------
-    >>> loops_pay(WORTH_LOADING)
-    True
     """
     global _left
     if not _left:

@@ -29,13 +29,7 @@ def log_event(event: str, **fields: Any) -> None:
 
 
 def event_line(event: str, moment: float, fields: dict[str, Any]) -> str:
-    """Write an event as JSON on one line.
-
-    Examples
-    --------
-    >>> event_line("stage", 0.0, {"stage": "read"})
-    '{"time": "1970-01-01T00:00:00.000Z", "event": "stage", "stage": "read"}'
-    """
+    """Write an event as JSON on one line."""
     shown = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     text = json.dumps({"time": shown, "event": event, **fields}, ensure_ascii=False, default=str)
     # Halves of letters, which a lake's names may hold, cannot be written as UTF-8.

@@ -15,11 +15,6 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
     Returns
     -------
     uint64 (n,)
-
-    Examples
-    --------
-    >>> mixed(np.array([0, 1], np.uint64)).tolist()
-    [0, 6238072747940578789]
     """
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -10,7 +10,7 @@ _HELD = threading.local()
 
 
 def borrow_counters(n: int) -> np.ndarray:
-    """Take counters that are all 0; they go back by `give_back`, all 0 again.
+    """Take counters that are all 0; they go back by `give_back`, all 0 again: int32 (n,).
 
     Each thread keeps those of the largest index that it searched: 4 bytes a set. A search that fails does not give them back, and the next one gets new ones.
 
@@ -18,17 +18,6 @@ def borrow_counters(n: int) -> np.ndarray:
     ----------
     n : int
         Of sets, at least 0.
-
-    Returns
-    -------
-    int32 (n,)
-
-    Examples
-    --------
-    >>> counters = borrow_counters(3)
-    >>> counters.tolist()
-    [0, 0, 0]
-    >>> give_back(counters)
     """
     held = getattr(_HELD, "counters", None)
     _HELD.counters = None

@@ -67,15 +67,11 @@ def answer_lines(
 
     Parameters
     ----------
-    index : Index
     lines : iterable of (number, text)
-        As `pexeso.search.query.batch_lines` gives them.
     explain : bool
         Add the matching values.
     passes : int
         A chunk has the queries of so many passes over the index: more than 1 where passes run side by side.
-    **options
-        Of `Index.search_batch`.
 
     Yields
     ------
@@ -126,7 +122,6 @@ def run_batch(
 
     Parameters
     ----------
-    index : Index
     lines : iterable of (number, text)
         All lines of the batch file, as `pexeso.search.query.batch_lines` gives them.
     output : path
@@ -139,10 +134,6 @@ def run_batch(
         As in `answer_lines`.
     progress : callable, optional
         Called with the run after each chunk.
-
-    Returns
-    -------
-    BatchRun
 
     Raises
     ------

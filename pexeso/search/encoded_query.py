@@ -23,7 +23,6 @@ class EncodedQuery:
 
     Attributes
     ----------
-    column : QueryColumn
     values : pyarrow.StringArray
         Distinct normalised values, n of them, in order of first appearance.
     value_of_row : pyarrow.Int64Array

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.validation import damage_made_plain
@@ -17,8 +19,44 @@ from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.passes.base import Pass, ProbeResult
 from pexeso.search.passes.shared import SharedPass, batches_of
 from pexeso.search.passes.single_query import SingleQueryPass
-from pexeso.search.prefetch import prefetched
 from pexeso.search.ranking import Hit
+
+Item = TypeVar("Item")
+
+_END = object()
+
+
+@contextmanager
+def prefetched(items: Iterable[Item], *, threaded: bool = True) -> Iterator[Iterator[Item]]:
+    """Go through items, each made while the caller works on the one before.
+
+    Parameters
+    ----------
+    items : iterable
+        No more than one is made ahead, and no two at a time. An error that making one raises reaches the caller where the item would have.
+    threaded : bool
+        False makes each item when it is asked for: a thread takes a tenth of a millisecond to start.
+
+    Yields
+    ------
+    iterator
+        When the block is left, however it is left, the thread has ended.
+    """
+    if not threaded:
+        yield iter(items)
+        return
+    source = iter(items)
+    with ThreadPoolExecutor(1, thread_name_prefix="pexeso-prefetch") as pool:
+        yield _made_by(pool, source)
+
+
+def _made_by(pool: ThreadPoolExecutor, source: Iterator[Item]) -> Iterator[Item]:
+    waiting = pool.submit(next, source, _END)
+    while (item := waiting.result()) is not _END:
+        waiting = pool.submit(next, source, _END)
+        yield item
+        del item  # the caller may need its memory for the next one
+
 
 Answer = tuple[list[Hit], SearchStats]
 """The columns found for one query column, best first, and the work that it took."""
@@ -82,7 +120,6 @@ class Visit:
 
     Attributes
     ----------
-    number : int
     partition : Partition or None
         On the device, where it could be brought there ahead.
     looked : list of (pass, what it saw)

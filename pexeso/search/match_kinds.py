@@ -51,13 +51,6 @@ def kinds_of(values: pa.Array, others: pa.Array) -> np.ndarray:
     numpy.ndarray of shape (n,), int8
         Places in `KINDS`. Some 100,000 pairs of names take a tenth of a second; beside the arrays, the texts of `PAIRS_AT_ONCE` pairs are in
         memory.
-
-    Examples
-    --------
-    >>> ours = pa.array(["oslo", "marie curie", "curie marie", "uk"])
-    >>> theirs = pa.array(["oslo", "mary curie", "marie curie", "britain"])
-    >>> [KINDS[kind] for kind in kinds_of(ours, theirs)]
-    ['exact', 'spelling', 'spelling', 'meaning']
     """
     kinds = np.zeros(len(values), dtype=np.int8)
     equal = pc.equal(values.cast(pa.large_string()), others.cast(pa.large_string()))
@@ -124,11 +117,6 @@ class KindCounts:
     rows : dict of str to int
         Rows of the query column; a row whose value is in several pairs has the closest of their kinds, so that these add up to the
         rows that match.
-
-    Examples
-    --------
-    >>> KindCounts({"exact": 1, "spelling": 1, "meaning": 0}, {"exact": 3, "spelling": 1, "meaning": 0}).shares
-    {'exact': 0.75, 'spelling': 0.25, 'meaning': 0.0}
     """
 
     pairs: dict[str, int]

@@ -37,10 +37,8 @@ class OpenOptions:
 
     Attributes
     ----------
-    device : str
     memory_budget : int or None
         Bytes.
-    kernel : str
     """
 
     device: str = "auto"
@@ -59,7 +57,6 @@ class OpenIndex:
     ----------
     store : Store
         Manifest and memory-mapped files.
-    options : OpenOptions
     seconds : float
         What opening took.
     """

@@ -32,15 +32,7 @@ def require_searchable(store: Store) -> None:
 
 
 def choose_device(name: str) -> torch.device:
-    """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``.
-
-    Raises
-    ------
-    InputError
-        It is no name of a device.
-    DeviceError
-        The device is not there.
-    """
+    """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``."""
     if not isinstance(name, str):
         raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
     if name == "auto":
@@ -75,13 +67,7 @@ def _require_layout(store: Store) -> None:
 
 
 def normaliser_of(store: Store) -> Normaliser:
-    """Return the normaliser that an index was built with.
-
-    Raises
-    ------
-    IndexVersionError
-        Its rules are not those of this version.
-    """
+    """Return the normaliser that an index was built with."""
     try:
         normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
         same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 import numpy as np
 import torch
@@ -13,11 +14,10 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.plausibility import require_plausible_cells, require_plausible_rows
 from pexeso.errors import DeviceError
+from pexeso.runtime.formatting import format_bytes
 from pexeso.search.ranking import ColumnNames
 from pexeso.store.local.reader import Store
 from pexeso.store.paging import FaultWatch, MappedPages
-from pexeso.store.scan import copied_bytes
-from pexeso.store.sizes import format_bytes
 
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
@@ -35,7 +35,6 @@ class PartitionLoader:
 
     Attributes
     ----------
-    store : Store
     kernel : KernelChoice
         What searches them.
     look_kernel : KernelChoice
@@ -64,14 +63,7 @@ class PartitionLoader:
         self._names: dict[int, ColumnNames] = {}
 
     def require_room(self) -> None:
-        """Refuse a budget of a device that a partition does not fit into.
-
-        Raises
-        ------
-        DeviceError
-            It names the largest partition, and what a search of it takes; or this process is a fork of the one that opened
-            the index on a device, which the drivers of CUDA do not allow.
-        """
+        """Refuse a budget of a device that a partition does not fit into."""
         if not self.on_cpu and os.getpid() != self._process:
             raise DeviceError(
                 f"The index '{self.store.path}' was opened on the device {self._device} before this process was forked, and a "
@@ -120,13 +112,7 @@ class PartitionLoader:
         return self._names[number]
 
     def open(self, number: int) -> Partition:
-        """Open one partition on the device, after a glance at some of its rows.
-
-        Raises
-        ------
-        IndexCorruptError
-            Its vectors are not those that its cells were made for.
-        """
+        """Open one partition on the device, after a glance at some of its rows."""
         if number in self._kept:
             return self._kept[number]
         if number not in self._looked_at:
@@ -177,11 +163,16 @@ class PartitionLoader:
 
 
 def max_pairs_within(n_bytes: int) -> int:
-    """Return how many pairs may be held in that many bytes, from `MIN_PAIRS` to `MAX_PAIRS`.
-
-    Examples
-    --------
-    >>> max_pairs_within(1 << 40) == MAX_PAIRS, max_pairs_within(48_000_000), max_pairs_within(-1)
-    (True, 1000000, 262144)
-    """
+    """Return how many pairs may be held in that many bytes, from `MIN_PAIRS` to `MAX_PAIRS`."""
     return min(MAX_PAIRS, max(MIN_PAIRS, n_bytes // BYTES_A_PAIR))
+
+
+def copied_bytes(store: Store, number: int, names: Collection[str] | None = None) -> int:
+    """Return the bytes of a partition's arrays of these names (None for all), as the manifest has them.
+
+    Each counts with its file's header of 128 bytes or a little more. Mapped arrays take no memory of their own: the operating system reads the pages that are
+    used and drops them when it needs the room.
+    """
+    files = store.partition_entry(number).files
+    arrays = {file.path.removesuffix(".npy"): file.n_bytes for file in files if file.path.endswith(".npy")}
+    return sum(n_bytes for name, n_bytes in arrays.items() if names is None or name in names)

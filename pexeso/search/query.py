@@ -50,11 +50,6 @@ def query_from_values(values: Any, name: str | None = None) -> QueryColumn:
     """Make a query column from a list, a NumPy array, a pandas Series or an Arrow array.
 
     Numbers and dates are taken as their text; None, NaN and NaT are empty cells.
-
-    Examples
-    --------
-    >>> query_from_values(["Oslo", None, 7]).values.to_pylist()
-    ['Oslo', None, '7']
     """
     if isinstance(values, QueryColumn):
         return values
@@ -81,13 +76,7 @@ def _require_one_column(values: Any) -> None:
 
 
 def split_spec(spec: str) -> tuple[str, str | None]:
-    """Split ``FILE:COLUMN`` at the last colon; the column is None where the whole of it is a file.
-
-    Examples
-    --------
-    >>> split_spec("people.csv:company"), split_spec("a:b.csv:#3"), split_spec("people.csv")
-    (('people.csv', 'company'), ('a:b.csv', '#3'), ('people.csv', None))
-    """
+    """Split ``FILE:COLUMN`` at the last colon; the column is None where the whole of it is a file."""
     file, colon, column = spec.rpartition(":")
     if not colon or (not os.path.exists(file) and os.path.exists(spec)):
         return spec, None
@@ -206,36 +195,8 @@ class BatchLine:
     error: str | None = None
 
 
-def read_batch(path: str | os.PathLike[str]) -> Iterator[BatchLine]:
-    r"""Read a batch file: JSON lines ``{"id", "file", "column"}`` or ``{"id", "values": [...]}``.
-
-    A line that cannot be used is given with its reason, and the others go on. Files are relative to the current folder. Blank lines are skipped.
-
-    Raises
-    ------
-    QueryError
-        The file itself cannot be read.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "queries.jsonl"
-    >>> _ = path.write_text('{"id": "a", "values": ["Oslo"]}\n{"id": "b"}\n')
-    >>> [(line.id, line.error) for line in read_batch(path)]
-    [('a', None), ('b', "line 2: it has neither 'values' nor 'file'.")]
-    """
-    for number, text in batch_lines(path):
-        yield read_batch_line(number, text)
-
-
 def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Return the lines of a batch file that are not blank, with their numbers from 1; no table is read.
-
-    Raises
-    ------
-    QueryError
-        The file cannot be read.
-    """
+    """Return the lines of a batch file that are not blank, with their numbers from 1; no table is read."""
     try:
         with open(path, encoding="utf-8-sig") as lines:
             for number, text in enumerate(lines, 1):

@@ -91,7 +91,6 @@ def on_spark(
     ----------
     index : Index
         Opened on the CPU; its folder is at the same path on all machines.
-    spark : SparkSession
     device : str
         ``"auto"`` takes the GPU that Spark gave the task, and else the CPU. Others as in `pexeso.open_index`.
     kernel : str
@@ -103,15 +102,6 @@ def on_spark(
     -------
     Index
         Its answers are those of `index`; seconds and counters of the stats are those of all tasks together.
-
-    Examples
-    --------
-    >>> import pexeso
-    >>> from pexeso.search.spark_executor import on_spark
-    >>> from pexeso.spark.session import spark_session
-    >>> with spark_session("spark://node1:7077") as spark:  # doctest: +SKIP
-    ...     index = on_spark(pexeso.open_index("/shared/lake.pexeso", device="cpu"), spark)
-    ...     results = index.search_batch([["Oslo", "Rome"], ["Bern", "Prague"]], k=5)
     """
     return index._with_executor(SparkExecutor(spark, device, kernel, memory_budget))
 

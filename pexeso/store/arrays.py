@@ -44,14 +44,6 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEnt
         A name or a dtype is not allowed; nothing has been written then.
     OutputError
         A file exists, or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> [entry] = write_arrays(folder, {"starts": np.array([0, 2, 5])})
-    >>> open_array(folder / entry.path, entry.n_bytes)
-    memmap([0, 2, 5])
     """
     for name, array in arrays.items():
         _require_storable(name, array)
@@ -75,11 +67,6 @@ def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
     -------
     np.ndarray
         Little-endian, C order, of one of `DTYPES`, not writable.
-
-    Raises
-    ------
-    IndexCorruptError
-        The file is missing, its header is not one that `write_arrays` writes, or shape, dtype and size disagree.
     """
     try:
         with open_plain(path) as file:

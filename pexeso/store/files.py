@@ -197,13 +197,7 @@ def replace_document(path: Path, document: Any) -> None:
 
 
 def read_document(path: Path) -> Any:
-    """Read a JSON file that `write_document` wrote.
-
-    Raises
-    ------
-    IndexCorruptError
-        It is no JSON, cannot be read, or has more than 16 MiB: those of an index have a few thousand bytes.
-    """
+    """Read a JSON file that `write_document` wrote."""
     try:
         with open_plain(path) as file:
             return read_open_document(file, path)
@@ -258,13 +252,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def output_error(error: OSError, path: Path) -> OutputError:
-    """Return what a failed write means and what can be done about it.
-
-    Examples
-    --------
-    >>> print(output_error(OSError(errno.ENOSPC, "No space"), Path("lake.pexeso")))
-    No space is left where 'lake.pexeso' is being written: free some, or choose another place for the index.
-    """
+    """Return what a failed write means and what can be done about it."""
     place = error.filename if isinstance(error.filename, str) else os.fspath(path)
     if error.errno in _NO_SPACE:
         return OutputError(

@@ -10,13 +10,7 @@ Ranges = list[tuple[int, int]]
 
 
 def ranges_of(ids: np.ndarray) -> Ranges:
-    """Bring ascending ids into ranges (first, end), `end` exclusive.
-
-    Examples
-    --------
-    >>> ranges_of(np.array([2, 3, 4, 9]))
-    [(2, 5), (9, 10)]
-    """
+    """Bring ascending ids into ranges (first, end), `end` exclusive."""
     if not len(ids):
         return []
     breaks = np.flatnonzero(np.diff(ids) > 1)
@@ -25,13 +19,7 @@ def ranges_of(ids: np.ndarray) -> Ranges:
 
 
 def merge_ranges(*lists: Iterable[Sequence[int]]) -> Ranges:
-    """Bring ranges together: ascending, apart, those that touch as one.
-
-    Examples
-    --------
-    >>> merge_ranges([(5, 7)], [(1, 3), (3, 4), (6, 9)])
-    [(1, 4), (5, 9)]
-    """
+    """Bring ranges together: ascending, apart, those that touch as one."""
     merged: Ranges = []
     for first, end in sorted(tuple(each) for ranges in lists for each in ranges):
         if merged and first <= merged[-1][1]:

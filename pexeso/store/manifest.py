@@ -7,6 +7,7 @@ manifest of any other bytes is refused, so every changed byte is found. Names in
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import IndexCorruptError, IndexVersionError, InputError
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store.paths import MANIFEST, is_unicode, require_folder, require_relative
-from pexeso.store.plain_json import require_json_object
-from pexeso.store.sizes import format_bytes
 
 FORMAT_VERSION = 4
+OLDEST_VERSION = 3
 MAX_MANIFEST_BYTES = 1 << 30
 _CHECKSUM = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _PART_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -111,14 +112,8 @@ class Manifest:
     deleted_columns
         Ids of columns that are still in the files but must not be returned, as ranges (first, end), `end` exclusive, ascending and apart.
     format_version
-        Version of the layout of all files, this one included. Version 1 had one catalog, and listed each deleted column;
-        version 2 had partitions only, version 3 two lists of folders in place of `parts`.
-
-    Raises
-    ------
-    InputError
-        A value is not of its type or outside its range; two folders have the same name; a folder stands in a place
-        that is not its own.
+        Version of the layout of all files, this one included. Version 3 had two lists of folders in
+        place of `parts`.
     """
 
     written_by: str
@@ -139,7 +134,7 @@ class Manifest:
         object.__setattr__(self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns))
         _require_text(self.written_by, "written_by")
         _require_text(self.created, "created")
-        _require_count(self.format_version, "format_version", minimum=1)
+        _require_count(self.format_version, "format_version", minimum=OLDEST_VERSION)
         _require_count(self.generation, "generation", minimum=1)
         if self.generation >= 2**63:
             raise InputError(f"generation must be a number of 63 bits. Got one of {self.generation.bit_length()} bits.")
@@ -175,10 +170,9 @@ class Manifest:
         Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
         document = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
-        if self.format_version < 4:
-            document = _as_version_3(document)
-        if self.format_version == 1:
-            document = _as_version_1(document)
+        if self.format_version == 3:
+            parts = document.pop("parts")
+            document |= {name: parts.get(part, []) for name, part in _FORMER_FIELDS.items()}
         return _canonical({**document, "checksum": _checksum(document)})
 
     @classmethod
@@ -226,13 +220,7 @@ def require_readable_size(path: Path, n_bytes: int) -> None:
 
 
 def manifest_from(root: Path | str, data: bytes) -> Manifest:
-    """Make a manifest of the bytes that stand at `root`, which messages name.
-
-    Raises
-    ------
-    IndexCorruptError, IndexVersionError
-        As `Manifest.from_bytes`.
-    """
+    """Make a manifest of the bytes that stand at `root`, which messages name."""
     try:
         return Manifest.from_bytes(data)
     except IndexCorruptError as error:
@@ -272,13 +260,18 @@ def _require_version(found: Any) -> None:
             f"The index has format version {found}, and this pexeso reads up to version {FORMAT_VERSION}: "
             "upgrade pexeso, or build the index again with this one."
         )
+    if found < OLDEST_VERSION:
+        raise IndexVersionError(
+            f"The index has format version {found}, and this pexeso reads versions {OLDEST_VERSION} to {FORMAT_VERSION}: "
+            "build the index again."
+        )
 
 
 def _from_document(document: dict[str, Any]) -> Manifest:
-    if document["format_version"] == 1:
-        document = _from_version_1(document)
-    if document["format_version"] < 4:
-        document = _from_version_3(document)
+    if document["format_version"] == 3:
+        if "parts" in document or not set(_FORMER_FIELDS) <= set(document):
+            raise InputError(f"an index of format version 3 lists its folders as {' and '.join(_FORMER_FIELDS)}.")
+        document["parts"] = {part: document.pop(name) for name, part in _FORMER_FIELDS.items()}
     found = document.pop("parts", None)
     if not isinstance(found, dict):
         raise InputError("the parts of an index must be an object of lists of folders.")
@@ -289,39 +282,6 @@ def _from_document(document: dict[str, Any]) -> Manifest:
         deleted_columns=tuple(tuple(_list(each)) for each in _list(document.pop("deleted_columns", None))),
         **document,
     )
-
-
-def _from_version_3(document: dict[str, Any]) -> dict[str, Any]:
-    """Bring a document of format version 2 or 3 into the present form; it keeps its version number."""
-    former = list(_FORMER_FIELDS)[: document["format_version"] - 1 or 1]
-    if "parts" in document or set(_FORMER_FIELDS) & set(document) != set(former):
-        raise InputError(f"an index of this format version lists its folders as {' and '.join(former)}.")
-    others = {name: value for name, value in document.items() if name not in former}
-    return {**others, "parts": {_FORMER_FIELDS[name]: document[name] for name in former}}
-
-
-def _as_version_3(document: dict[str, Any]) -> dict[str, Any]:
-    """Undo `_from_version_3`."""
-    parts = document["parts"]
-    former = list(_FORMER_FIELDS)[: document["format_version"] - 1 or 1]
-    others = {name: value for name, value in document.items() if name != "parts"}
-    return {**others, **{name: parts.get(_FORMER_FIELDS[name], []) for name in former}}
-
-
-def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Bring a document of format version 1 into the present form; it keeps its version number."""
-    deleted = _list(document.get("deleted_columns"))
-    _require_ascending(deleted)
-    others = {name: value for name, value in document.items() if name != "catalog"}
-    ranges = [[column, column + 1] for column in deleted]
-    return {**others, "catalogs": [document.get("catalog")], "deleted_columns": ranges}
-
-
-def _as_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Undo `_from_version_1`."""
-    [catalog] = document["catalogs"]
-    others = {name: value for name, value in document.items() if name != "catalogs"}
-    return {**others, "catalog": catalog, "deleted_columns": [first for first, _ in document["deleted_columns"]]}
 
 
 def _folders(documents: Any) -> tuple[FolderEntry, ...]:
@@ -368,13 +328,6 @@ def _require_count(value: Any, name: str, minimum: int = 0) -> None:
         raise InputError(f"{name} must be a whole number, {minimum} or more. Got {value!r}.")
 
 
-def _require_ascending(values: list[int]) -> None:
-    for value in values:
-        _require_count(value, "deleted_columns")
-    if any(later <= earlier for earlier, later in itertools.pairwise(values)):
-        raise InputError("deleted_columns must be ascending and without repeats.")
-
-
 def _require_apart(ranges: tuple[tuple[int, ...], ...]) -> None:
     if any(len(each) != 2 for each in ranges):
         raise InputError("deleted_columns must be ranges of two numbers, first and end.")
@@ -415,3 +368,44 @@ def _require_own_places(manifest: Manifest) -> None:
     names = [folder.folder for folder in manifest.folders]
     if len(set(names)) < len(names):
         raise InputError("Two entries of the manifest name the same folder.")
+
+
+MAX_DEPTH = 32
+
+
+def require_json_object(value: Any, name: str) -> None:
+    """Accept a dictionary that comes back from JSON exactly as it went in.
+
+    No tuples, NumPy scalars, NaN or keys that are no text; nested at most `MAX_DEPTH` deep.
+    """
+    if not isinstance(value, dict):
+        raise InputError(f"{name} must be a dictionary. Got {type(value).__name__}.")
+    _require_json(value, name, MAX_DEPTH)
+
+
+def _require_json(value: Any, name: str, depth: int) -> None:
+    if depth == 0:
+        raise InputError(f"{name} must not be nested deeper than {MAX_DEPTH} levels.")
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or not is_unicode(key):
+                raise InputError(f"{name} must have Unicode texts as keys. Got {key!r}.")
+            _require_json(item, name, depth - 1)
+    elif kind is list:
+        for item in value:
+            _require_json(item, name, depth - 1)
+    elif not _is_json_scalar(value):
+        raise InputError(
+            f"{name} must hold plain JSON values: dictionaries, lists, Unicode texts, finite numbers, whole numbers of "
+            f"64 bits, true, false, None. Got a {kind.__name__}."
+        )
+
+
+def _is_json_scalar(value: Any) -> bool:
+    kind = type(value)
+    if kind is int:
+        return -(2**63) <= value < 2**64
+    if kind is float:
+        return math.isfinite(value)
+    return kind in (bool, type(None)) or (kind is str and is_unicode(value))

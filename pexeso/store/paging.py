@@ -14,26 +14,18 @@ PAGE_BYTES = mmap.PAGESIZE
 
 
 class FaultWatch:
-    """Tells whether this process had to wait for a disk lately.
-
-    Examples
-    --------
-    >>> watch = FaultWatch()
-    >>> watch.restart()
-    >>> watch.missing()
-    False
-    """
+    """Tells whether this process had to wait for a disk lately."""
 
     def __init__(self) -> None:
-        self._before = _major_faults()
+        self._before = usage("ru_majflt")
 
     def restart(self) -> None:
         """Forget the pages that were missing until now."""
-        self._before = _major_faults()
+        self._before = usage("ru_majflt")
 
     def missing(self) -> bool:
         """Return whether more than a few pages were missing since the start."""
-        return _major_faults() - self._before > FEW_FAULTS
+        return usage("ru_majflt") - self._before > FEW_FAULTS
 
 
 class MappedPages:
@@ -46,7 +38,6 @@ class MappedPages:
     ----------
     arrays : mapping of str to ndarray
         What `Store.partition` gave; arrays that are not mapped are passed over.
-    watch : FaultWatch
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], watch: FaultWatch) -> None:
@@ -87,15 +78,8 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
     ----------
     rows : int64 (n,)
         Best ascending; those that are not there are passed over.
-    n_rows, row_bytes : int
-        Of the array.
     offset : int
         Bytes of the file before the first row.
-
-    Examples
-    --------
-    >>> page_runs(np.array([0, 1, 2, 9, 900]), 100, 2048, 128) == ([(0, 1), (4, 5)] if PAGE_BYTES == 4096 else [(0, 1)])
-    True
     """
     rows = np.asarray(rows)
     if not len(rows):
@@ -111,10 +95,10 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
     return list(zip(first[np.r_[0, cuts]].tolist(), last[np.r_[cuts - 1, len(last) - 1]].tolist(), strict=True))
 
 
-def _major_faults() -> int:
-    """Return how often this process waited for a page from a disk; 0 on a system that does not tell."""
+def usage(field: str) -> int:
+    """Return what the system counts of this process (`resource.getrusage`); 0 on a system that does not tell."""
     try:
         import resource
     except ModuleNotFoundError:  # not a Unix
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    return getattr(resource.getrusage(resource.RUSAGE_SELF), field)

@@ -33,23 +33,7 @@ def is_unicode(text: str) -> bool:
 
 
 def require_relative(path: str) -> str:
-    """Return `path` if it is a relative POSIX path that stays below the folder it is joined to.
-
-    Raises
-    ------
-    InputError
-        The path is empty or absolute, has an empty, ``.`` or ``..`` part, a backslash, a control character or
-        anything that is no Unicode text.
-
-    Examples
-    --------
-    >>> require_relative("words/vectors.npy")
-    'words/vectors.npy'
-    >>> require_relative("../secret")
-    Traceback (most recent call last):
-    ...
-    pexeso.errors.InputError: '../secret' is not a relative path inside the index: every part must be a plain name.
-    """
+    """Return `path` if it is a relative POSIX path that stays below the folder it is joined to."""
     plain = isinstance(path, str) and len(path) <= _MAX_PATH and is_unicode(path) and not _FORBIDDEN.search(path)
     if not plain or any(part in ("", ".", "..") for part in path.split("/")):
         shown = repr(path) if len(repr(path)) <= _MAX_PATH else f"{repr(path)[:40]}..."
@@ -61,16 +45,6 @@ def require_folder(folder: str) -> str:
     """Return `folder` if it is a name the store gives to a folder of its own.
 
     Those are ``catalog``, ``embedder``, both also with a number (``catalog.2``), and ``partitions/00000`` and so on.
-
-    Raises
-    ------
-    InputError
-        It is any other name.
-
-    Examples
-    --------
-    >>> require_folder("partitions/00012")
-    'partitions/00012'
     """
     if not isinstance(folder, str) or not _FOLDER.fullmatch(folder):
         raise InputError(
@@ -84,11 +58,6 @@ def plain_file_size(root: Path, relative: str) -> int | None:
     """Return the size in bytes of a file below `root`, or None where there is no such file.
 
     Every step below `root` is looked at without following links, so that no listed name can lead out of the folder.
-
-    Raises
-    ------
-    IndexCorruptError
-        A step of the path is a symbolic link or may not be looked at, or the file is no plain file.
     """
     path = os.fspath(root)  # plain texts: this runs once for every file of an index each time it is opened
     parts = relative.split("/")

@@ -32,12 +32,6 @@ def is_plain(file: BinaryIO) -> bool:
     -------
     bool
         False also where the file is no Arrow file.
-
-    Examples
-    --------
-    >>> import io
-    >>> is_plain(io.BytesIO(b"ARROW1 and nothing more"))
-    False
     """
     try:
         size = file.seek(0, os.SEEK_END)

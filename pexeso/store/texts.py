@@ -37,14 +37,6 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
         `texts` is something else.
     OutputError
         The file exists, or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "values.arrow"
-    >>> entry = write_texts(path, pa.array(["oslo", "lima"]))
-    >>> open_texts(path).to_pylist()
-    ['oslo', 'lima']
     """
     array = _one_array(texts)
     schema = pa.schema([(_COLUMN, array.type)])
@@ -77,11 +69,6 @@ def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
         Its buffers are parts of the bytes.
     mapped : np.memmap of uint8
         The whole file.
-
-    Raises
-    ------
-    IndexCorruptError
-        As for `open_texts`.
     """
     try:
         with open_plain(path) as file:
@@ -123,16 +110,6 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     -------
     Texts
         In memory, one for each of `rows`, null where the text is missing. No other text is read.
-
-    Raises
-    ------
-    IndexCorruptError
-        A row is not there, or its text leads out of the file or is no UTF-8.
-
-    Examples
-    --------
-    >>> take_texts(pa.array(["oslo", "lima", None]), np.array([2, 0])).to_pylist()
-    [None, 'oslo']
     """
     rows = np.asarray(rows, dtype=np.int64)
     outside = (rows < 0) | (rows >= len(texts))
@@ -154,13 +131,7 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
 
 
 def require_sound(texts: Texts) -> None:
-    """Read all of the texts, and refuse them where one leads out of its file or is no UTF-8.
-
-    Raises
-    ------
-    IndexCorruptError
-        As said.
-    """
+    """Read all of the texts, and refuse them where one leads out of its file or is no UTF-8."""
     try:
         texts.validate(full=True)
     except pa.ArrowException as error:

@@ -54,20 +54,7 @@ class Advice:
 
 
 def require_min_precision(min_precision: Any) -> float:
-    """Return `min_precision`, or refuse it.
-
-    Raises
-    ------
-    InputError
-        It is no number in (0, 1].
-
-    Examples
-    --------
-    >>> require_min_precision(90)
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: min_precision must be a number in (0, 1]. Got 90 instead. It is the share of what is found that must be right: 0.9 is usual.
-    """
+    """Return `min_precision`, or refuse it."""
     min_precision = plain_scalar(min_precision)
     if isinstance(min_precision, bool) or not isinstance(min_precision, int | float) or not 0 < min_precision <= 1:
         raise InputError(
@@ -78,11 +65,5 @@ def require_min_precision(min_precision: Any) -> float:
 
 
 def percent(share: float) -> str:
-    """Write a share for people.
-
-    Examples
-    --------
-    >>> percent(0.004), percent(0.072), percent(1.0)
-    ('0.4 %', '7.2 %', '100 %')
-    """
+    """Write a share for people."""
     return f"{100 * share:.1f} %" if share < 0.9995 else "100 %"

@@ -27,7 +27,6 @@ class Advisor:
 
     Parameters
     ----------
-    scan : PartitionLoader
     usual : float
         The `max_distance` that suits the model of the index, for an index that is too small to learn from.
     """
@@ -102,14 +101,7 @@ def for_query(options: SearchOptions, column: QueryColumn) -> SearchOptions:
 
 
 def effective_values(column: QueryColumn) -> int:
-    """Count the distinct values of a query column; where some fill most of the rows, as many as count in fact.
-
-    Examples
-    --------
-    >>> from pexeso.search.query import query_from_values
-    >>> effective_values(query_from_values(["a", "b", "c", None])), effective_values(query_from_values(["a"] * 98 + ["b", "c"]))
-    (3, 1)
-    """
+    """Count the distinct values of a query column; where some fill most of the rows, as many as count in fact."""
     counts = pc.value_counts(column.values.drop_null()).field("counts").to_numpy(zero_copy_only=False).astype(float)
     return round(counts.sum() ** 2 / (counts**2).sum()) if len(counts) else 0
 

@@ -52,14 +52,7 @@ FEW_COLUMNS = 30
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a sample of an index has taught; advice for any precision follows from it.
-
-    Attributes
-    ----------
-    sample : SampledColumns
-    strangers : list of numpy.ndarray
-        See `pexeso.thresholds.unrelated_neighbours.strangers_of`.
-    """
+    """What a sample of an index has taught; advice for any precision follows from it."""
 
     sample: SampledColumns
     strangers: list[np.ndarray]
@@ -101,18 +94,10 @@ def advise_columns(
 
     Parameters
     ----------
-    scan : PartitionLoader
-        Of the index that `learnt` comes from.
-    learnt : Learnt
     min_precision : float
         In (0, 1]: the share of columns found that must be right, as estimated.
     min_joinability : float, optional
         In (0, 1]: the share of rows that makes a column joinable, where that is settled; one half by default.
-
-    Returns
-    -------
-    Advice
-        Its `min_joinability` is None where that was given.
 
     Notes
     -----
@@ -146,23 +131,10 @@ def advise_columns(
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
     """Return the smallest share of a query column's values that chance does not reach in any column of the index.
 
-    Parameters
-    ----------
-    advice : Advice
-        Of `advise_columns`.
-    n_values : int
-        Distinct values of the query column.
-
     Returns
     -------
     float
         At least ``advice.min_joinability``; 1 where a column is so short that any share could be chance.
-
-    Examples
-    --------
-    >>> advice = Advice(0.3, 0.5, "", {"chance_match": 0.003, "columns": 8000, "min_precision": 0.9})
-    >>> joinability_beyond_chance(advice, 4), joinability_beyond_chance(advice, 40)
-    (0.75, 0.5)
     """
     least = advice.min_joinability or HALF
     evidence = advice.evidence

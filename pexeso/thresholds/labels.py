@@ -90,13 +90,7 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
 
 
 def require_labels(labels: Iterable[ValueLabel] | Iterable[ColumnLabel]) -> Labels:
-    """Return labels of one kind, some of them yes and some no.
-
-    Raises
-    ------
-    InputError
-        They are of two kinds, of another kind, or all alike.
-    """
+    """Return labels of one kind, some of them yes and some no."""
     every = list(labels)
     kinds = {type(label) for label in every}
     if not kinds <= {ValueLabel} and not kinds <= {ColumnLabel}:

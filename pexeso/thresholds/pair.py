@@ -48,7 +48,6 @@ def advise_pair(
 
     Parameters
     ----------
-    metric : Metric
     asked : float32 (n, d)
         The distinct values of the query column; none zero, in the order of `pexeso.thresholds.sample.value_order`, so that the first are a sample.
     others : float32 (m, d)

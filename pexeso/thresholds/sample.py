@@ -55,7 +55,6 @@ class SampledColumns:
         Column i has the rows from ``offsets[i]`` to ``offsets[i + 1]``.
     ids : int64 (c,)
         Numbers of the columns in the index.
-    metric : Metric
     n_cut : int
         Columns that had more than `MOST_OF_A_COLUMN` values.
     n_usable : int
@@ -86,10 +85,6 @@ class SampledColumns:
         """Return the vectors of a column, float32 (its values, d)."""
         return self.vectors[self.offsets[place] : self.offsets[place + 1]]
 
-    def column_steps(self, place: int) -> torch.Tensor:
-        """Return the vectors of a column as `in_steps` does."""
-        return self.steps[self.offsets[place] : self.offsets[place + 1]]
-
     @property
     def share(self) -> float:
         """The share of the index's usable columns that is in the sample, in (0, 1]."""
@@ -98,13 +93,6 @@ class SampledColumns:
 
 def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
     """Draw columns of an index, each with the same chance, until `MOST_VALUES` values are together.
-
-    Parameters
-    ----------
-    scan : PartitionLoader
-        Partitions are memory-mapped: of them the drawn rows are read.
-    seed : int
-        Another seed, another sample.
 
     Returns
     -------
@@ -132,14 +120,7 @@ def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
 
 
 def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
-    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,). Its beginning is a sample of them.
-
-    Examples
-    --------
-    >>> texts = pa.array(["oslo", "rome", "bonn"])
-    >>> texts.take(pa.array(value_order(texts))).to_pylist() == texts[::-1].take(pa.array(value_order(texts[::-1]))).to_pylist()
-    True
-    """
+    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,). Its beginning is a sample of them."""
     texts = values.cast(pa.large_string())
     hashes = _mixed_hashes(texts, seed)
     if len(np.unique(hashes)) == len(hashes):
@@ -189,14 +170,7 @@ def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.nda
 
 
 def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
-    """Return the distance of each vector to the nearest of others, float32 (n,); infinite where there is no other.
-
-    Examples
-    --------
-    >>> corners = torch.eye(2)
-    >>> nearest_distances(Metric("euclidean"), corners, corners).round(2).tolist()
-    [0.0, 0.0]
-    """
+    """Return the distance of each vector to the nearest of others, float32 (n,); infinite where there is no other."""
     nearest, left = np.full(len(left), np.inf, np.float32), in_steps(left)
     for theirs in range(0, len(right), MOST_VALUES):
         others = in_steps(right[theirs : theirs + MOST_VALUES])

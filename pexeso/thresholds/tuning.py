@@ -66,12 +66,8 @@ def tune_values(
 
     Parameters
     ----------
-    labels : sequence of ValueLabel
-        n of them, with both answers.
     distances : numpy.ndarray, float64 (n,)
         Of the two values of each; infinite where they cannot match.
-    prior : Advice
-        Without labels.
     min_precision : float or None
         That must hold on the labels; None: the highest F1.
 
@@ -92,12 +88,8 @@ def tune_columns(
 
     Parameters
     ----------
-    labels : sequence of ColumnLabel
-        n of them, with both answers.
     joinabilities : numpy.ndarray, float64 (n, 101)
         The share of rows of each query column that match within each of `COLUMN_DISTANCES`.
-    prior, min_precision
-        As in `tune_values`.
 
     Notes
     -----
@@ -123,12 +115,6 @@ def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision:
     away : numpy.ndarray, float64 (options,)
         How far each option is from the one that is preferred where labels do not tell.
     min_precision : float or None
-
-    Examples
-    --------
-    >>> found = np.array([0.1, 0.2, 0.3, 0.6])[:, None] <= np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    >>> choose(found, np.array([True, True, True, False]), np.zeros(6), None).place
-    2
     """
     every = np.ones((1, len(same)), np.float32)
     f1, precision, recall = (rates[0] for rates in _rates(every, found, same))
@@ -163,11 +149,6 @@ def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
     Drawing labels again would say nothing where a few of them are all told rightly; this is the posterior of F1 under a flat prior.
 
     Source: Goutte and Gaussier, "A probabilistic interpretation of precision, recall and F-score" (ECIR 2005), section 2.
-
-    Examples
-    --------
-    >>> [round(end, 1) for end in f1_interval(3, 0, 0)], [round(end, 2) for end in f1_interval(300, 0, 0)]
-    ([0.5, 1.0], [0.99, 1.0])
     """
     # A ratio of two gamma variates, of scales 2 and 1.
     generator = np.random.default_rng(SEED)
@@ -244,22 +225,7 @@ def _thresholds(advice: Advice) -> str:
 
 
 def joinability_curve(nearest: np.ndarray, weights: torch.Tensor, total: int) -> np.ndarray:
-    """Return the share of rows whose nearest value lies within each of `COLUMN_DISTANCES`, float64 (101,).
-
-    Parameters
-    ----------
-    nearest : numpy.ndarray, float32 (n,)
-        Of the distinct values of a query column.
-    weights : int64 (n,)
-        Rows of each.
-    total : int
-        All rows.
-
-    Examples
-    --------
-    >>> joinability_curve(np.array([0.0, 0.2]), torch.tensor([3, 1]), 5)[[0, 19, 20, 100]].tolist()
-    [0.6, 0.6, 0.8, 0.8]
-    """
+    """Return the share of rows whose nearest value lies within each of `COLUMN_DISTANCES`, float64 (101,)."""
     # Distances of equal vectors are off by rounding.
     within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
     return (weights.numpy() @ within) / max(total, 1)

@@ -18,24 +18,10 @@ EQUAL = 1e-3
 def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | None = None) -> np.ndarray:
     """Return for values of a column the distance of the nearest other thing in it.
 
-    Parameters
-    ----------
-    metric : Metric
-    vectors : float32 (n, d)
-        All values of the column.
-    n_asked : int, optional
-        So many of the first values are asked about; all by default.
-
     Returns
     -------
     numpy.ndarray, float32 (n,) or (n_asked,)
         Fractions of the largest distance; infinite where there is no other thing. What lies within `EQUAL` is the same thing.
-
-    Examples
-    --------
-    >>> column = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> stranger_distances(Metric("euclidean"), column).astype(float).round(3).tolist()
-    [0.707, 0.707, 0.707]
     """
     asked = in_steps(vectors[:n_asked])
     nearest = np.full(len(asked), np.inf, np.float32)
@@ -56,30 +42,12 @@ def strangers_of(sample: SampledColumns) -> list[np.ndarray]:
 
 
 def shares_within(strangers: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
-    """Return the share of each column's values that have a stranger within each distance, float64 (columns, limits).
-
-    Parameters
-    ----------
-    strangers : list of numpy.ndarray
-        Sorted distances of each column.
-    limits : numpy.ndarray, float64 (limits,)
-
-    Examples
-    --------
-    >>> shares_within([np.array([0.1, 0.3])], np.array([0.0, 0.1, 0.5])).tolist()
-    [[0.0, 0.5, 1.0]]
-    """
+    """Return the share of each column's values that have a stranger within each distance, float64 (columns, limits)."""
     return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in strangers])
 
 
 def tried_distances(largest: float) -> np.ndarray:
-    """Return the distances that are tried, from 0 to the largest, with three decimals.
-
-    Examples
-    --------
-    >>> tried_distances(0.5)[[0, 1, 2, -1]].tolist()
-    [0.0, 0.007, 0.015, 0.5]
-    """
+    """Return the distances that are tried, from 0 to the largest, with three decimals."""
     return np.floor(np.linspace(0.0, largest, STEPS + 1) * 1000 + 1e-6) / 1000
 
 

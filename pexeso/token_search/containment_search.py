@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pexeso.containment.conversion import tokens_needed
 from pexeso.errors import InputError
 from pexeso.options import DEFAULT_MIN_CONTAINMENT
+from pexeso.overlap.merge import merge_list
 from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import require_k
 from pexeso.parts.token_sets.open import Shard
-from pexeso.token_search.first_searches import searched_by_arrays
+from pexeso.runtime.jit import loops_pay
 from pexeso.token_search.found import SetFound, counted_ways, found_by_lists, result_of
 from pexeso.token_search.query import TokenQuery
 from pexeso.token_search.results import EqualTextResult
 
 if TYPE_CHECKING:
-    from pexeso.containment.found import Found
+    from pexeso.containment.ensemble import Found
 
 FIELDS = ("table", "column", "containment", "estimated")
 
@@ -34,33 +36,7 @@ def search_containment(
     k: int | None = None,
     exclude_table: str | None = None,
 ) -> EqualTextResult:
-    """Find the columns that have at least a share of a query's distinct values.
-
-    Parameters
-    ----------
-    shards
-    query
-    min_containment : float
-        In (0, 1], inclusive.
-    verify : bool
-        Count the values of every candidate, so that nothing is found wrongly. Without it containment is estimated from signatures, where these are asked.
-    k : int, optional
-        Only the k best.
-    exclude_table
-        A table that must not be found.
-
-    Returns
-    -------
-    EqualTextResult
-        A column that has enough is found with a probability of 0.98 or more, and for sure where posting lists were read in place of signatures.
-
-    Raises
-    ------
-    InputError
-        A number is out of its range.
-    IndexCorruptError
-        A shard leads out of its files.
-    """
+    """Find the columns that have at least a share of a query's distinct values; see `pexeso.Index.contain`."""
     if isinstance(min_containment, bool) or not isinstance(min_containment, Real) or not 0 < min_containment <= 1:
         raise InputError(
             f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} instead. It is the share of your distinct values "
@@ -89,8 +65,11 @@ def _containing(
     shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
 ) -> tuple[list[SetFound], int, str]:
     """Search one shard: what is found, how many candidates there were, and which way was taken."""
-    counted = searched_by_arrays(shard, prepare_query(shard.overlap, query.tokens), min_containment, hidden)
-    if counted is not None:
+    asked = prepare_query(shard.overlap, query.tokens)
+    if not loops_pay(int(asked.frequencies.sum())):
+        # Loading the loops would take longer than they save: arrays count every set that shares a token.
+        needed, most = tokens_needed(asked.n_asked, min_containment), max(shard.overlap.n_sets, 1)
+        counted = merge_list(shard.overlap, asked, most, exclude=hidden, at_least=needed)
         return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"
     answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
     return _contained(shard, answer), answer.n_candidates, answer.route

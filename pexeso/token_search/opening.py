@@ -18,12 +18,7 @@ from pexeso.token_search.searches import EqualTextSearches
 
 
 class TokenSets:
-    """One snapshot of the token sets of an index. Made by `open_token_sets`; `pexeso.Index` answers the same and more.
-
-    Attributes
-    ----------
-    store : Store
-    """
+    """One snapshot of the token sets of an index. Made by `open_token_sets`; `pexeso.Index` answers the same and more."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

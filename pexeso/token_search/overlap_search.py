@@ -22,28 +22,7 @@ FIELDS = ("table", "column", "overlap")
 def search_overlap(
     shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
 ) -> EqualTextResult:
-    """Find the k columns that share most distinct values with a query.
-
-    Parameters
-    ----------
-    shards
-    query
-    k : int
-        From 1 on; more than there are gives all columns that share a value.
-    exclude_table
-        A table that must not be found.
-
-    Returns
-    -------
-    EqualTextResult
-        Exact. Equal overlaps by table, then column.
-
-    Raises
-    ------
-    InputError
-        k is no integer from 1 on.
-    IndexCorruptError
-        A shard leads out of its files.
+    """Find the k columns that share most distinct values with a query, exactly; see `pexeso.Index.overlap`.
 
     Notes
     -----
@@ -71,31 +50,7 @@ def search_overlap_batch(
     device: str = "cpu",
     exclude_tables: Sequence[str | None] | None = None,
 ) -> list[EqualTextResult]:
-    """Find the k columns that share most distinct values with each of several queries, whose lists are counted together.
-
-    Parameters
-    ----------
-    shards
-    queries
-    k : int
-        From 1 on.
-    device : str
-        Of torch; the posting lists are held there, 4 bytes a pair of column and token.
-    exclude_tables
-        For each query a table that must not be found, or None.
-
-    Returns
-    -------
-    list of EqualTextResult
-        As `search_overlap` gives them; the seconds are those of all queries.
-
-    Raises
-    ------
-    InputError, IndexCorruptError
-        As for `search_overlap`.
-    DeviceError
-        The device is not there, or its memory does not suffice.
-    """
+    """Find the k columns that share most distinct values with each of several queries, whose lists are counted together on a device."""
     require_k(k)
     started = time.perf_counter()
     without = [None] * len(queries) if exclude_tables is None else list(exclude_tables)
@@ -131,8 +86,6 @@ def overlap_with(
 
     Parameters
     ----------
-    shards
-    query
     columns
         (table, label) of each.
 

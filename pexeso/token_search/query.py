@@ -17,7 +17,6 @@ class TokenQuery:
 
     Attributes
     ----------
-    column : QueryColumn
     tokens : pa.LargeStringArray (q,)
     """
 
@@ -33,12 +32,6 @@ class TokenQuery:
 
 
 def token_query(values: Any) -> TokenQuery:
-    """Make the query of a column of values, given as in `pexeso.index.Index.search`.
-
-    Examples
-    --------
-    >>> token_query([1, "1", 1.0, " Oslo", None]).tokens.to_pylist()
-    ['1', 'Oslo']
-    """
+    """Make the query of a column of values, given as in `pexeso.index.Index.search`."""
     column = query_from_values(values)
     return TokenQuery(column, distinct_tokens(column.values))

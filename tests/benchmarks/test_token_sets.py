@@ -1,9 +1,10 @@
 """Token sets of benchmarks: what is read of tables, and what is drawn."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from benchmarks.token_sets import PRIVATE, folder_sets, lake_sets, power_law_sets, texts_of
+from benchmarks.token_sets import PRIVATE, folder_sets, lake_sets, power_law_sets, texts_of, token_pairs
 from pexeso.errors import InputError
 
 
@@ -68,3 +69,12 @@ def test_tokens_have_texts_and_too_many_queries_are_refused():
     assert len(lake.texts) == len(lake.set_ids) == len(lake.tokens)
     with pytest.raises(InputError, match="ask for fewer"):
         power_law_sets(100, 50, sizes=(900, 1000))
+
+
+def test_pairs_are_distinct_within_a_column():
+    ids, found = token_pairs(
+        [(3, pa.array(["a", "a ", None])), (1, pa.array([1.0, 1])), (2, pa.array([], pa.string()))]
+    )
+    assert ids.tolist() == [3, 1]
+    assert found.to_pylist() == ["a", "1"]
+    assert len(token_pairs([])[1]) == 0

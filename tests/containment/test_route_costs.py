@@ -2,7 +2,7 @@
 
 import pytest
 
-from pexeso.containment.costs import bands_seconds, lists_seconds
+from pexeso.containment.ensemble import bands_seconds, lists_seconds
 
 
 def test_more_costs_more():

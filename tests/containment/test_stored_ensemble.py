@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from synthetic_sets import NumberLists, ensemble_of, ragged, some_of, vocabularies
 
-from pexeso.containment.checking import check_ensemble
 from pexeso.containment.hashing import distinct_sorted
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.stored import DOCUMENT, read_ensemble, write_ensemble
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, OutputError
+from pexeso.parts.token_sets.check import check_ensemble
 from pexeso.store.arrays import open_array
 
 RNG = np.random.default_rng(12)

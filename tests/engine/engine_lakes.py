@@ -31,7 +31,7 @@ KERNELS = ("compiled", "torch", "faiss", *(("triton",) if os.environ.get("TRITON
 ROW_KERNELS = ("compiled", "torch")
 """Those that compare mapped coordinates; faiss compares whole vectors once boxes have had their say."""
 
-MODULES = {"compiled": "numba.kernel", "torch": "torch_kernel", "faiss": "faiss_kernel", "triton": "triton.search"}
+MODULES = {"compiled": "numba.kernel", "torch": "torch_kernel", "faiss": "faiss_kernel", "triton": "triton.kernel"}
 MAPS_AND_METRICS = tuple(
     (chosen, metric) for chosen in MAPS for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)
 )

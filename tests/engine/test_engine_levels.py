@@ -9,7 +9,7 @@ import torch
 from engine_lakes import sphere
 
 from pexeso.engine.building import levels
-from pexeso.engine.building.building import build_partition, build_tensors, n_levels
+from pexeso.engine.building.building import build_partition, n_levels
 from pexeso.engine.building.levels import MAX_DISTANCES, choose_levels, expected_distances
 from pexeso.engine.building.map_choice import resolve_options
 from pexeso.engine.interface import Query, Threshold
@@ -127,8 +127,3 @@ def test_values_without_columns_are_a_workload_too():
     vectors, *_ = lake(50)
     chosen, trials = resolve_options(vectors, np.array([0]), np.array([], np.int64), OPTIONS)
     assert chosen.n_levels == trials[0].n_levels
-
-
-def test_tensors_are_built_with_a_number_of_levels_that_is_given():
-    with pytest.raises(InputError, match="n_levels=None"):
-        build_tensors(torch.eye(3), torch.tensor([0, 3]), torch.arange(3), OPTIONS)

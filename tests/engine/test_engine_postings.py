@@ -11,7 +11,6 @@ from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_ch
 from pexeso.engine.postings import Csr, csr_from_pairs, transpose
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 14)), max_size=40)
-OPTIONAL = ("numba", "triton", "faiss")
 SIZES = st.lists(st.integers(0, 6), max_size=12)
 
 

@@ -89,7 +89,7 @@ def test_modules_that_a_package_lists_are_there(product):
         if path.endswith("/__init__.py")
         for name in re.findall(r"^`(\w+)` {2,}\S", ast.get_docstring(ast.parse(text)) or "", re.MULTILINE)
     ]
-    assert len(listed) > 10, "no list was found"
+    assert listed, "no list was found"
     assert [(path, name) for path, name in listed if path.replace("__init__", name) not in product] == []
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.lake.tokens import MISSING, distinct_tokens, token_pairs, tokens_of
+from pexeso.lake.tokens import MISSING, tokens_of
 
 
 def tokens(values, kind=None):
@@ -73,13 +73,3 @@ def test_what_has_no_text_is_refused(values):
 def test_a_token_is_its_own_token(values):
     once = tokens_of(pa.array(values, pa.string()))
     assert tokens_of(once).equals(once)
-
-
-def test_pairs_are_distinct_within_a_column():
-    ids, found = token_pairs(
-        [(3, pa.array(["a", "a ", None])), (1, pa.array([1.0, 1])), (2, pa.array([], pa.string()))]
-    )
-    assert ids.tolist() == [3, 1]
-    assert found.to_pylist() == ["a", "1"]
-    assert distinct_tokens(pa.array(["x", "x"])).to_pylist() == ["x"]
-    assert len(token_pairs([])[1]) == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pexeso.errors import InputError
 from pexeso.overlap.costs import ReadCosts
-from pexeso.overlap.estimates import expected_matches, rate_since_first
+from pexeso.overlap.josie import expected_matches, rate_since_first
 
 
 @given(st.integers(0, 10**6))

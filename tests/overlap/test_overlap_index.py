@@ -15,7 +15,7 @@ from pexeso.overlap.query import prepare_query, query_tokens
 
 def lists_of(index, text):
     [token] = index.find(pa.array([text]))
-    found = index.posting_list(token)
+    found, _ = index.posting_lists(np.array([token]))
     return list(
         zip(index.ids_of(found.sets).tolist(), (found.positions + 1).tolist(), found.sizes.tolist(), strict=True)
     )
@@ -56,7 +56,7 @@ def test_invariants_of_the_build(seed):
     assert index.token_offsets[-1] == index.set_offsets[-1] == sum(len(tokens) for tokens in sets.values())
     lists = []
     for token in range(index.n_tokens):
-        found = index.posting_list(token)
+        found, _ = index.posting_lists(np.array([token]))
         assert (np.diff(found.sets) > 0).all()
         for row, place, size in zip(*found, strict=True):
             assert index.suffix(row, 0)[place] == token
@@ -150,7 +150,7 @@ def test_numbers_that_lead_out_of_the_index_are_refused():
     index = index_of({1: "ab", 2: "b"})
     index.list_sets[:] = 7
     with pytest.raises(IndexCorruptError, match="names a set that is not there"):
-        index.posting_list(0)
+        index.posting_lists(np.array([0]))
     index.token_offsets[1] = 100
     with pytest.raises(IndexCorruptError, match="lead out of it at row 0"):
         index.posting_sets(np.array([0]))

@@ -12,9 +12,8 @@ from overlap_lakes import index_of, random_lake
 from pexeso.errors import IndexCorruptError
 from pexeso.overlap.index.checking import check_overlap
 from pexeso.overlap.index.dictionary import STRIDE, Dictionary, Heads, heads_of
-from pexeso.overlap.index.opened import MappedIndex
 from pexeso.overlap.index.paging import PAGE_BYTES, MappedRuns
-from pexeso.overlap.index.saving import open_index, save_index
+from pexeso.overlap.index.saving import MappedIndex, open_index, save_index
 from pexeso.overlap.index.sets import build_index
 
 

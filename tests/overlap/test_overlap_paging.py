@@ -53,7 +53,7 @@ def test_what_is_no_mapped_file_is_passed_over():
 
 def test_pages_that_were_asked_for_count_as_read(monkeypatch):
     blocks = [0]
-    monkeypatch.setattr(paging, "_blocks_read", lambda: blocks[0])
+    monkeypatch.setattr(paging, "usage", lambda field: blocks[0])
     monkeypatch.setattr(paging.FaultWatch, "missing", lambda self: False)
     watch = paging.DiskWatch()
     watch.restart()

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.parts.token_sets.names import SetNames
+from pexeso.parts.token_sets.open import SetNames
 
 tables = st.sampled_from(["a", "a/b", "b", "ä", "éa", "z", "𝄞"])
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.containment.checking import check_ensemble
 from pexeso.containment.ensemble import ROUTES
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.stored import read_ensemble, write_ensemble
@@ -16,6 +15,7 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index.saving import open_index, save_index
 from pexeso.overlap.index.sets import build_index
 from pexeso.overlap.loops import find_texts
+from pexeso.parts.token_sets.check import check_ensemble
 from pexeso.parts.token_sets.lists import OverlapLists, ensemble_over
 
 OPTIONS = EnsembleOptions(permutations=32, partitions=3)

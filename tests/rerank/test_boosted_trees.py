@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.effectiveness.reranker import trees_of
 from pexeso.errors import IndexCorruptError
-from pexeso.rerank.boosted_trees import BoostedTrees, trees_of
+from pexeso.rerank.boosted_trees import BoostedTrees
 
 STUMP = [
     {"feature": 1, "threshold": 0.5, "left": 1, "right": 2, "value": 0.0, "count": 4, "is_leaf": False},
@@ -22,7 +23,7 @@ def test_scores_and_contributions_by_hand() -> None:
     rows = np.array([[9.0, 0.5], [9.0, 0.6]])
     np.testing.assert_allclose(trees.scores(rows), 1 / (1 + np.exp(-(0.5 + 0.25 + np.array([-1.0, 3.0])))))
     # The root is worth (3 * -1 + 3) / 4 = 0.
-    np.testing.assert_allclose(trees.contributions(rows), [[0, -1], [0, 3]])
+    np.testing.assert_allclose(trees.explained(rows)[1], [[0, -1], [0, 3]])
 
 
 def test_they_are_what_scikit_learn_has_learned(tmp_path: Path) -> None:
@@ -43,7 +44,7 @@ def test_they_are_what_scikit_learn_has_learned(tmp_path: Path) -> None:
     (tmp_path / "trees.json").write_text(json.dumps(trees.to_dict()))
     opened = BoostedTrees.from_json(tmp_path / "trees.json")
     np.testing.assert_allclose(opened.scores(rows), trees.scores(rows), atol=1e-5)
-    whole = trees.base + trees.value[:, 0].sum() + trees.contributions(rows).sum(1)
+    whole = trees.base + trees.value[:, 0].sum() + trees.explained(rows)[1].sum(1)
     np.testing.assert_allclose(1 / (1 + np.exp(-whole)), trees.scores(rows))
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from benchmarks.effectiveness.reranker import trees_of
 from pexeso.index import open_index
 from pexeso.rerank import reranker
-from pexeso.rerank.boosted_trees import trees_of
 from pexeso.rerank.features import FEATURES, RATIOS
 from pexeso.search.query import QueryColumn, query_from_values
 

@@ -180,11 +180,7 @@ def manifest_document(version: int = 4) -> dict[str, object]:
         "facts": {"values": 3},
         "embedder": embedder,
     }
-    if version == 1:
-        return {**document, "partitions": [partition], "catalog": catalog, "deleted_columns": [1, 5]}
     newer = {**document, "catalogs": [catalog, later], "deleted_columns": [[1, 2], [5, 9]]}
-    if version == 2:
-        return {**newer, "partitions": [partition]}
     shard = {"folder": "partitions/00001", "files": [file], "facts": {"sets": 3, "deleted": [[0, 1]]}}
     if version == 3:
         return {**newer, "partitions": [partition], "token_sets": [shard]}
@@ -212,7 +208,7 @@ _NUMBERS = (-1, 0, 1, 2**31, 2**53, 2**63, 2**64, 10**400, 1.5, float("nan"), Tr
 @st.composite
 def manifests(draw: st.DrawFn, whole: bytes | None = None) -> bytes:
     """A manifest with one to three of its values replaced, removed or repeated."""
-    document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((1, 2, 3, 4))))
+    document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((3, 4))))
     for _ in range(draw(st.integers(1, 3))):
         holder: object = document
         while True:
@@ -314,7 +310,7 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
         "batch": (
             b'{"id": 1, "values": ["Oslo", 3, null]}\n{"file": "t.csv", "column": "city"}\n{"file": "t.csv"}\nx\n',
         ),
-        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (1, 2, 3, 4)),
+        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (3, 4)),
         "array": (array.getvalue(),),
         "texts": arrow_files(),
         "document": (b'{"a": [1, {"b": null}], "c": 1.5e3}',),

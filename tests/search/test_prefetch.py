@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pexeso.search.prefetch import prefetched
+from pexeso.search.executor import prefetched
 
 
 def threads() -> list[str]:

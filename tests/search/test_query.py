@@ -10,8 +10,8 @@ import pytest
 
 from pexeso.errors import ColumnNotFoundError, QueryError, TableReadError
 from pexeso.search.query import (
+    batch_lines,
     query_from_values,
-    read_batch,
     read_batch_line,
     read_every_query,
     read_query,
@@ -127,7 +127,7 @@ def test_bad_batch_lines_have_their_reason_and_the_others_go_on(tmp_path, people
     ]
     path = tmp_path / "queries.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
-    read = list(read_batch(path))
+    read = [read_batch_line(number, text) for number, text in batch_lines(path)]
     assert [line.number for line in read] == [1, 3, 4, 5, 6, 7, 8, 9]
     assert [line.id for line in read] == ["one", 3, 4, "five", "six", 7, 8, 9]
     assert [line.query is None for line in read] == [False, True, True, False, True, True, True, True]
@@ -139,7 +139,7 @@ def test_bad_batch_lines_have_their_reason_and_the_others_go_on(tmp_path, people
 
 def test_a_batch_file_that_is_not_there(tmp_path):
     with pytest.raises(QueryError, match="cannot be read: No such file"):
-        list(read_batch(tmp_path / "nothing.jsonl"))
+        list(batch_lines(tmp_path / "nothing.jsonl"))
 
 
 def test_a_batch_line_may_have_numbers_of_any_length():

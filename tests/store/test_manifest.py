@@ -237,8 +237,6 @@ def test_whole_manifests_that_say_what_none_can_say_are_refused(path: tuple, val
 @pytest.mark.parametrize(
     ("version", "changes"),
     [
-        (1, {"token_sets": []}),
-        (2, {"token_sets": []}),
         (3, {"parts": {}}),
         (3, {"token_sets": None}),
         (4, {"partitions": []}),
@@ -249,6 +247,13 @@ def test_fields_of_another_version_are_refused(version: int, changes: dict) -> N
     assert Manifest.from_bytes(signed(document)).format_version == version
     with pytest.raises(IndexCorruptError, match="holds what no index can hold"):
         Manifest.from_bytes(signed({**document, **changes}))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_index_that_no_release_wrote_is_refused(version: int) -> None:
+    older = signed({**json.loads(example().to_bytes()), "format_version": version})
+    with pytest.raises(IndexVersionError, match=f"version {version}, .* versions 3 to 4: build the index again"):
+        Manifest.from_bytes(older)
 
 
 def test_a_missing_field_is_refused() -> None:

@@ -6,17 +6,17 @@ import pytest
 
 from pexeso.store.integrity import check_store
 from pexeso.store.local.reader import open_store
-from pexeso.store.manifest import FORMAT_VERSION
+from pexeso.store.manifest import FORMAT_VERSION, OLDEST_VERSION
 
 DATA = Path(__file__).parent / "data"
 
 
 def test_every_format_version_has_its_index() -> None:
     versions = sorted(int(path.name.removeprefix("format_")) for path in DATA.glob("format_*"))
-    assert versions == list(range(1, FORMAT_VERSION + 1))
+    assert versions == list(range(OLDEST_VERSION, FORMAT_VERSION + 1))
 
 
-@pytest.mark.parametrize("version", range(1, FORMAT_VERSION + 1))
+@pytest.mark.parametrize("version", range(OLDEST_VERSION, FORMAT_VERSION + 1))
 def test_an_old_index_is_read_as_it_was_written(version: int, arrays_of) -> None:
     store = open_store(DATA / f"format_{version}")
     assert store.manifest.format_version == version
@@ -32,6 +32,6 @@ def test_an_old_index_is_read_as_it_was_written(version: int, arrays_of) -> None
 
 
 def test_an_old_index_can_be_replaced(tmp_path: Path, build_index) -> None:
-    shutil.copytree(DATA / "format_1", tmp_path / "lake")
+    shutil.copytree(DATA / "format_3", tmp_path / "lake")
     assert build_index(tmp_path / "lake", seed=4, overwrite=True).generation == 2
     assert check_store(tmp_path / "lake") == []

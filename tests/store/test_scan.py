@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pexeso.errors import InputError
+from pexeso.search.partition_loader import copied_bytes
 from pexeso.store.local.reader import open_store
-from pexeso.store.scan import copied_bytes
 
 
 def test_the_bytes_of_arrays_are_those_of_their_files(tmp_path: Path, build_index) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store import manifest as manifest_module
 from pexeso.store.arrays import write_arrays
 from pexeso.store.integrity import check_store
@@ -13,7 +14,6 @@ from pexeso.store.local import reader, snapshot
 from pexeso.store.local.reader import open_store
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
-from pexeso.store.sizes import format_bytes
 
 
 @pytest.fixture

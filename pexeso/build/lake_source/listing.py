@@ -79,7 +79,6 @@ def list_lake(
 
     Parameters
     ----------
-    spark : SparkSession
     root : Path or Place
         The lake, a folder, as `pexeso.lake.files.look_at_lake` gives it; at the same path on all machines.
     tables, skipped : Path
@@ -89,10 +88,6 @@ def list_lake(
         A folder that is not there yet, for what the rounds leave to one another; the caller removes it.
     first_folders, more_folders : int
         At least 1.
-
-    Returns
-    -------
-    Found
     """
     n_rounds, pending = 0, _first(spark)
     n_folders = 1

@@ -99,11 +99,6 @@ def source_of(lake: Any) -> Source:
     lake
         A folder or file: a path, an URL, a `Place`; a Spark DataFrame; or the name of a table or database in Spark's
         catalog, where no file or folder has that name.
-
-    Raises
-    ------
-    LakeError
-        There is no such file or folder, or it cannot be listed.
     """
     if hasattr(lake, "sparkSession"):
         return SparkSource(lake)

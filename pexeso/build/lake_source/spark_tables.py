@@ -45,7 +45,6 @@ class SparkTable:
     ----------
     name : str
         What the index calls it.
-    frame : DataFrame
     """
 
     name: str
@@ -57,7 +56,6 @@ def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
 
     Parameters
     ----------
-    spark : SparkSession
     name : str
         A table, ``table``, ``database.table`` or ``catalog.database.table``; or a database, ``database`` or
         ``catalog.database``, which means all its tables and views.
@@ -67,11 +65,6 @@ def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
     list of SparkTable
         By name, by code point; empty where the catalog has neither a table nor a database of that name. The tables of a
         database are called ``database.table``, a single one as it was asked for.
-
-    Raises
-    ------
-    LakeError
-        The name cannot be read, or a table cannot be opened.
     """
     from pyspark.errors import PySparkException
 
@@ -115,8 +108,6 @@ def frame_records(
     ----------
     tables : list of SparkTable
         At least one, of different names.
-    rules : ColumnRules
-    normaliser : Normaliser
     max_table_bytes : int
         Columns whose distinct values take more bytes in a task are left out with the reason: a column is held whole by one.
     wanted : sequence of callable
@@ -129,11 +120,6 @@ def frame_records(
     DataFrame
         Of `pexeso.lake.record_schema.SCHEMA`. The text of a value is the first by code point of those with this normalised form.
         Size, time and fingerprint of a table are null.
-
-    Raises
-    ------
-    LakeError
-        There is no table, or two have one name.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 

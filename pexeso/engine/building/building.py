@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from pexeso.engine.building.map_choice import resolve_options
 from pexeso.engine.kernels import fastest_order
 from pexeso.engine.layout.blocks import build_blocks
 from pexeso.engine.layout.grid import build_grid, corner_and_edges, leaf_codes
-from pexeso.engine.layout.maps import MAX_DIMENSIONS, SAMPLE_ROWS, map_of
+from pexeso.engine.layout.maps import MAX_DIMENSIONS, map_of
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.ordering import order_by_splits
 from pexeso.engine.layout.partition import LEVEL_ARRAYS, choose_anchors
@@ -22,17 +21,6 @@ from pexeso.errors import InputError
 
 _ROWS_AT_ONCE = 1 << 20
 _LENGTH_ERROR = 1e-3
-
-
-class VectorPieces(Protocol):
-    """Vectors that are had piece by piece, the same in every pass over them."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, d)."""
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        """Yield float32 (m, d), in row order."""
 
 
 def build_partition(
@@ -52,7 +40,6 @@ def build_partition(
     column_offsets : int64 (C + 1,)
     column_values : int64 (column_offsets[-1],)
         Row numbers of `vectors` for each column (CSR); repeats are merged.
-    options : PartitionLayoutOptions
     device : torch.device or str
         Where the work is done. Mapped coordinates may differ in their last bits from one device to another, and with them the order; answers do not.
 
@@ -63,91 +50,15 @@ def build_partition(
     order : int64 (N,)
         The row of `vectors` that each stored vector came from.
 
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
-
     Notes
     -----
-    O(n P (d + log n) + postings log postings); memory about three times the arrays, on a device as `build_tensors` says.
+    O(n P (d + log n) + postings log postings); memory about three times the arrays.
     """
     stored = check_vectors(vectors)
     options, _ = resolve_options(vectors, column_offsets, column_values, options)
     columns = (as_tensor(np.ascontiguousarray(part), device).long() for part in (column_offsets, column_values))
-    tensors, order = _build(as_tensor(vectors, device), stored.to(device), *columns, options)
+    tensors, order = build_checked(as_tensor(vectors, device), stored.to(device), *columns, options)
     return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}, order.numpy(force=True)
-
-
-def build_tensors(
-    vectors: torch.Tensor, column_offsets: torch.Tensor, column_values: torch.Tensor, options: PartitionLayoutOptions
-) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Do as `build_partition` where the vectors are, on any device; `Partition.from_tensors` takes what comes out.
-
-    Parameters
-    ----------
-    vectors, column_offsets, column_values
-        On one device.
-    options : PartitionLayoutOptions
-        With nothing left to choose: neither ``map="auto"`` nor ``n_axes=None`` nor ``n_levels=None``.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length, or something is left to choose.
-
-    Notes
-    -----
-    Device memory beside what is given and what comes out: ``4 P + 64`` bytes a row while rows are ordered, about 70 a posting
-    while columns are, and 0.5 GiB. The vectors are held twice, as given and as stored; not so with `build_from_pieces`.
-
-    Examples
-    --------
-    >>> columns = torch.tensor([0, 1, 3]), torch.tensor([2, 0, 1])
-    >>> tensors, order = build_tensors(torch.eye(3), *columns, PartitionLayoutOptions(map="projection", n_axes=2))
-    >>> bool((tensors["vectors"] == torch.eye(3)[order]).all()), tensors["column_values_offsets"].tolist()
-    (True, [0, 1, 3])
-    """
-    _refuse_open(options)
-    return _build(vectors, check_tensors(vectors), column_offsets, column_values, options)
-
-
-def build_from_pieces(
-    pieces: VectorPieces, column_offsets: torch.Tensor, column_values: torch.Tensor, options: PartitionLayoutOptions
-) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Do as `build_tensors` for vectors that never stand together but in the order in which they are stored.
-
-    Three passes are made: to check and to draw a sample, from which axes or pivots are chosen, to map, and to put each vector into its place.
-
-    Parameters
-    ----------
-    pieces : VectorPieces
-        Unit vectors, none of them zero; at least one.
-    column_offsets, column_values, options
-        As for `build_tensors`, on the device of the pieces.
-
-    Notes
-    -----
-    As for `build_tensors`, with one copy of the vectors, which is made when rows and columns are in order: of 75 million rows with 50 dimensions
-    (15 GB), 16 coordinates and 1.4 postings a row no more than 11 GB are held until then.
-    """
-    _refuse_open(options)
-    n, dimensions = pieces.shape
-    anchors = choose_anchors(_sample_of(pieces, options.seed), None, options)
-    device = next(iter(anchors.values())).device
-    chosen = map_of(anchors, options)
-    mapped = torch.empty((n, n_coordinates(anchors)), dtype=torch.float32, device=device)
-    for begin, piece in _placed(pieces):
-        mapped[begin : begin + len(piece)] = chosen.map(piece)
-    cells, order = _cells(mapped, options)
-    del mapped
-    postings = _postings(column_offsets, column_values, order, n)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(n, device=device)
-    vectors = torch.empty((n, dimensions), dtype=torch.float32, device=device)
-    for begin, piece in _placed(pieces):
-        vectors[place[begin : begin + len(piece)]] = piece
-    return {"vectors": vectors, **anchors, **cells, **postings}, order
 
 
 def n_cells(arrays: Mapping[str, np.ndarray]) -> int:
@@ -175,7 +86,7 @@ def check_vectors(vectors: np.ndarray) -> torch.Tensor:
         raise InputError(f"Vectors must have at most {MAX_DIMENSIONS:,} dimensions. Got {vectors.shape[1]:,} instead.")
     # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have length 0.
     lengths = torch.from_numpy(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
-    _refuse_lengths(lengths, zero=True)
+    _refuse_lengths(lengths)
     return torch.nonzero(lengths)[:, 0]
 
 
@@ -183,7 +94,7 @@ def check_tensors(vectors: torch.Tensor) -> torch.Tensor:
     """Do as `check_vectors` where the vectors are, on any device."""
     _refuse_shape(vectors)
     lengths = torch.cat([_lengths(part) for part in torch.split(vectors, _rows_at_once(vectors))])
-    _refuse_lengths(lengths, zero=True)
+    _refuse_lengths(lengths)
     return torch.nonzero(lengths)[:, 0]
 
 
@@ -195,26 +106,15 @@ def _refuse_shape(vectors: torch.Tensor) -> None:
         )
 
 
-def _refuse_lengths(lengths: torch.Tensor, *, zero: bool, begin: int = 0) -> None:
-    """Refuse vectors that are not of unit length; zero ones too, unless they are left out."""
-    wrong = ~((lengths - 1.0).abs() <= _LENGTH_ERROR)
-    if zero:
-        wrong &= lengths != 0
+def _refuse_lengths(lengths: torch.Tensor) -> None:
+    """Refuse vectors that are neither zero nor of unit length."""
+    wrong = ~((lengths - 1.0).abs() <= _LENGTH_ERROR) & (lengths != 0)
     if bool(wrong.any()):
         row = int(torch.nonzero(wrong)[0, 0])
         raise InputError(
-            f"Vectors must be of unit length{' or zero' if zero else ''}. Got length {float(lengths[row])} at row {begin + row} "
+            f"Vectors must be of unit length or zero. Got length {float(lengths[row])} at row {row} "
             f"({int(wrong.sum())} of {len(lengths)} rows are wrong); "
             "divide each vector by its length, and leave out those with NaN or infinite entries."
-        )
-
-
-def _refuse_open(options: PartitionLayoutOptions) -> None:
-    if not options.is_resolved:
-        raise InputError(
-            "Tensors are built with a given map and number of axes, and with a number of levels where there is a grid. "
-            "Got map='auto', n_axes=None or n_levels=None instead; "
-            "let pexeso.engine.building.map_choice.resolve_options choose first, or use build_partition."
         )
 
 
@@ -228,27 +128,7 @@ def _rows_at_once(vectors: torch.Tensor) -> int:
     return max(1, (1 << 24) // max(1, vectors.shape[1]))
 
 
-def _placed(pieces: VectorPieces) -> Iterator[tuple[int, torch.Tensor]]:
-    begin = 0
-    for piece in pieces:
-        yield begin, piece
-        begin += len(piece)
-
-
-def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
-    """Draw as many rows as axes and pivots are chosen from; all of them are checked on the way."""
-    n, generator = pieces.shape[0], np.random.default_rng(seed)
-    chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, SAMPLE_ROWS), replace=False)))
-    taken = []
-    for begin, piece in _placed(pieces):
-        _refuse_shape(piece)
-        _refuse_lengths(_lengths(piece), zero=False, begin=begin)
-        bounds = torch.searchsorted(chosen, torch.tensor([begin, begin + len(piece)]))
-        taken.append(piece[(chosen[bounds[0] : bounds[1]] - begin).to(piece.device)])
-    return torch.cat(taken)
-
-
-def _build(
+def build_checked(
     vectors: torch.Tensor,
     stored: torch.Tensor,
     column_offsets: torch.Tensor,
@@ -264,15 +144,17 @@ def _build(
     else:
         parts = torch.split(stored, _ROWS_AT_ONCE)
         mapped = torch.cat([chosen.map(vectors[part]) for part in parts or (stored,)])
-    cells, by_cell = _cells(mapped, options)
+    cells, by_cell = cut_into_cells(mapped, options)
     del mapped
     order = by_cell if everything else stored[by_cell]
-    postings = _postings(column_offsets, column_values, order, len(vectors))
+    postings = turned_postings(column_offsets, column_values, order, len(vectors))
     # Row by row: indexing with a tensor goes number by number.
     return {"vectors": vectors.index_select(0, order), **anchors, **cells, **postings}, order
 
 
-def _cells(mapped: torch.Tensor, options: PartitionLayoutOptions) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def cut_into_cells(
+    mapped: torch.Tensor, options: PartitionLayoutOptions
+) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """Cut the rows into blocks or a grid; give the arrays, and the order of the rows."""
     return (_blocks if options.cells == "blocks" else _grid)(mapped, options)
 
@@ -295,7 +177,7 @@ def _grid(mapped: torch.Tensor, options: PartitionLayoutOptions) -> tuple[dict[s
     return arrays, order
 
 
-def _postings(
+def turned_postings(
     offsets: torch.Tensor, values: torch.Tensor, order: torch.Tensor, n_given: int
 ) -> dict[str, torch.Tensor]:
     """Return the values of each column and the columns of each value, both in stored rows."""

@@ -68,7 +68,7 @@ class LevelTrial:
 def expected_distances(
     sorted_axes: torch.Tensor, points: torch.Tensor, tau: float, leaf_edges: torch.Tensor
 ) -> torch.Tensor:
-    """Return the bound on the distance computations of each query value.
+    """Return the bound on the distance computations of each query value: int64 (n,).
 
     Parameters
     ----------
@@ -76,21 +76,8 @@ def expected_distances(
         The mapped coordinates of all stored values on each axis, ascending.
     points : float32 (n, P)
         Mapped query values.
-    tau : float
     leaf_edges : float32 (P,)
         Edges of a leaf cell.
-
-    Returns
-    -------
-    int64 (n,)
-
-    Examples
-    --------
-    >>> axes = torch.tensor([[0.0, 0.25, 0.5, 1.0], [0.0, 0.0, 0.0, 1.0]])
-    >>> expected_distances(axes, torch.tensor([[0.5, 0.0]]), 0.25, torch.zeros(2))
-    tensor([2])
-    >>> expected_distances(axes, torch.tensor([[0.5, 0.0]]), 0.25, torch.tensor([0.25, 0.25]))
-    tensor([3])
     """
     reach = (tau + leaf_edges)[:, None]
     centre = points.T.contiguous()  # (P, n)
@@ -104,7 +91,6 @@ def choose_levels(mapped: torch.Tensor, queries: torch.Tensor, taus: Sequence[fl
     Parameters
     ----------
     mapped : float32 (N, P)
-        Stored values.
     queries : float32 (n, P)
         The workload, drawn from the same space.
     taus : sequence of float

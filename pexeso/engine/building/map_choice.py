@@ -53,7 +53,6 @@ class Trial:
 
     Attributes
     ----------
-    map : str
     n_coordinates : int
         Pivots, or axes and the rest.
     boxes, rows, candidates : int
@@ -81,8 +80,6 @@ def resolve_options(
 
     Parameters
     ----------
-    vectors, column_offsets, column_values
-        As for `pexeso.engine.building.building.build_partition`.
     options : PartitionLayoutOptions
         With ``map="auto"``, a projection with ``n_axes=None``, or a grid with ``n_levels=None``.
 

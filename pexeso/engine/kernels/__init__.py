@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Callable
 from functools import cache
 
 import torch
 
 from pexeso.engine.interface import Kernel, KernelChoice
-from pexeso.engine.kernels.adaptive import AdaptiveKernel
 from pexeso.errors import InputError, MissingPackageError
+
+WORTH_LOADING = 1 << 27
+"""(Query value, stored value) pairs in all: about a second of tensor operations on one core."""
+
+
+class AdaptiveKernel(KernelChoice):
+    """A choice between two kernels: tensor operations at first, compiled loops as soon as loading them pays.
+
+    Loading takes about a second, in which tensor operations have answered a query on a small lake many times over.
+
+    Parameters
+    ----------
+    light, fast : callable
+        Give the kernels; the second is called when it is first needed.
+    """
+
+    name = "auto"
+
+    def __init__(self, light: Callable[[], Kernel], fast: Callable[[], Kernel]) -> None:
+        self._light, self._fast = light, fast
+        self._asked = 0
+        self._lock = threading.Lock()
+
+    def for_work(self, n_pairs: int) -> Kernel:
+        """Return the fast kernel when the work of this process so far, with this, is worth loading it."""
+        with self._lock:
+            self._asked += n_pairs
+            return self._fast() if self._asked >= WORTH_LOADING else self._light()
+
 
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 
@@ -26,21 +55,8 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
     Parameters
     ----------
     name : str
-        One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as soon as loading it pays (`pexeso.engine.kernels.adaptive`), or
+        One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as soon as loading it pays (`AdaptiveKernel`), or
         ``"torch"`` where the package that they need is absent.
-    device : torch.device
-
-    Raises
-    ------
-    InputError
-        When there is no such kernel, or it does not run on the device.
-    MissingPackageError
-        When the package it needs is not installed.
-
-    Examples
-    --------
-    >>> choose_kernel("torch", torch.device("cpu")).name
-    'torch'
     """
     if name not in KERNELS:
         raise InputError(f"The kernel must be one of {', '.join(KERNELS)}. Got {name!r} instead.")

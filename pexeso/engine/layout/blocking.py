@@ -150,7 +150,6 @@ def block(
     ----------
     partition : Partition
         Cut into a grid.
-    query : QueryGrid
     threshold : Threshold
         Of its lemmas L3 to L6 and quick browsing act here; L6 for pivots only.
     stats : SearchStats

@@ -58,7 +58,7 @@ class Grid:
 
 
 def leaf_codes(mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, n_levels: int) -> torch.Tensor:
-    """Return the Morton code of the leaf cell of each mapped vector.
+    """Return the Morton code of the leaf cell of each mapped vector: int64 (n,).
 
     Parameters
     ----------
@@ -67,16 +67,6 @@ def leaf_codes(mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor,
         The grid's smallest corner and its edge lengths, not negative.
     n_levels : int
         The paper's m; ``P * n_levels`` at most 62.
-
-    Returns
-    -------
-    int64 (n,)
-
-    Examples
-    --------
-    >>> one = torch.ones(1)
-    >>> leaf_codes(torch.tensor([[-3.0], [0.3], [0.6], [9.0]]), 0 * one, one, 2).tolist()
-    [0, 1, 2, 3]
     """
     n_axes = mapped.shape[1]
     check_code_bits(n_axes, n_levels)
@@ -107,7 +97,6 @@ def build_grid(codes: torch.Tensor, mapped: torch.Tensor, n_levels: int) -> Grid
     ----------
     codes : int64 (n,), ascending
     mapped : float32 (n, P), in the same order
-    n_levels : int
 
     Returns
     -------

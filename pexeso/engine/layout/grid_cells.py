@@ -23,7 +23,6 @@ class GridCells:
 
     Attributes
     ----------
-    grid : Grid
     mapped : float32 (N, P)
     origin, extent : float32 (P,)
         Smallest corner and edge lengths of the mapped vectors.

@@ -42,7 +42,6 @@ class PivotMap:
     ----------
     pivots : float32 (P, d)
         The paper's P.
-    metric : Metric
     """
 
     pivots: torch.Tensor
@@ -56,13 +55,7 @@ class PivotMap:
         return ((lower <= points + reach) & (upper >= points - reach)).all(-1)
 
     def upper_points(self, mapped: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what bounds distances from above, ``q'_i + x'_i`` on any axis i, and which vectors are near enough to a pivot for it.
-
-        Returns
-        -------
-        points : float32 (n, P)
-        possible : bool (n,)
-        """
+        """Return what bounds distances from above, ``q'_i + x'_i`` on any axis i, and which vectors are near enough to a pivot for it."""
         return mapped, (mapped <= limit).any(1)
 
     def within_box(self, points: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, limit: float) -> torch.Tensor:
@@ -78,16 +71,7 @@ class PivotMap:
         return self.metric.largest_distance(self.pivots.shape[1]) * LARGEST_NORM
 
     def map(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Return the mapped vectors.
-
-        Parameters
-        ----------
-        vectors : float32 (n, d)
-
-        Returns
-        -------
-        float32 (n, P), each coordinate within `slack` / 2 of the true distance.
-        """
+        """Return the mapped vectors, float32 (n, P), each coordinate within `slack` / 2 of the true distance."""
         pivots = self.pivots.double()
         mapped = torch.empty((len(vectors), len(pivots)), dtype=torch.float32, device=vectors.device)
 
@@ -123,11 +107,6 @@ class ProjectionMap:
 
         What the projection leaves out of two vectors is at most ``r_q + r_x`` apart: with the sign of one rest turned that is the
         difference of the last coordinates.
-
-        Returns
-        -------
-        points : float32 (n, A + 1)
-        possible : bool (n,)
         """
         return torch.cat([mapped[:, :-1], -mapped[:, -1:]], 1), mapped[:, -1] <= limit
 
@@ -147,16 +126,7 @@ class ProjectionMap:
         return LARGEST_NORM
 
     def map(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Return the mapped vectors.
-
-        Parameters
-        ----------
-        vectors : float32 (n, d)
-
-        Returns
-        -------
-        float32 (n, A + 1), each coordinate within `slack` / 4 of the true one, the residual last.
-        """
+        """Return the mapped vectors, float32 (n, A + 1), each coordinate within `slack` / 4 of the true one."""
         axes = self.axes
         mapped = torch.empty((len(vectors), len(axes) + 1), dtype=torch.float32, device=vectors.device)
 
@@ -190,7 +160,6 @@ def choose_axes(
     vectors : float32 (n, d)
     n_axes : int
         At least 1; at most d axes are given.
-    seed : int
     among : int64 (m,), optional
         The rows that the sample is drawn from; all by default.
 

@@ -19,7 +19,6 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
     Parameters
     ----------
     mapped : float32 (n, P)
-    block_size : int
 
     Returns
     -------
@@ -31,11 +30,6 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
     One stable sort of n for each of ``log2(n / block_size)`` halvings, all segments at once. How large the segments are does not depend on the rows, so that
     a device is never waited for. Memory beside the rows: at most 64 bytes a row, and 256 MiB for pieces of 16 coordinates.
     `pexeso.engine.kernels.numba.order` gives the same order faster on the CPU.
-
-    Examples
-    --------
-    >>> order_by_splits(torch.tensor([[3.0], [0.0], [2.0], [1.0]]), 2).tolist()
-    [1, 3, 0, 2]
     """
     n = len(mapped)
     mapped = mapped.contiguous()

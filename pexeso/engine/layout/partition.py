@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -14,7 +15,6 @@ import torch
 from pexeso.engine.arrays import as_tensor
 from pexeso.engine.fetching import Pages
 from pexeso.engine.layout.blocks import Blocks
-from pexeso.engine.layout.cells import Cells
 from pexeso.engine.layout.grid import Grid, Level
 from pexeso.engine.layout.grid_cells import GridCells
 from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots, map_of, slack
@@ -22,6 +22,51 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.validation import require_shapes
 from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
+
+if TYPE_CHECKING:
+    from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
+    from pexeso.engine.layout.partition import Partition
+    from pexeso.engine.stats import SearchStats
+
+
+class Cells(Protocol):
+    """The cells of a partition.
+
+    Attributes
+    ----------
+    has_summary : bool
+        Whether coarse boxes stand for all that is below them. Only then can a search skip the
+        partition by its summary, order query values by what they reach, and weigh products.
+    """
+
+    has_summary: ClassVar[bool]
+
+    def outer_corners(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the corners of a box around every vector, float32 (A,) each."""
+
+    def is_finite(self) -> bool:
+        """Return whether the boxes that a search begins with have two finite corners, in order."""
+
+    def corners_of_rows(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the corners between which the coordinates of stored rows lie, float32 (n, A) each."""
+
+    def fetch_rows(self, partition: Partition, rows: torch.Tensor) -> None:
+        """Ask the partition's pages for stored rows, ascending, and for what `corners_of_rows` reads."""
+
+    def fetch(self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
+        """Ask the partition's pages for what can be known of a walk before it begins."""
+
+    def candidates(
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        kernel: Kernel,
+        max_pairs: int,
+        stats: SearchStats,
+    ) -> Pairs | None:
+        """Return what `pexeso.engine.interface.Kernel.candidates` returns."""
+
 
 LEVEL_ARRAYS = ("codes", "first", "count", "lower", "upper")
 CSR_ARRAYS = ("value_columns", "column_values")
@@ -35,7 +80,6 @@ class Partition:
 
     Attributes
     ----------
-    options : PartitionLayoutOptions
     vectors : float32 (N, d)
         In the order of the cells.
     map : PivotMap or ProjectionMap
@@ -122,7 +166,7 @@ class Partition:
     def from_tensors(
         cls, tensors: Mapping[str, torch.Tensor], options: PartitionLayoutOptions, pages: Pages | None = None
     ) -> Partition:
-        """View the tensors that `pexeso.engine.building.building.build_tensors` gave, on the device where they are."""
+        """View the tensors that `pexeso.engine.building.building.build_checked` gave, on the device where they are."""
         return cls(
             options=options,
             vectors=tensors["vectors"],

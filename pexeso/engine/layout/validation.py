@@ -64,22 +64,6 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
         blocks the numbers of levels are read, a few bytes; of those of a grid the levels and the runs of its cells, 16 bytes a cell.
     options : PartitionLayoutOptions
         Those of the index.
-
-    Raises
-    ------
-    IndexCorruptError
-        When an array is missing, is of another type or has another shape than the other arrays ask for.
-
-    Examples
-    --------
-    >>> from pexeso.engine.building.building import build_partition
-    >>> options = PartitionLayoutOptions(map="projection", n_axes=2)
-    >>> arrays, _ = build_partition(np.eye(3, dtype=np.float32), np.array([0, 3]), np.array([0, 1, 2]), options)
-    >>> require_shapes(arrays, options)
-    >>> require_shapes({**arrays, "block_codes": arrays["block_codes"][:0]}, options)
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.IndexCorruptError: The array block_codes of a partition has shape (0, 8, 64), not (1, 8, 64): it was changed. 'pexeso check' tells more.
     """
     cells = _BLOCK_ARRAYS if "block_codes" in arrays else tuple(_GRID_ARRAYS)
     for name in ("vectors", *cells, *(f"{csr}_{part}" for csr in _CSR_NAMES for part in ("offsets", "members"))):
@@ -111,19 +95,6 @@ def damage_made_plain(where: str) -> Iterator[None]:
     ----------
     where : str
         What is searched, for the message.
-
-    Raises
-    ------
-    IndexCorruptError
-        In place of IndexError inside the block.
-
-    Examples
-    --------
-    >>> with damage_made_plain("'lake.pexeso'"):
-    ...     np.zeros(3)[[7]]
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.IndexCorruptError: A file of 'lake.pexeso' names a value, column or text that is not there: it was changed. 'pexeso check' tells more.
     """
     try:
         yield
@@ -134,13 +105,7 @@ def damage_made_plain(where: str) -> Iterator[None]:
 
 
 def level_starts(n_blocks: int) -> list[int]:
-    """Return the first group of each level of boxes, and their number, over so many blocks.
-
-    Examples
-    --------
-    >>> level_starts(1), level_starts(17), level_starts(300)
-    ([0, 1], [0, 1, 3], [0, 1, 3, 22])
-    """
+    """Return the first group of each level of boxes, and their number, over so many blocks."""
     sizes = [-(-n_blocks // FANOUT)]
     while sizes[0] > 1:
         sizes.insert(0, -(-sizes[0] // FANOUT))
@@ -152,8 +117,6 @@ def check_arrays(arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: in
 
     Parameters
     ----------
-    arrays, options
-        As for `require_shapes`.
     n_texts : int, optional
         Texts that `posting_texts` may name; not checked without.
 
@@ -166,16 +129,6 @@ def check_arrays(arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: in
     -----
     O(N P d + postings) time; 300 MiB at most are held, whatever the size of the partition. That one inverted index is the other one turned is
     told by two sums of 64 bits over a hash of all their pairs, so that neither need be turned.
-
-    Examples
-    --------
-    >>> from pexeso.engine.building.building import build_partition
-    >>> options = PartitionLayoutOptions(map="projection", n_axes=2)
-    >>> arrays, _ = build_partition(np.eye(3, dtype=np.float32), np.array([0, 3]), np.array([0, 1, 2]), options)
-    >>> check_arrays(arrays, options)
-    []
-    >>> check_arrays({**arrays, "vectors": arrays["vectors"] * 2}, options)[0]
-    'vectors: 3 of 3 are not of unit length, the first is 0.'
     """
     from pexeso.engine.layout.validation_cells import check_cells
 

@@ -28,7 +28,6 @@ def check_cells(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[str
     ----------
     arrays : mapping of str to ndarray
         For which `pexeso.engine.layout.validation.require_shapes` holds, with vectors of unit length.
-    options : PartitionLayoutOptions
 
     Yields
     ------

@@ -23,13 +23,10 @@ def column_pairs(
 
     Parameters
     ----------
-    partition : Partition
     vectors : float32 (n, d)
         The distinct query values.
     columns : int64 (r,)
         Column numbers in the partition.
-    max_distance : float
-    stats : SearchStats
 
     Returns
     -------

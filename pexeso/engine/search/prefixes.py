@@ -51,17 +51,8 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int, least_wor
         Of the query values, in the order in which they walk.
     min_count : int
         Matching rows that a column needs, at least 1.
-    n_values : int
-        Stored values.
     least_work : int
         (query value, stored value) pairs that a prefix must spare to be worth a step of its own.
-
-    Examples
-    --------
-    >>> prefix_sizes(torch.ones(50, dtype=torch.int64), 30, 8_600_000)
-    [23, 30, 50]
-    >>> prefix_sizes(torch.ones(50, dtype=torch.int64), 30, 100_000)
-    [50]
     """
     n = len(weights)
     reached = torch.cumsum(weights, 0)
@@ -119,13 +110,9 @@ def compare_with_columns(
 
     Parameters
     ----------
-    partition : Partition
-    query : Query
     columns : int64 (c,)
-    threshold : Threshold
     max_pairs : int
         Most pairs of a run, unless a single query value has more.
-    stats : SearchStats
 
     Notes
     -----

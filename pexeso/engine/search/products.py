@@ -91,9 +91,6 @@ def products_pay(
 
     Parameters
     ----------
-    partition : Partition
-    query : Query
-    threshold : Threshold
     kernel : Kernel
         What would walk.
     begun : bool
@@ -146,11 +143,8 @@ def product_candidates(
     ----------
     partition : Partition
         Of a metric of `METRICS`.
-    query : Query
-    threshold : Threshold
     max_pairs : int
         Most pairs of a run, unless a single query value has more. A run with too many is cut, and begun again.
-    stats : SearchStats
 
     Notes
     -----

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 
@@ -16,18 +17,22 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.search.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
-from pexeso.engine.search.memory import search_within_memory
 from pexeso.engine.search.prefixes import compare_with_columns, few_values, prefixes_multiplied, prefixes_of
 from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
 from pexeso.engine.search.summary import PartitionProbe, prepare_query, threshold_of
 from pexeso.engine.search.verification import Verifier
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
+from pexeso.errors import DeviceError
 
 _DECIMALS = 10**9
 
 _MATCHES_A_PAIR = 3
 """Matches of a batch that may be held for each pair of the budget: 8 bytes each while they are put together, a third of what a pair takes."""
+
+_SHRINK_BY = 4
+
+Result = TypeVar("Result")
 
 Found = tuple[torch.Tensor, torch.Tensor]
 """Columns and their counts, int64 (r,) each."""
@@ -61,11 +66,6 @@ def count_needed(min_joinability: float, total: int) -> int:
     """Return the smallest count c with c / total >= min_joinability, free of float surprises; at least 1.
 
     Thresholds are taken to nine decimals: ``c * 10**9 >= round(T * 10**9) * |Q|``.
-
-    Examples
-    --------
-    >>> count_needed(0.6, 5), count_needed(0.2, 3), count_needed(1.0, 7)
-    (3, 1, 7)
     """
     scaled = round(min_joinability * _DECIMALS) * total
     return max(1, -(-scaled // _DECIMALS))
@@ -88,14 +88,12 @@ def search_partition(
 
     Parameters
     ----------
-    partition : Partition
     vectors : float32 (n, d)
         The distinct query values; zero vectors match nothing.
     weights : int64 (n,)
         How often each occurs.
     total : int
         |Q|, at least ``weights.sum()``.
-    goal : Goal
     stats : SearchStats
         Counters and seconds are added to it.
     left_out : bool (C,), optional
@@ -115,98 +113,191 @@ def search_partition(
     counts : int64 (r,)
         Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns that tie with the k-th are given:
         ranking over partitions is the caller's.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
-    DeviceError
-        When the device has not enough memory even for one query value at a time.
     """
-    kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
-    stats.partitions += 1
+    work = _Work.begun(partition, goal, stats, kernel, max_pairs, len(vectors))
 
-    def attempt(max_pairs: int) -> Found:
-        with few_threads() if kernel.brings_threads else nullcontext():
-            seen = outlook or _unseen(partition, vectors, weights, total, goal, stats)
-            return _search(partition, seen, goal, stats, left_out, kernel, max_pairs)
+    def attempt(work: _Work) -> Found:
+        seen = outlook or work.unseen(vectors, weights, total)
+        return work.search(seen, left_out)
 
-    return search_within_memory(attempt, partition, kernel, max_pairs, stats)
+    return work.within_memory(attempt)
 
 
-def _unseen(
-    partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int, goal: Goal, stats: SearchStats
-) -> PartitionProbe:
-    """Map query values without a look at the partition's summary."""
-    with stats.phase("map"):
-        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
-        return PartitionProbe(*prepare_query(partition, vectors, weights, total), threshold, None)
+@dataclass(frozen=True)
+class _Work:
+    """A search of one partition: for what, by which kernel, and with how many pairs held at a time."""
 
+    partition: Partition
+    goal: Goal
+    stats: SearchStats
+    kernel: Kernel
+    max_pairs: int
 
-def _search(
-    partition: Partition,
-    outlook: PartitionProbe,
-    goal: Goal,
-    stats: SearchStats,
-    left_out: torch.Tensor | None,
-    kernel: Kernel,
-    max_pairs: int,
-) -> Found:
-    query, threshold = outlook.query, outlook.threshold
-    with stats.phase("block"):
-        found = kernel.search(partition, query, threshold, goal.min_count, max_pairs, stats)
-    if found is not None:
-        return _ranked(*found, goal, left_out)
-    verifier = Verifier(
-        partition,
-        kernel,
-        threshold,
-        stats,
-        weight=int(query.weights.sum()),
-        min_count=goal.min_count,
-        k=goal.k,
-        decide=goal.decide and goal.k is None,
-        left_out=left_out,
-    )
-    _verify_in_prefixes(partition, outlook, goal, kernel, max_pairs, verifier, stats)
-    columns, counts = verifier.found()
-    verifier.close()
-    return columns.cpu(), counts.cpu()
+    @classmethod
+    def begun(
+        cls,
+        partition: Partition,
+        goal: Goal,
+        stats: SearchStats,
+        kernel: KernelChoice | None,
+        max_pairs: int,
+        n_vectors: int,
+    ) -> _Work:
+        """Choose the kernel for so many query values, and count the partition."""
+        stats.partitions += 1
+        kernel = kernel or choose_kernel("auto", partition.device)
+        return cls(partition, goal, stats, kernel.for_work(n_vectors * partition.n_values), max_pairs)
 
+    @property
+    def threshold(self) -> Threshold:
+        """The threshold on the partition's scale."""
+        return threshold_of(self.partition, self.goal.max_distance, self.goal.lemmas)
 
-def _verify_in_prefixes(
-    partition: Partition,
-    outlook: PartitionProbe,
-    goal: Goal,
-    kernel: Kernel,
-    max_pairs: int,
-    verifier: Verifier,
-    stats: SearchStats,
-) -> None:
-    """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
-    threshold = outlook.threshold
-    with stats.phase("block"):
-        multiply = products_pay(partition, outlook.query, threshold, kernel)
-        if multiply:
-            query, ends = prefixes_multiplied(outlook.query, goal.min_count, partition.n_values)
-        else:
-            query, ends = walking_order(partition, outlook, goal, kernel, stats)
-    begin = 0
-    for end in ends:
-        walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
-        for part, pairs in _candidates(partition, walking, threshold, kernel, max_pairs, stats, multiply):
+    def unseen(self, vectors: torch.Tensor, weights: torch.Tensor, total: int) -> PartitionProbe:
+        """Map query values without a look at the partition's summary."""
+        with self.stats.phase("map"):
+            return PartitionProbe(*prepare_query(self.partition, vectors, weights, total), self.threshold, None)
+
+    def search(self, outlook: PartitionProbe, left_out: torch.Tensor | None) -> Found:
+        """Search for one query column."""
+        query, goal = outlook.query, self.goal
+        with self.stats.phase("block"):
+            found = self.kernel.search(
+                self.partition, query, outlook.threshold, goal.min_count, self.max_pairs, self.stats
+            )
+        if found is not None:
+            return _ranked(*found, goal, left_out)
+        verifier = Verifier(
+            self.partition,
+            self.kernel,
+            outlook.threshold,
+            self.stats,
+            weight=int(query.weights.sum()),
+            min_count=goal.min_count,
+            k=goal.k,
+            decide=goal.decide and goal.k is None,
+            left_out=left_out,
+        )
+        self._verify_in_prefixes(outlook, verifier)
+        columns, counts = verifier.found()
+        verifier.close()
+        return columns.cpu(), counts.cpu()
+
+    def _verify_in_prefixes(self, outlook: PartitionProbe, verifier: Verifier) -> None:
+        """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
+        partition, threshold, stats = self.partition, outlook.threshold, self.stats
+        with stats.phase("block"):
+            multiply = products_pay(partition, outlook.query, threshold, self.kernel)
+            if multiply:
+                query, ends = prefixes_multiplied(outlook.query, self.goal.min_count, partition.n_values)
+            else:
+                query, ends = walking_order(partition, outlook, self.goal, self.kernel, stats)
+        begin = 0
+        for end in ends:
+            walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
+            for part, pairs in self.candidates(walking, threshold, multiply):
+                with stats.phase("verify"):
+                    verifier.add(part, pairs)
+            begin = end
+            if not len(rest):
+                return
             with stats.phase("verify"):
-                verifier.add(part, pairs)
-        begin = end
-        if not len(rest):
+                columns = verifier.alive()
+                if not few_values(partition, columns, len(rest), multiplied=multiply):
+                    continue
+                for part, pairs in compare_with_columns(partition, rest, columns, threshold, self.max_pairs, stats):
+                    verifier.add(part, pairs)
+                return
+
+    def candidates(self, query: Query, threshold: Threshold, multiply: bool) -> Iterator[tuple[Query, Pairs]]:
+        """Yield runs of query values with their candidate pairs, by products or by a walk; a run with too many is multiplied or halved."""
+        partition, kernel, stats = self.partition, self.kernel, self.stats
+        if multiply:
+            yield from product_candidates(partition, query, threshold, self.max_pairs, stats)
             return
+        fetch_cells(partition, query, threshold, kernel)
+        todo = [(query, True)] if len(query) and partition.n_values else []
+        while todo:
+            part, limited = todo.pop()
+            room = self.max_pairs if len(part) > 1 else max(self.max_pairs, partition.n_values)
+            limit = walk_limit(partition, part, threshold, kernel) if limited else None
+            with stats.phase("block"):
+                most = room if limit is None else min(room, limit)
+                pairs = partition.cells.candidates(partition, part, threshold, kernel, most, stats)
+            if pairs is not None:
+                yield part, pairs
+            elif limit is None or limit >= room:
+                half = len(part) // 2
+                todo += [(part.take(slice(half, None)), limited), (part.take(slice(None, half)), limited)]
+            elif products_pay(partition, part, threshold, kernel, begun=True):
+                yield from product_candidates(partition, part, threshold, self.max_pairs, stats)
+            else:
+                todo.append((part, False))
+
+    def search_batch(self, vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> list[Found]:
+        """Search all query columns in one pass, or in several where their matches would be too many to be held together."""
+        found = self._search_together(vectors, queries)
+        if found is not None:
+            return found
+        if len(queries) == 1:
+            # A single query column is counted part by part, and holds no matches.
+            weights = queries[0].weights
+            alone = replace(self, goal=replace(self.goal, min_count=queries[0].min_count))
+            outlook = alone.unseen(vectors[queries[0].members], weights, int(weights.sum()))
+            return [alone.search(outlook, None)]
+        half = len(queries) // 2
+        return [
+            each for some in (queries[:half], queries[half:]) for each in self.search_batch(*vectors_of(vectors, some))
+        ]
+
+    def _search_together(self, vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> list[Found] | None:
+        """Search all query columns in one pass; None when there are too many matches."""
+        partition, kernel, stats = self.partition, self.kernel, self.stats
+        with stats.phase("map"):
+            taken = vectors.to(partition.device)
+            real = check_vectors(taken.numpy()) if taken.device.type == "cpu" else check_tensors(taken)
+            if len(real) < len(taken):
+                taken = taken[real]
+            mapped = partition.map.map(taken)
+            ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
+            threshold = self.threshold
+        place = torch.full((len(vectors),), -1, dtype=torch.int64)
+        place[real.cpu()] = torch.arange(len(real))
+        counter = BatchCounter(partition, kernel, queries, place)
+        matches: list[Pairs] = []
+        query = Query(taken, mapped, ones, 0)
+        with stats.phase("block"):
+            multiply = products_pay(partition, query, threshold, kernel)
+        for part, pairs in self.candidates(query, threshold, multiply):
+            with stats.phase("verify"):
+                matches.append(kernel.matches(partition, part, pairs, threshold, stats))
+            # What a single part gave fits, as its candidates did.
+            if len(matches) > 1 and sum(len(each) for each in matches) > _MATCHES_A_PAIR * self.max_pairs:
+                return None
         with stats.phase("verify"):
-            columns = verifier.alive()
-            if not few_values(partition, columns, len(rest), multiplied=multiply):
-                continue
-            for part, pairs in compare_with_columns(partition, rest, columns, threshold, max_pairs, stats):
-                verifier.add(part, pairs)
-            return
+            return counter.count(join_pairs(matches, len(taken), partition))
+
+    def within_memory(self, attempt: Callable[[_Work], Result]) -> Result:
+        """Search, and where the device runs out of memory search again with a quarter of the pairs, as often as it takes."""
+        work = self
+        while True:
+            try:
+                with few_threads() if self.kernel.brings_threads else nullcontext():
+                    return attempt(work)
+            except torch.OutOfMemoryError as error:
+                reason = str(error).partition("\n")[0]
+            # Outside of the handler, where the traceback keeps nothing alive any more that the attempt held.
+            self.kernel.forget()
+            if self.partition.device.type == "cuda":
+                torch.cuda.empty_cache()
+            self.stats.times_out_of_memory += 1
+            if work.max_pairs <= 1:
+                raise DeviceError(
+                    f"The device {self.partition.device} has not enough memory for a single query value over "
+                    f"{self.partition.n_values:,} stored values ({reason}). "
+                    "Build the index with smaller partitions (--partition-bytes), or search on the CPU (--device cpu)."
+                )
+            work = replace(work, max_pairs=work.max_pairs // _SHRINK_BY)
 
 
 def walking_order(
@@ -236,13 +327,11 @@ def search_batch_partition(
 
     Parameters
     ----------
-    partition : Partition
     vectors : float32 (n, d)
         The distinct values of all query columns; zero vectors match nothing.
     queries : sequence of BatchQuery
     max_distance : float
         In [0, 1], inclusive.
-    stats : SearchStats
     lemmas : frozenset of Lemma
         Lemma 7 has no part in it: a pair serves many columns.
     kernel, max_pairs
@@ -254,78 +343,8 @@ def search_batch_partition(
     list of (columns, counts)
         For each query column as `search_partition` gives them, counts exact.
     """
-    kernel = (kernel or choose_kernel("auto", partition.device)).for_work(len(vectors) * partition.n_values)
-    goal = Goal(max_distance, lemmas=lemmas)
-    stats.partitions += 1
-
-    def attempt(max_pairs: int) -> list[Found]:
-        with few_threads() if kernel.brings_threads else nullcontext():
-            return _search_batch(partition, vectors, queries, goal, stats, kernel, max_pairs)
-
-    return search_within_memory(attempt, partition, kernel, max_pairs, stats)
-
-
-def _search_batch(
-    partition: Partition,
-    vectors: torch.Tensor,
-    queries: Sequence[BatchQuery],
-    goal: Goal,
-    stats: SearchStats,
-    kernel: Kernel,
-    max_pairs: int,
-) -> list[Found]:
-    """Search all query columns in one pass, or in several where their matches would be too many to be held together."""
-    found = _search_together(partition, vectors, queries, goal, stats, kernel, max_pairs)
-    if found is not None:
-        return found
-    if len(queries) == 1:
-        # A single query column is counted part by part, and holds no matches.
-        weights = queries[0].weights
-        alone = replace(goal, min_count=queries[0].min_count)
-        part = vectors[queries[0].members]
-        outlook = _unseen(partition, part, weights, int(weights.sum()), alone, stats)
-        return [_search(partition, outlook, alone, stats, None, kernel, max_pairs)]
-    half = len(queries) // 2
-    return [
-        each
-        for some in (queries[:half], queries[half:])
-        for each in _search_batch(partition, *vectors_of(vectors, some), goal, stats, kernel, max_pairs)
-    ]
-
-
-def _search_together(
-    partition: Partition,
-    vectors: torch.Tensor,
-    queries: Sequence[BatchQuery],
-    goal: Goal,
-    stats: SearchStats,
-    kernel: Kernel,
-    max_pairs: int,
-) -> list[Found] | None:
-    """Search all query columns in one pass; None when there are too many matches."""
-    with stats.phase("map"):
-        taken = vectors.to(partition.device)
-        real = check_vectors(taken.numpy()) if taken.device.type == "cpu" else check_tensors(taken)
-        if len(real) < len(taken):
-            taken = taken[real]
-        mapped = partition.map.map(taken)
-        ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
-        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
-    place = torch.full((len(vectors),), -1, dtype=torch.int64)
-    place[real.cpu()] = torch.arange(len(real))
-    counter = BatchCounter(partition, kernel, queries, place)
-    matches: list[Pairs] = []
-    query = Query(taken, mapped, ones, 0)
-    with stats.phase("block"):
-        multiply = products_pay(partition, query, threshold, kernel)
-    for part, pairs in _candidates(partition, query, threshold, kernel, max_pairs, stats, multiply):
-        with stats.phase("verify"):
-            matches.append(kernel.matches(partition, part, pairs, threshold, stats))
-        # What a single part gave fits, as its candidates did.
-        if len(matches) > 1 and sum(len(each) for each in matches) > _MATCHES_A_PAIR * max_pairs:
-            return None
-    with stats.phase("verify"):
-        return counter.count(join_pairs(matches, len(taken), partition))
+    work = _Work.begun(partition, Goal(max_distance, lemmas=lemmas), stats, kernel, max_pairs, len(vectors))
+    return work.within_memory(lambda work: work.search_batch(vectors, queries))
 
 
 def _ranked(
@@ -340,39 +359,6 @@ def _ranked(
         columns, counts = columns[kept], counts[kept]
     order = torch.argsort(columns)
     return columns[order], counts[order]
-
-
-def _candidates(
-    partition: Partition,
-    query: Query,
-    threshold: Threshold,
-    kernel: Kernel,
-    max_pairs: int,
-    stats: SearchStats,
-    multiply: bool,
-) -> Iterator[tuple[Query, Pairs]]:
-    """Yield runs of query values with their candidate pairs, by products or by a walk; a run with too many is multiplied or halved."""
-    if multiply:
-        yield from product_candidates(partition, query, threshold, max_pairs, stats)
-        return
-    fetch_cells(partition, query, threshold, kernel)
-    todo = [(query, True)] if len(query) and partition.n_values else []
-    while todo:
-        part, limited = todo.pop()
-        room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
-        limit = walk_limit(partition, part, threshold, kernel) if limited else None
-        with stats.phase("block"):
-            most = room if limit is None else min(room, limit)
-            pairs = partition.cells.candidates(partition, part, threshold, kernel, most, stats)
-        if pairs is not None:
-            yield part, pairs
-        elif limit is None or limit >= room:
-            half = len(part) // 2
-            todo += [(part.take(slice(half, None)), limited), (part.take(slice(None, half)), limited)]
-        elif products_pay(partition, part, threshold, kernel, begun=True):
-            yield from product_candidates(partition, part, threshold, max_pairs, stats)
-        else:
-            todo.append((part, False))
 
 
 def exact_partition(

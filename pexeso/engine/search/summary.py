@@ -34,7 +34,6 @@ class PartitionProbe:
         The values that can match at all, m of the n that were given, mapped.
     real : int64 (m,)
         Which of those given they are.
-    threshold : Threshold
     boxes : int64 (m,) or None
         Boxes of the summary that each value is near to; None where there is no summary (a partition that is cut into a grid).
     """
@@ -76,15 +75,8 @@ def look(
     weights : int64 (n,)
     total : int
         |Q|.
-    threshold : Threshold
     kernel : Kernel
         One of the CPU.
-    stats : SearchStats
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
     """
     with stats.phase("map"):
         query, real = prepare_query(partition, vectors, weights, total)
@@ -102,11 +94,6 @@ def prepare_query(
     query : Query
     real : int64 (m,)
         The values that are left.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length.
     """
     real = check_vectors(vectors.numpy(force=True)).to(vectors.device)
     real = real[weights.to(vectors.device)[real] > 0]

@@ -35,7 +35,6 @@ class Verifier:
 
     Parameters
     ----------
-    partition, kernel, threshold, stats
     weight : int
         Of all the query's values that can match.
     min_count : int

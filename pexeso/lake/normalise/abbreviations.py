@@ -5,7 +5,7 @@ parts, of which the abbreviations would still have to be written out; libpostal 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.normalise.characters import LETTER, NUMBER, first_classes
+from pexeso.lake.normalise.characters import LETTER, NUMBER, Bytes, first_classes
 from pexeso.lake.normalise.date_words import MAX_WORDS, month_words, read_named_dates
 from pexeso.lake.normalise.folding import COMMA, only_where
 
@@ -116,17 +116,8 @@ def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool 
 
     Parameters
     ----------
-    values
-        Length n, no nulls.
-    vocabulary
-        From `vocabulary_of`.
     drop_commas
         Whether to remove commas once they have told where a part of an address ends.
-
-    Returns
-    -------
-    pa.StringArray
-        Length n.
 
     Examples
     --------
@@ -281,3 +272,72 @@ class _Context:
         has_street = np.bincount(self.row[self._is_any("street_words")], minlength=n_rows) > 0
         after_house_number = self._previous(is_first & self.is_number)
         return (starts_with_number & has_street)[self.row] & (after_house_number | self._ends_part())
+
+
+def without_company_forms(words: pa.StringArray) -> pa.StringArray:
+    """Remove forms of companies at the end; one that is the whole value stays.
+
+    Examples
+    --------
+    >>> without_company_forms(pa.array(["acme co ltd", "siemens ag", "inc"])).to_pylist()
+    ['acme', 'siemens', 'inc']
+    """
+    forms = "|".join(packaged()["company_forms"])
+    return pc.replace_substring_regex(words, rf"(?i)^(.*?[^ ])(?: (?:{forms}))+$", r"\1")
+
+
+def without_articles(words: pa.StringArray) -> pa.StringArray:
+    """Remove "the" at the start.
+
+    Examples
+    --------
+    >>> without_articles(pa.array(["the boston globe", "the"])).to_pylist()
+    ['boston globe', 'the']
+    """
+    return pc.replace_substring_regex(words, r"(?i)^(?:the )+([^ ])", r"\1")
+
+
+WORD_RULES: dict[str, Callable[[pa.StringArray], pa.StringArray]] = {
+    "company-forms": without_company_forms,
+    "articles": without_articles,
+}
+"""The rules that come after abbreviations are written out, in the order in which they are applied."""
+
+
+_STATE = r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: [0-9]{5}(?:-[0-9]{4})?)?\)?)$"
+
+
+def with_states(texts: pa.StringArray) -> pa.StringArray:
+    """Write out the code of a state behind the last comma, with a zip code or a closing parenthesis behind it or nothing.
+
+    Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction ("701 Maryland Avenue, NE").
+
+    Examples
+    --------
+    >>> with_states(pa.array(["Austin, TX 78701", "HS (Chicago, IL)", "Kessler, M.D.", "5 Main Ave., NE"])).to_pylist()
+    ['Austin, texas 78701', 'HS (Chicago, illinois)', 'Kessler, M.D.', '5 Main Ave., NE']
+    """
+    return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _written_out)
+
+
+def _may_end_with_code(found: Bytes) -> np.ndarray:
+    """Return which texts end with a comma and two bytes, a parenthesis closed behind them, or with something like a zip code."""
+    from_end = [found.at(-place) for place in range(1, 7)]
+    comma, space = ord(","), ord(" ")
+    at_end = (from_end[2] == comma) | ((from_end[2] == space) & (from_end[3] == comma))
+    within = (from_end[0] == ord(")")) & ((from_end[3] == comma) | ((from_end[3] == space) & (from_end[4] == comma)))
+    is_code = (from_end[0] >= ord("0")) & (from_end[0] <= ord("9"))
+    return at_end | within | (is_code & ((from_end[5] == space) | (from_end[4] == ord("-"))))
+
+
+def _written_out(texts: pa.StringArray) -> pa.StringArray:
+    found = pc.extract_regex(texts, _STATE)
+    if found.null_count == len(found):
+        return texts
+    before, word, code, behind = (pc.struct_field(found, [place]) for place in range(4))
+    states = packaged()["states"]
+    entry = pc.index_in(pc.ascii_lower(code), pa.array(list(states)))
+    behind_street = pc.is_in(pc.utf8_rtrim(pc.ascii_lower(word), "."), pa.array(packaged()["street_words"]))
+    is_state = pc.and_(entry.is_valid(), pc.invert(pc.fill_null(behind_street, False)))
+    named = pc.binary_join_element_wise(before, pa.array(list(states.values())).take(entry), ", ")
+    return pc.if_else(is_state, pc.binary_join_element_wise(named, behind, ""), texts)

@@ -39,16 +39,9 @@ def change_characters(
 
     Parameters
     ----------
-    values
-        Texts without nulls.
     change
         Takes the code points of a block (uint32), each value followed by a newline, and the row of each code point
         (int64, ascending). Returns new code points without those newlines, and their rows.
-
-    Returns
-    -------
-    pa.StringArray
-        As many texts as came in.
     """
     blocks = [_assembled(*change(*_points(block)), len(block)) for block in _blocks(values)]
     return pa.concat_arrays(blocks) if blocks else values

@@ -89,11 +89,6 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     lists
         The words of each value, lower case, length n; none null.
 
-    Returns
-    -------
-    pa.StringArray
-        Length n.
-
     Examples
     --------
     >>> lists = pa.array([["5", "marzo", "2020"], ["march", "5th", ",", "2020"], ["märz", "2020"], ["mars", "2020"]])

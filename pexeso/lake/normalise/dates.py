@@ -80,11 +80,6 @@ def canonical_dates(
     names_have_times
         Whether to read, of dates with a named month, only those with a time of day: `date_words.read_named_dates` reads the others sooner.
 
-    Returns
-    -------
-    pa.StringArray
-        Length n.
-
     Examples
     --------
     >>> canonical_dates(pa.array(["1953-03-05", "mar 5, 1953", "05.03.1953", "paris"])).to_pylist()

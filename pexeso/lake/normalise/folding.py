@@ -39,8 +39,6 @@ def fold_unicode(values: pa.StringArray, *, accents: bool, letters: dict[str, st
 
     Parameters
     ----------
-    values
-        Texts without nulls.
     accents
         Whether to remove accents, and to replace the letters of `letters`, which have no decomposition.
     letters
@@ -83,8 +81,6 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
 
     Parameters
     ----------
-    values
-        Texts without nulls and without white space around them.
     join_initials
         Whether letters that stand alone with dots and a space between them become one word, as they do without the space ("J. K. Rowling").
 

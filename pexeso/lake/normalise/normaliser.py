@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.normalise.abbreviations import Vocabulary, expand, packaged, vocabulary_of
+from pexeso.lake.normalise.abbreviations import WORD_RULES, Vocabulary, expand, packaged, vocabulary_of, with_states
 from pexeso.lake.normalise.characters import has_symbol
 from pexeso.lake.normalise.date_words import month_data
 from pexeso.lake.normalise.dates import canonical_dates
@@ -19,10 +19,8 @@ from pexeso.lake.normalise.folding import COMMA, fold_unicode, only_where, separ
 from pexeso.lake.normalise.marks import MARK_RULES, may_name_opponents
 from pexeso.lake.normalise.periods import with_periods, with_times
 from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
-from pexeso.lake.normalise.states import with_states
 from pexeso.lake.normalise.territories import Territories, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
-from pexeso.lake.normalise.word_rules import WORD_RULES
 
 VERSION = 2
 """Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""

@@ -40,16 +40,6 @@ _TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2]):(?P<minute>[0-5][0-9]) ?(?P<half>[ap])\.
 def with_periods(texts: pa.StringArray) -> pa.StringArray:
     """Write quarters, fiscal years, decades and spans of years in one form.
 
-    Parameters
-    ----------
-    texts
-        Length n, without nulls and without white space around them.
-
-    Returns
-    -------
-    pa.StringArray
-        Length n.
-
     Examples
     --------
     >>> with_periods(pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])).to_pylist()

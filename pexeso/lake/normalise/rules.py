@@ -267,11 +267,6 @@ DEFAULT_RULES: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.is_de
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of rules in the order in which the rules are applied, each once.
 
-    Raises
-    ------
-    InputError
-        One is no name of a rule.
-
     Examples
     --------
     >>> in_order(["dates", "case"])
@@ -286,13 +281,7 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_rule(name: object) -> None:
-    """Refuse what is no name of a rule.
-
-    Raises
-    ------
-    InputError
-        It lists the rules that there are.
-    """
+    """Refuse what is no name of a rule."""
     if not isinstance(name, str) or name not in ALL_RULES:
         near = get_close_matches(name, ALL_RULES, 1) if isinstance(name, str) else []
         meant = f" (did you mean {near[0]!r}?)" if near else ""

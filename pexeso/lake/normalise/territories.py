@@ -46,7 +46,6 @@ class Territories:
 
     Attributes
     ----------
-    names : NameList
     codes : sequence of NameList
         One a list of codes: of countries by two letters and by three, of states.
     """
@@ -63,11 +62,6 @@ class Territories:
             Normalised, length n, nulls allowed; the distinct values of columns.
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
-
-        Returns
-        -------
-        pa.StringArray
-            Length n.
         """
         found = self._found(values, columns)
         replaced = found.is_valid()

@@ -50,13 +50,6 @@ def read_content(
         file which unpacks to a huge one costs no more memory than this.
     shown
         The file's name in messages; the path unless given.
-
-    Raises
-    ------
-    TableReadError
-        The file is missing, no regular file, unreadable, too large, or its gzip stream is damaged.
-    PlaceError
-        The file is elsewhere, and its storage cannot be reached or breaks off: it says nothing about the file.
     """
     shown = str(path) if shown is None else shown
     place = locate(path)
@@ -69,13 +62,7 @@ def read_content(
 
 
 def fingerprint_file(path: str | os.PathLike[str] | Place) -> str | None:
-    """Return the `fingerprint` that `read_content` would give, reading a piece at a time; None where the file cannot be read.
-
-    Raises
-    ------
-    PlaceError
-        The file is elsewhere, and its storage cannot be reached or breaks off.
-    """
+    """Return the `fingerprint` that `read_content` would give, reading a piece at a time; None where the file cannot be read."""
     place = locate(path)
     running = hashlib.blake2b(digest_size=16)
     try:

@@ -49,17 +49,10 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
     ----------
     shown
         The file's name for messages.
-    data
-        The whole file.
     extension
         Lower case with its dot; a hint for the delimiter.
     max_cell_bytes
         Larger cells become null.
-
-    Raises
-    ------
-    TableReadError
-        The data are empty or binary, have too many columns, or fill hardly any of the cells that they come to.
     """
     encoding = detect_encoding(data)
     if encoding is None:

@@ -46,11 +46,6 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
         Lower case, with its dot.
     complete
         False where the text goes on after the sample: its last row is then cut and not counted.
-
-    Examples
-    --------
-    >>> detect_dialect("name;city\nAnn;Rome\n").delimiter
-    ';'
     """
     expected = DELIMITER_OF_EXTENSION.get(extension, ",")
     widths = {delimiter: _row_widths(sample, delimiter, complete) for delimiter in DELIMITERS}

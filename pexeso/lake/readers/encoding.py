@@ -48,13 +48,6 @@ def detect_encoding(data: bytes) -> Encoding | None:
     ----------
     data
         The whole text, any length. Checked in blocks: no copy of it is made.
-
-    Examples
-    --------
-    >>> detect_encoding("name\nJosé".encode()).name
-    'utf-8'
-    >>> detect_encoding("name\nJosé".encode("cp1252")).note
-    'not UTF-8: read as cp1252, a guess'
     """
     for mark, name in _MARKS:
         if data.startswith(mark):

@@ -26,12 +26,6 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
         The whole file: UTF-8, with or without byte order mark.
     max_cell_bytes
         Larger cells become null.
-
-    Raises
-    ------
-    TableReadError
-        The data are empty, half of the lines or more are no JSON objects, there are too many keys, or hardly any of the
-        objects has any of them.
     """
     builder = _Builder(shown, max_cell_bytes, len(data))
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace", newline="\n")
@@ -52,13 +46,7 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
 
 
 def read_json(text: str) -> object:
-    """Read a JSON document; whole numbers of more digits than Python turns into numbers come as their text.
-
-    Raises
-    ------
-    json.JSONDecodeError, RecursionError
-        It is no JSON, or nested too deeply.
-    """
+    """Read a JSON document; whole numbers of more digits than Python turns into numbers come as their text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:

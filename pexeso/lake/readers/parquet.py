@@ -28,17 +28,10 @@ def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: in
     ----------
     shown
         The file's name for messages.
-    data
-        The whole file.
     max_bytes
         Limit on the size of all columns as text; reading stops there, since encodings may unpack to any size.
     max_cell_bytes
         Larger cells become null.
-
-    Raises
-    ------
-    TableReadError
-        The data are no Parquet file, are damaged, or unpack to more than `max_bytes`.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(data))

@@ -47,15 +47,6 @@ def read_table(
         The file cannot be read as a table: one sentence says why.
     PlaceError
         The file is elsewhere, and its storage cannot be reached.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cities.csv"
-    >>> _ = path.write_text("city;country\nRome;Italy\nOslo;\n")
-    >>> table = read_table(path)
-    >>> table.names, table.columns[1].to_pylist(), table.delimiter
-    (['city', 'country'], ['Italy', None], ';')
     """
     content = read_content(path, max_bytes=max_bytes)
     return parse_table(str(path), content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)

@@ -30,13 +30,6 @@ def check_overlap(index: OverlapIndex) -> list[str]:
     Notes
     -----
     Linear in pairs; some 60 bytes a pair of memory.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> check_overlap(build_index(np.array([7, 9]), pa.array(["oslo", "rome"])))
-    []
     """
     n_pairs, found = len(index.list_sets), []
     for name, what in (("token_offsets", "posting lists"), ("set_offsets", "sets")):

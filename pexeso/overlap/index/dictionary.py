@@ -102,17 +102,6 @@ class Dictionary:
         -------
         int64 (q,)
             `UNKNOWN` where the dictionary has no such token.
-
-        Raises
-        ------
-        IndexCorruptError
-            A text that is looked at leads out of its file.
-
-        Examples
-        --------
-        >>> dictionary = Dictionary(pa.array(["lima", "oslo"], pa.large_string()), np.array([5, 3]))
-        >>> dictionary.find(pa.array(["oslo", "rome"])).tolist()
-        [3, -1]
         """
         wanted = tokens.cast(pa.large_string())
         numbers = np.full(len(wanted), UNKNOWN, np.int64)
@@ -149,14 +138,7 @@ class Dictionary:
 
 
 def heads_of(texts: pa.LargeStringArray) -> Heads:
-    """Take the heads of texts that are in memory.
-
-    Examples
-    --------
-    >>> heads = heads_of(pa.array(["a", "bc"], pa.large_string()))
-    >>> heads.texts.to_pylist(), heads.places.tolist()
-    (['a'], [0, 3])
-    """
+    """Take the heads of texts that are in memory."""
     _, offsets, _ = texts.buffers()
     places = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
     rows = np.arange(0, len(texts), STRIDE)

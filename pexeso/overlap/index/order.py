@@ -17,7 +17,7 @@ MAX_GROUPED = 1 << 20
 
 
 def hash_lists(offsets: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return a 64-bit hash of each list of a CSR.
+    """Return a 64-bit hash of each list of a CSR: int64 (n,).
 
     Sums of mixed members (splitmix64), so that parts of a list can be summed anywhere and in any order.
 
@@ -26,16 +26,6 @@ def hash_lists(offsets: np.ndarray, members: np.ndarray) -> np.ndarray:
     offsets : int64 (n + 1,)
     members : integers (offsets[-1],)
         Distinct within a list.
-
-    Returns
-    -------
-    int64 (n,)
-
-    Examples
-    --------
-    >>> one, other, none, same = hash_lists(np.array([0, 2, 3, 3, 5]), np.array([4, 7, 4, 7, 4]))
-    >>> bool(one == same), bool(one == other), int(none)
-    (True, False, 0)
     """
     hashes = mixed(members.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
@@ -69,11 +59,6 @@ def global_order(
     Notes
     -----
     Lists are compared only where frequency and hash are equal, neighbour with neighbour; they are sorted only where two of them then differ.
-
-    Examples
-    --------
-    >>> global_order(np.array([0, 2, 3, 5, 6]), np.array([0, 1, 1, 0, 1, 0])).tolist()[2:]
-    [0, 2]
     """
     frequency = np.diff(offsets)
     hashed = np.where(frequency <= max_grouped, hashes(offsets, members), 0)
@@ -106,11 +91,6 @@ def duplicate_groups(offsets: np.ndarray, members: np.ndarray, *, max_grouped: i
     -------
     int64 (n,)
         Ascending from 0; a step where the list differs from that of the token before.
-
-    Examples
-    --------
-    >>> duplicate_groups(np.array([0, 1, 2, 4, 6, 7]), np.array([5, 5, 1, 2, 1, 2, 5])).tolist()
-    [0, 0, 1, 1, 2]
     """
     frequency = np.diff(offsets)
     maybe = np.zeros(len(frequency), bool)

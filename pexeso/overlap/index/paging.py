@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pexeso.store.paging import FEW_FAULTS, PAGE_BYTES, FaultWatch, MappedPages
+from pexeso.store.paging import FEW_FAULTS, PAGE_BYTES, FaultWatch, MappedPages, usage
 
 _MOST_BYTES = 128 << 10
 """Systems read no more than this ahead for one request, unless they are set up otherwise."""
@@ -26,35 +26,25 @@ class DiskWatch(FaultWatch):
     def restart(self) -> None:
         """Forget what was read until now."""
         super().restart()
-        self._read = _blocks_read()
+        self._read = usage("ru_inblock")
 
     def missing(self) -> bool:
         """Return whether more than a few pages were read since the start."""
-        return super().missing() or _blocks_read() - self._read > FEW_FAULTS * PAGE_BYTES // _BLOCK_BYTES
+        return super().missing() or usage("ru_inblock") - self._read > FEW_FAULTS * PAGE_BYTES // _BLOCK_BYTES
 
 
-class MappedRuns:
+class MappedRuns(MappedPages):
     """Arrays of which runs of rows are read; those that are not mapped files are passed over.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
         From now on the system reads of the mapped ones what is touched, and no neighbours.
-
-    Examples
-    --------
-    >>> MappedRuns({"rows": np.arange(9)}).want("rows", np.array([2]), np.array([5]))
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._watch = DiskWatch()
+        super().__init__(arrays, DiskWatch())
         self._watch.restart()
-        self._pages = MappedPages(arrays, self._watch)
-        self._arrays = {
-            name: array
-            for name, array in arrays.items()
-            if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and hasattr(array.base, "madvise")
-        }
         self._first = self._asked = True
 
     def restart(self) -> None:
@@ -73,8 +63,6 @@ class MappedRuns:
 
         Parameters
         ----------
-        name : str
-            Of the array.
         begins, ends : int64 (n,)
             Run r is rows ``begins[r]`` to ``ends[r]``; what lies outside the array is passed over.
         """
@@ -95,12 +83,3 @@ def _requests(begins: np.ndarray, ends: np.ndarray, array: np.ndarray) -> list[t
         asked += [(place, min(_MOST_BYTES, last - place)) for place in range(first, last, _MOST_BYTES)]
         reached = max(reached, -(-last // PAGE_BYTES) * PAGE_BYTES)
     return asked
-
-
-def _blocks_read() -> int:
-    """Return the blocks that were read from disks for this process; 0 on a system that does not tell."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # not a Unix
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_inblock

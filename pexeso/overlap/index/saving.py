@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from pexeso.errors import IndexCorruptError
 from pexeso.overlap.index.dictionary import STRIDE, Dictionary, Heads, heads_of
-from pexeso.overlap.index.opened import MappedIndex
 from pexeso.overlap.index.paging import MappedRuns
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.manifest import FileEntry
 from pexeso.store.texts import open_mapped_texts, open_texts, write_texts
+
+
+class MappedIndex(OverlapIndex):
+    """An `OverlapIndex` over mapped files; `pexeso.overlap.index.saving.open_index` makes it.
+
+    Notes
+    -----
+    Memory that stays: 8 bytes a set once a set was read, beside what the system keeps of the files for as long as it likes.
+    """
+
+    @cached_property
+    def held_set_offsets(self) -> np.ndarray:
+        """The offsets of sets, in memory: int64 (n + 1,)."""
+        self.pages.want("set_offsets", np.zeros(1, np.int64), np.full(1, self.n_sets + 1))
+        return np.array(self.set_offsets)
+
+    @cached_property
+    def ids_are_numbers(self) -> bool:
+        """Whether ids run from 0 without a gap, which their ends tell since they ascend: then none need be read."""
+        return not self.n_sets or (int(self.ids[0]) == 0 and int(self.ids[-1]) == self.n_sets - 1)
+
+    def frequencies(self, tokens: np.ndarray) -> np.ndarray:
+        """Return the lengths of posting lists; the groups of the tokens, which are asked for next, are on their way then."""
+        self.pages.want("groups", tokens, tokens + 1)
+        return super().frequencies(tokens)
+
+    def groups_of(self, tokens: np.ndarray) -> np.ndarray:
+        """Return the duplicate groups of tokens whose frequencies were asked for."""
+        return self.groups[tokens]
+
+    def ids_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the ids of sets."""
+        return np.asarray(numbers, np.int64) if self.ids_are_numbers else super().ids_of(numbers)
+
+    def numbers_of(self, ids: np.ndarray) -> np.ndarray:
+        """Return the numbers of those of these ids that are sets of the index."""
+        if not self.ids_are_numbers:
+            return super().numbers_of(ids)
+        ids = np.unique(np.asarray(ids, dtype=np.int64))
+        return ids[(ids >= 0) & (ids < self.n_sets)]
+
+    def _runs(self, name: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # Offsets of sets are held, and those of tokens were read with their frequencies: neither need be asked for.
+        offsets = self.held_set_offsets if name == "set_offsets" else self.token_offsets
+        begins, ends = offsets[rows], offsets[rows + 1]
+        if len(begins) and (begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()):
+            return super()._runs(name, rows)  # which says what is wrong
+        return begins, ends
+
 
 ARRAYS = ("groups", "token_offsets", "list_sets", "list_places", "set_offsets", "set_tokens", "ids")
 _NUMBERS, _TEXTS = "text_numbers", "texts.arrow"
@@ -23,20 +72,10 @@ _HEADS, _PLACES = "heads.arrow", "head_places"
 def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
     """Write an index into an existing folder that has none.
 
-    Parameters
-    ----------
-    index
-    folder
-
     Returns
     -------
     list[FileEntry]
         Name, size and checksum of each file.
-
-    Raises
-    ------
-    OutputError
-        A file exists, or cannot be written.
     """
     heads = heads_of(index.dictionary.texts)
     texts = [write_texts(folder / _TEXTS, index.dictionary.texts), write_texts(folder / _HEADS, heads.texts)]
@@ -45,23 +84,7 @@ def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
 
 
 def open_index(folder: Path) -> OverlapIndex:
-    """Open what `save_index` wrote; nothing but headers is read.
-
-    Raises
-    ------
-    IndexCorruptError
-        A file is missing, was changed, or does not go with the others.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> entries = save_index(build_index(np.array([4, 4]), pa.array(["a", "b"])), folder)
-    >>> open_index(folder).ids
-    array([4])
-    """
+    """Open what `save_index` wrote; nothing but headers is read."""
     arrays = {name: open_array(folder / f"{name}.npy") for name in ARRAYS}
     dictionary = _open_dictionary(folder)
     # Plain views of the maps: a memmap takes microseconds longer for each look.

@@ -94,13 +94,7 @@ class OverlapIndex:
         return self.groups[tokens]
 
     def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
-        """Read posting lists, one after the other as one, and give their lengths.
-
-        Raises
-        ------
-        IndexCorruptError
-            One leads out of the index.
-        """
+        """Read posting lists, one after the other as one, and give their lengths."""
         begins, ends = self._runs("token_offsets", tokens)
         self.pages.want("list_sets", begins, ends)
         self.pages.want("list_places", begins, ends)
@@ -126,21 +120,11 @@ class OverlapIndex:
         return self._sets(begins, ends), ends - begins
 
     def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Read the tokens of sets, each from a position on, one after the other, and give how many there are of each.
-
-        Raises
-        ------
-        IndexCorruptError
-            One leads out of the index.
-        """
+        """Read the tokens of sets, each from a position on, one after the other, and give how many there are of each."""
         firsts, ends = self._runs("set_offsets", numbers)
         firsts = np.minimum(firsts + begins, ends)
         self.pages.want("set_tokens", firsts, ends)
         return _gathered(self.set_tokens, firsts, ends), ends - firsts
-
-    def posting_list(self, token: int) -> PostingList:
-        """Read one posting list; as `posting_lists`."""
-        return self.posting_lists(np.array([token]))[0]
 
     def suffix(self, number: int, begin: int) -> np.ndarray:
         """Read the tokens of one set from a position on; as `suffixes`."""
@@ -199,8 +183,6 @@ def build_index(
     set_ids : integers (p,)
     tokens : pa.StringArray or pa.LargeStringArray (p,)
         As `pexeso.lake.tokens` makes them; a pair may stand there many times, nulls are left out.
-    max_grouped : int
-        Tokens in more sets are in no duplicate group.
     order
         In place of the global order: from posting lists (offsets, ascending members), tokens in the order of their texts, to the tokens in the order
         wanted. Any order gives the same answers.
@@ -210,21 +192,10 @@ def build_index(
     OverlapIndex
         In memory. The same pairs give the same index, in whatever order they come. Sets without a token are not in it.
 
-    Raises
-    ------
-    InputError
-        Ids are no integers, not one for each token, or tokens are no texts.
-
     Notes
     -----
     The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of arrays: O(p log p) time; some 200 bytes a pair at the peak,
     beside the texts.
-
-    Examples
-    --------
-    >>> index = build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> index.posting_sets(index.find(pa.array(["oslo", "rome"])))
-    (array([0, 0, 1], dtype=int32), array([1, 2]))
     """
     set_ids, tokens = _require_pairs(set_ids, tokens)
     ids, sets = np.unique(set_ids, return_inverse=True)

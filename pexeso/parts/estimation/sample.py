@@ -28,15 +28,12 @@ class LakeSample:
 
     Attributes
     ----------
-    files : sequence of TableFile
-        Of the lake.
     chosen : sequence of TableFile
         Those that were read.
     records : sequence of pyarrow.Table
         For each of these what stands in ``record``, ``table``, ``label``, ``value`` and ``reason`` of its records.
     seconds : float
         That reading took, on one core.
-    options : BuildOptions
     """
 
     files: Sequence[TableFile]
@@ -120,14 +117,7 @@ class LakeSample:
 
 
 def format_name(file: TableFile) -> str:
-    """Name a file's format as it matters for how much a byte on disk holds.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> format_name(TableFile("a.csv.gz", Path("a.csv.gz"), "delimited", 9))
-    'delimited.gz'
-    """
+    """Name a file's format as it matters for how much a byte on disk holds."""
     return file.format + (".gz" if file.table.lower().endswith(".gz") else "")
 
 
@@ -167,17 +157,8 @@ def scaled_pairs(files: Sequence[TableFile], pairs: Mapping[str, int], n_bytes: 
 
     Parameters
     ----------
-    files
-        Of the lake.
     pairs, n_bytes
         Of the sampled files, by format.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> files = [TableFile(f"{name}.csv", Path(name), "delimited", 100) for name in "abc"]
-    >>> scaled_pairs(files, {"delimited": 7}, {"delimited": 100})
-    21
     """
     n_sampled = sum(pairs.values())
     overall = n_sampled / max(1, sum(n_bytes.values()))
@@ -204,11 +185,6 @@ def grown(sample: Sequence[pa.Array], pairs: int) -> tuple[int, float]:
         At most `pairs`.
     growth : float
         The exponent, in [0, 1].
-
-    Examples
-    --------
-    >>> grown([pa.array(["a", "b"]), pa.array(["c", "d"])], 400), grown([pa.array(["a", "b"]), pa.array(["a", "b"])], 400)
-    ((400, 1.0), (2, 0.0))
     """
     n_sampled, pairs_sampled = n_distinct(sample), sum(map(len, sample))
     half = sample[: len(sample) // 2]

@@ -31,11 +31,6 @@ def machine_factor(cores: int) -> float:
 
     Takes about a tenth of a second where nothing else runs.
 
-    Parameters
-    ----------
-    cores : int
-        Threads that work side by side.
-
     Returns
     -------
     float
@@ -64,14 +59,6 @@ def shared_seconds(*, read: float, tables: int, postings: int, cores: int, facto
         Seconds of one core of this machine that reading the lake takes.
     tables, postings : int
         Tables, and (column, value) pairs.
-    cores : int
-    factor : float
-        As `machine_factor` gives it.
-
-    Examples
-    --------
-    >>> shared_seconds(read=0, tables=0, postings=0, cores=2, factor=2.0)["start"] == 2 * FIXED_SECONDS["start"]
-    True
     """
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     seconds["read"] += (read + factor * SECONDS_PER_TABLE * tables) / cores

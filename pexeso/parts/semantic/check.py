@@ -75,18 +75,6 @@ def check_model(store: Store) -> list[Problem]:
 def check_partitions(store: Store, progress: Progress | None = None) -> list[Problem]:
     """Return what is wrong with the contents of an index whose bytes are as they were written.
 
-    Parameters
-    ----------
-    store : Store
-        The open index.
-    progress : callable, optional
-        Called with the bytes of the partitions checked so far, and those of all.
-
-    Returns
-    -------
-    list of Problem
-        Of kind ``content``, in the order of the partitions; empty where all is well.
-
     Notes
     -----
     Memory: 300 MiB, and the catalog, twice.

@@ -38,10 +38,8 @@ class Measured:
     ----------
     train : float
         Of the whole machine: training takes all cores by itself.
-    embed : float
     index : float
         Of all partitions together, but for what each takes however small it is.
-    each_partition : float
     """
 
     train: float
@@ -106,15 +104,8 @@ def partition_seconds(
 
     Parameters
     ----------
-    measured : Measured
-        On this machine, at this load.
-    postings, values : int
-        (column, value) pairs, and distinct values.
     index_bytes, model_bytes : int
         On disk; the index without the model.
-    partitions, cores : int
-    factor : float
-        As `pexeso.parts.estimation.stages.machine_factor` gives it.
     """
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     for stage, each in SECONDS_PER_POSTING.items():

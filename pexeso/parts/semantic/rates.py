@@ -54,7 +54,6 @@ class Costs:
             For each file its values, those of all its columns one after the other.
         more_words, more_pairs : float
             How many times more distinct values, and (column, value) pairs, the lake has.
-        options : BuildOptions
         """
         with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder, _one_thread():
             embedder, train_seconds, rows = _model(sample, more_words, more_pairs, options, Path(folder))
@@ -181,11 +180,6 @@ def training_seconds(short: TimedRun, long: TimedRun, *, words: int, rows: int) 
     -------
     float
         Where the two runs cannot be told apart, all is taken to be for the words of the longer one.
-
-    Examples
-    --------
-    >>> round(training_seconds(TimedRun(3.0, 100, 10), TimedRun(5.0, 300, 10), words=1000, rows=20), 6)
-    14.0
     """
     if long.words <= short.words or long.seconds <= short.seconds:
         return long.seconds * words / max(1, long.words)

@@ -81,8 +81,6 @@ def read_partitions(batches: Batches, *, store: Store, kind: str) -> Batches:
     ----------
     batches
         Numbers of partitions.
-    store
-        The index.
     kind
         ``stored_postings``: column id, value and text of each posting (`POSTINGS`); ``stored_vectors``: value and vector (`VECTORS`).
     """

@@ -116,10 +116,8 @@ def divide_and_write(
 
     Parameters
     ----------
-    job
     frames : callable
         Given a folder of the stage, returns ``column_id, value, text`` (postings) and ``value, vector``; None where there is nothing.
-    dimensions : int
     n_partitions : int or None
         None: as many as ``partition_bytes`` asks for.
     """

@@ -55,7 +55,6 @@ class TokenSetsEstimate:
         Of `pexeso.registry.choices`; empty where none were asked for, and then all is 0.
     columns, tokens, pairs : int
         Columns as sets, distinct tokens of the lake, and (column, token) pairs.
-    shards : int
     bytes : int
         On the disk.
     """
@@ -116,32 +115,19 @@ def parts_bytes(
 
     Parameters
     ----------
-    parts
-        Of `pexeso.registry.choices`.
     columns, pairs
         Columns as sets, and (column, token) pairs.
     tokens_written
         Distinct tokens of each shard, of all shards together: a token that stands in two is written twice.
     token_bytes, name_bytes
         Mean letters of a token, and of the names of a column and its table.
-
-    Examples
-    --------
-    >>> parts_bytes(("overlap",), columns=1, pairs=10, tokens_written=10, token_bytes=6.0, name_bytes=12.0)
-    540
     """
     each_set = SET_BYTES + name_bytes + (SIGNED_SET_BYTES if "containment" in parts else 0)
     return round(PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns)
 
 
 def shard_memory(found: TokenSetsEstimate) -> int:
-    """Return the bytes of memory of a task that builds a shard, as `pexeso.parts.token_sets.write.write_shard` states them.
-
-    Examples
-    --------
-    >>> shard_memory(TokenSetsEstimate(("overlap",), columns=10, tokens=500, pairs=1000, shards=2))
-    100000
-    """
+    """Return the bytes of memory of a task that builds a shard, as `pexeso.parts.token_sets.write.write_shard` states them."""
     signed = MEMORY_OF_SIGNED_SET * found.columns if "containment" in found.parts else 0
     return (MEMORY_OF_PAIR * found.pairs + signed) // max(1, found.shards)
 
@@ -151,13 +137,7 @@ def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:
 
     Parameters
     ----------
-    tokens, shards
     growth
         The exponent of the law, in [0, 1]: at 1 no token stands twice, at 0 each shard has all.
-
-    Examples
-    --------
-    >>> tokens_of_shards(1000, 4, 1.0), tokens_of_shards(1000, 4, 0.0), tokens_of_shards(1000, 4, 0.5)
-    (1000, 4000, 2000)
     """
     return round(tokens * max(1, shards) ** (1.0 - growth))

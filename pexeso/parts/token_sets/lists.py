@@ -21,17 +21,10 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.loops import find_texts
 
-_DAMAGED = 2
-
 
 @dataclass(frozen=True, eq=False)
 class OverlapLists:
-    """A body of `pexeso.containment.lists.TokenLists` over an overlap index, in memory or mapped; nothing is copied.
-
-    Attributes
-    ----------
-    index : OverlapIndex
-    """
+    """A body of `pexeso.containment.lists.TokenLists` over an overlap index, in memory or mapped; nothing is copied."""
 
     index: OverlapIndex
 
@@ -57,20 +50,6 @@ class OverlapLists:
         ----------
         query : Arrow texts (q,)
             Tokens, as `pexeso.lake.tokens` makes them.
-
-        Raises
-        ------
-        InputError
-            It holds no texts, or a null.
-        IndexCorruptError
-            The dictionary leads out of the index.
-
-        Examples
-        --------
-        >>> from pexeso.overlap.index.sets import build_index
-        >>> lists = OverlapLists(build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"])))
-        >>> lists.look_up(pa.array(["rome", "oslo", "lima"])).at_least(2)
-        (array([0]), array([2]))
         """
         if not isinstance(query, pa.Array | pa.ChunkedArray) or query.type not in (pa.string(), pa.large_string()):
             got = query.type if isinstance(query, pa.Array | pa.ChunkedArray) else type(query).__name__
@@ -88,29 +67,6 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
     """Build an ensemble of the sets of an overlap index, whose posting lists it uses.
 
     Each distinct text is hashed once; 16 bytes a pair while it is built, beside what `Ensemble.build` says.
-
-    Parameters
-    ----------
-    index : OverlapIndex
-    options : EnsembleOptions, optional
-
-    Returns
-    -------
-    Ensemble
-        Its ids are the numbers of the sets, which ``index.ids_of`` turns into theirs.
-
-    Raises
-    ------
-    IndexCorruptError
-        The numbers of its tokens are not what they must be.
-
-    Examples
-    --------
-    >>> from pexeso.overlap.index.sets import build_index
-    >>> overlap = build_index(np.array([7, 7, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> found = ensemble_over(overlap).search(pa.array(["rome"]), 1.0)
-    >>> overlap.ids_of(found.sets).tolist()
-    [7, 9]
     """
     hashes = np.empty(index.n_tokens, np.uint64)
     numbers = np.asarray(index.dictionary.numbers)

@@ -13,21 +13,70 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index.saving import open_index
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.planner import Planner
-from pexeso.parts.token_sets.names import SetNames
 from pexeso.store.arrays import open_array
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
-from pexeso.store.texts import open_texts, take_texts
+from pexeso.store.texts import Texts, open_texts, take_texts
 
 if TYPE_CHECKING:
     from pexeso.containment.ensemble import Ensemble
     from pexeso.overlap.batched import BatchedMergeList
+
+
+@dataclass(frozen=True)
+class SetNames:
+    """Names of n sets, ascending by table, then label, by code point.
+
+    Attributes
+    ----------
+    tables, labels : (n,) texts
+        May be memory-mapped.
+    """
+
+    tables: Texts
+    labels: Texts
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def of(self, numbers: np.ndarray) -> list[tuple[str, str]]:
+        """Return (table, label) of some sets."""
+        tables, labels = (take_texts(texts, numbers).to_pylist() for texts in (self.tables, self.labels))
+        return list(zip(tables, labels, strict=True))
+
+    def rows_of(self, table: str) -> tuple[int, int]:
+        """Return the first set of a table and the one after its last; twice the same where it has none."""
+        wanted = pa.array([table], pa.large_string())
+        first, end = self._bounds(wanted, before=True), self._bounds(wanted, before=False)
+        return int(first[0]), int(end[0])
+
+    def rows_of_tables(self, tables: pa.Array) -> np.ndarray:
+        """Return the numbers of all sets of some tables, int64, ascending; a step of the search is taken for all tables at once."""
+        wanted = tables.cast(pa.large_string())
+        first, end = self._bounds(wanted, before=True), self._bounds(wanted, before=False)
+        lengths = end - first
+        starts = np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+        return np.sort(starts + np.arange(lengths.sum()))
+
+    def _bounds(self, wanted: pa.Array, *, before: bool) -> np.ndarray:
+        """Count the sets whose table is less than each wanted one, or not greater."""
+        is_left = pc.less if before else pc.less_equal
+        low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), len(self), np.int64)
+        for _ in range(len(self).bit_length() if len(wanted) else 0):
+            middle = np.minimum((low + high) // 2, len(self) - 1)
+            left = is_left(take_texts(self.tables, middle), wanted).to_numpy(zero_copy_only=False)
+            searching = low < high
+            low = np.where(searching & left, middle + 1, low)
+            high = np.where(searching & ~left, middle, high)
+        return low
+
 
 TABLES, LABELS, POSITIONS = "tables.arrow", "labels.arrow", "positions"
 DELETED = "deleted"
@@ -43,7 +92,6 @@ class Shard:
 
     Attributes
     ----------
-    folder : Path
     parts : tuple of str
         Which parts it has; see `pexeso.registry.choices`.
     deleted : int64 (d,)
@@ -125,13 +173,7 @@ class Shard:
 
 
 def open_shards(store: Store) -> list[Shard]:
-    """Open the shards of an index, in their order; nothing of them is read but sizes, and small files where they are elsewhere.
-
-    Raises
-    ------
-    IndexCorruptError
-        A file is missing, or the manifest says of a shard what none can be.
-    """
+    """Open the shards of an index, in their order; nothing of them is read but sizes, and small files where they are elsewhere."""
     return [open_shard(store, entry) for entry in shard_entries(store)]
 
 
@@ -147,13 +189,7 @@ def open_shard(store: Store, entry: FolderEntry) -> Shard:
 
 
 def require_shard_facts(entry: FolderEntry) -> None:
-    """Refuse an entry whose facts cannot be those of a shard.
-
-    Raises
-    ------
-    IndexCorruptError
-        A count is missing or no number, or what is deleted is no list of ranges of sets.
-    """
+    """Refuse an entry whose facts cannot be those of a shard."""
     facts = entry.facts
     counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
     parts, deleted = facts.get("parts"), facts.get(DELETED, [])
@@ -185,13 +221,7 @@ def deleted_sets(entry: FolderEntry) -> np.ndarray:
 
 
 def require_part(store: Store, part: str) -> None:
-    """Refuse to search an index without a part.
-
-    Raises
-    ------
-    InputError
-        It has none; the message says how to add it.
-    """
+    """Refuse to search an index without a part."""
     if part not in parts_of(store):
         verb = {"overlap": "overlap", "containment": "contain"}[part]
         raise InputError(

@@ -27,9 +27,6 @@ def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[
 
     Parameters
     ----------
-    table
-        Its name.
-    column
     rules
         All hold but `kinds`; `min_distinct` counts tokens.
 
@@ -37,15 +34,6 @@ def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[
     ------
     pa.RecordBatch
         Of `pexeso.lake.record_schema.SCHEMA`, at most `MAX_RECORDS` rows: the ``set``, with its label and number of tokens, then each ``token``.
-
-    Examples
-    --------
-    >>> from pexeso.lake.sniff import profile_column
-    >>> cells = pa.array(["7", "8", "7.0"])
-    >>> column = ReadColumn(0, "id", cells, profile_column(cells), None)
-    >>> batches = set_records("a.csv", column, ColumnRules(min_rows=1))
-    >>> [(batch["record"][0].as_py(), batch["value"].to_pylist()) for batch in batches]
-    [('set', [None]), ('token', ['7', '8'])]
     """
     if column.profile is None or reason_left_out(column.profile, replace(rules, kinds=KINDS)) is not None:
         return

@@ -51,16 +51,10 @@ def divide_and_write(job: BuildJob, sets: DataFrame, tokens: DataFrame) -> list[
 
     Parameters
     ----------
-    job
     sets : DataFrame
         ``table, position, label``.
     tokens : DataFrame
         ``table, position, value``: each token of a set once.
-
-    Returns
-    -------
-    list of FolderEntry
-        In the order of the shards; none where there is no set.
     """
     parts = own_choices(job.options)
     laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, sets, tokens, parts, folder))
@@ -96,13 +90,7 @@ def _without_gaps(folder: Path) -> int:
 
 
 def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:
-    """Return how many shards take what there is, each of about `partition_bytes`.
-
-    Examples
-    --------
-    >>> shards_needed(1000, 50_000, ("overlap",), 1 << 20), shards_needed(0, 0, ("overlap",), 1 << 20)
-    (4, 0)
-    """
+    """Return how many shards take what there is, each of about `partition_bytes`."""
     # A signature, and in the tables a value and a set for each of its places.
     of_a_set = 12 * EnsembleOptions().permutations if "containment" in parts else 0
     return -(-(n_pairs * PAIR_BYTES + n_sets * of_a_set) // partition_bytes)

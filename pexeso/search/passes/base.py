@@ -110,7 +110,6 @@ def goal_of(total: int, options: SearchOptions, floor: int) -> Goal:
     ----------
     total : int
         |Q|.
-    options : SearchOptions
     floor : int
         With ``options.k`` the count of the k-th column found so far: equal counts stay in, since names decide between them.
     """

@@ -48,8 +48,6 @@ class SharedPass(Pass):
 
     Parameters
     ----------
-    scan : PartitionLoader
-    batch : Batch
     queries, options
         Of all query columns; those of the batch are taken.
     """

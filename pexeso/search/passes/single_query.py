@@ -24,11 +24,8 @@ class SingleQueryPass(Pass):
 
     Parameters
     ----------
-    scan : PartitionLoader
     place : int
         Of the query column among all.
-    query : EncodedQuery
-    options : SearchOptions
     """
 
     def __init__(self, scan: PartitionLoader, place: int, query: EncodedQuery, options: SearchOptions) -> None:

@@ -120,11 +120,6 @@ def require_abandoned(root: Path, locked: bool) -> bool:
         The index folder, which the caller has locked.
     locked
         Whether its file system could lock it: then no other writer of this machine is alive.
-
-    Raises
-    ------
-    OutputError
-        The other build may be alive, or ``.building`` is nothing of ours.
     """
     folder = root / BUILDING
     if not os.path.lexists(folder):

@@ -31,8 +31,6 @@ class BuildWriter(ABC):
     ----------
     path
         The folder of this machine that the build works in, below ``.building/``.
-    overwrite, update, purpose
-        See `pexeso.store.local.writer.IndexWriter`.
     """
 
     def __init__(

@@ -21,13 +21,6 @@ def lock(descriptor: int, kind: int, *, wait: bool = False) -> bool | None:
     -------
     bool or None
         False where another has it and this one does not wait, None where this file system has no locks.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as mine, open(mine.name) as other:
-    ...     lock(mine.fileno(), EXCLUSIVE), lock(other.fileno(), SHARED)
-    (True, False)
     """
     try:
         fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)

@@ -162,13 +162,7 @@ class Store:
             return read_open_document(file, self._path(entry, path))
 
     def partition_entry(self, number: int) -> FolderEntry:
-        """Return what the manifest has on a partition: its folder, files and facts.
-
-        Raises
-        ------
-        InputError
-            There is no partition of that number.
-        """
+        """Return what the manifest has on a partition: its folder, files and facts."""
         if not 0 <= number < self.n_partitions:
             raise InputError(f"The index '{self.path}' has partitions 0 to {self.n_partitions - 1}. Got {number}.")
         return self.manifest.partitions[number]
@@ -263,13 +257,7 @@ def open_store(path: str | os.PathLike[str]) -> Store:
 
 
 def require_index(root: Path) -> int:
-    """Return the size in bytes of the manifest of the index at `root`.
-
-    Raises
-    ------
-    IndexNotFoundError
-        There is none; the message says what is there.
-    """
+    """Return the size in bytes of the manifest of the index at `root`."""
     if not os.path.lexists(root):
         raise IndexNotFoundError(f"There is no index at '{root}': no such folder. Build one with 'pexeso index'.")
     if not root.is_dir():

@@ -32,26 +32,14 @@ def remove_tree(path: Path) -> None:
 
 
 def own_file(name: str) -> str:
-    """Return `name` if it is a file in a folder of an index.
-
-    Raises
-    ------
-    InputError
-        It is not.
-    """
+    """Return `name` if it is a file in a folder of an index."""
     if require_relative(name) == own_folder(name):
         raise InputError(f"{name!r} is not a file in a folder of an index.")
     return name
 
 
 def own_folder(name: str) -> str:
-    """Return the folder of an index that a file is in.
-
-    Examples
-    --------
-    >>> own_folder("partitions/00012/vectors.npy"), own_folder("embedder.2/words/table.npy")
-    ('partitions/00012', 'embedder.2')
-    """
+    """Return the folder of an index that a file is in."""
     parts = name.split("/")
     return require_folder("/".join(parts[: 2 if parts[0] == PARTITIONS else 1]))
 

@@ -68,14 +68,7 @@ class PartitionFolder:
 
 
 def entry_to_json(entry: FolderEntry) -> str:
-    """Write a folder's entry as text, for a task to give it to the driver.
-
-    Examples
-    --------
-    >>> entry = FolderEntry("partitions/00000", (FileEntry("meta.json", 2, "0" * 32),), {"columns": 3})
-    >>> entry_from_json(entry_to_json(entry)) == entry
-    True
-    """
+    """Write a folder's entry as text, for a task to give it to the driver."""
     files = [[file.path, file.n_bytes, file.checksum] for file in entry.files]
     return json.dumps({"folder": entry.folder, "files": files, "facts": entry.facts})
 

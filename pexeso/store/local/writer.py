@@ -59,24 +59,6 @@ class IndexWriter(BuildWriter):
         cannot be written.
     IndexNotFoundError
         With `update`: there is no index.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from pexeso.store.arrays import write_arrays
-    >>> path = Path(tempfile.mkdtemp()) / "lake.pexeso"
-    >>> with IndexWriter(path) as writer:
-    ...     for folder in (writer.catalog_folder, writer.embedder_folder, writer.partition_folder(0)):
-    ...         files = write_arrays(folder, {"starts": np.array([0, 3])})
-    ...     manifest = writer.commit(
-    ...         written_by="example",
-    ...         catalogs=[writer.seal_folder(writer.catalog_folder)],
-    ...         embedder=writer.seal_folder(writer.embedder_folder),
-    ...         parts={"semantic": [writer.seal_folder(writer.partition_folder(0), known=files)]},
-    ...     )
-    >>> manifest.generation, [file.path for file in manifest.files()]
-    (1, ['catalog/starts.npy', 'embedder/starts.npy', 'partitions/00000/starts.npy'])
     """
 
     def _claim(self) -> bool:

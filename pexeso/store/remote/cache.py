@@ -23,12 +23,12 @@ from pathlib import Path
 
 from pexeso.errors import InputError, OutputError
 from pexeso.io.location import Place
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store.files import writing
 from pexeso.store.local.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.manifest import FileEntry, FolderEntry
 from pexeso.store.paths import plain_file_size
 from pexeso.store.remote.fetch import fetch_into
-from pexeso.store.sizes import format_bytes
 
 DEFAULT_BYTES = 20 << 30
 """Most bytes that a cache holds unless told otherwise: 20 GiB."""
@@ -63,11 +63,6 @@ class Cache:
         The folder; it is made when it is first needed, readable by its owner alone.
     max_bytes
         Most bytes of files that it holds, 1 or more.
-
-    Raises
-    ------
-    InputError
-        `max_bytes` is no whole number, 1 or more.
     """
 
     root: Path
@@ -199,13 +194,7 @@ class Cache:
 
 
 def default_cache() -> Cache:
-    """Return the cache of this user: ``~/.cache/pexeso``, or what ``XDG_CACHE_HOME`` or ``PEXESO_CACHE`` say.
-
-    Raises
-    ------
-    InputError
-        ``PEXESO_CACHE_GIB`` is no number above 0.
-    """
+    """Return the cache of this user: ``~/.cache/pexeso``, or what ``XDG_CACHE_HOME`` or ``PEXESO_CACHE`` say."""
     folder = os.environ.get(FOLDER_VARIABLE)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     text = os.environ.get(SIZE_VARIABLE)

@@ -13,28 +13,7 @@ from pexeso.store.remote.store import read_remote_manifest
 
 
 def check_remote_store(place: Place, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
-    """Compare every byte of an index elsewhere with its manifest.
-
-    Parameters
-    ----------
-    place
-        The folder of the index.
-    progress
-        Called with the bytes read so far and the bytes listed altogether.
-
-    Returns
-    -------
-    list[Problem]
-        Failures in the order of the manifest, then notes, as `pexeso.store.integrity.check_store` gives them. Where
-        none is a failure, every byte is as it was written.
-
-    Raises
-    ------
-    IndexNotFoundError
-        There is no index at the place.
-    PlaceError
-        The storage cannot be reached.
-    """
+    """Compare every byte of an index elsewhere with its manifest; as `pexeso.store.integrity.check_store` does here."""
     try:
         manifest, _ = read_remote_manifest(place)
     except IndexVersionError as error:

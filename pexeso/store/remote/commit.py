@@ -52,13 +52,6 @@ def commit_manifest(place: Place, data: bytes, expected: str | None) -> str:
     -------
     str
         The version of the new manifest.
-
-    Raises
-    ------
-    OutputError
-        Another build has committed: its index stands, and nothing of this one is in use.
-    PlaceError
-        The storage broke off, and it is not known whether the index was written.
     """
     file = place.joined(MANIFEST)
     try:

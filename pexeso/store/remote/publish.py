@@ -51,11 +51,6 @@ def begin(place: Place, overwrite: bool = False) -> Base:
         The folder of the index; it may be empty, or, with `overwrite`, hold an index.
     overwrite
         Replace an index that is there; it stays in use until the commit.
-
-    Raises
-    ------
-    OutputError
-        Something is there that is not to be replaced, or commits would not be safe there.
     """
     try:
         require_safe_commits(place)
@@ -99,8 +94,6 @@ def publish(
         The folder of this machine that holds the new folders, under the names that `manifest` gives them.
     manifest
         What the index is to be made of.
-    base
-        From `begin`.
     there
         Names of new folders that have been uploaded, under these names.
     progress
@@ -202,11 +195,6 @@ def unique_folder_name(folder: str) -> str:
     ------
     InputError
         It is none.
-
-    Examples
-    --------
-    >>> require_folder(unique_folder_name("embedder.2")).partition(".")[0]
-    'embedder'
     """
     kind = re.split(r"[./]", require_folder(folder))[0]
     number = _FIRST_NUMBER + secrets.randbelow(9 * _FIRST_NUMBER)

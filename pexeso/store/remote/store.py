@@ -10,11 +10,11 @@ import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError
 from pexeso.io.location import Place
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, FolderEntry, Manifest, manifest_from
 from pexeso.store.paths import MANIFEST, PARTITIONS
 from pexeso.store.remote.cache import Cache, Lease, default_cache
-from pexeso.store.sizes import format_bytes
 from pexeso.store.texts import Texts
 
 Result = TypeVar("Result")
@@ -154,13 +154,7 @@ def no_index_at(place: Place) -> IndexNotFoundError:
 
 
 def current_remote_manifest(place: Place) -> tuple[Manifest | None, str | None]:
-    """Return the manifest at a place and its version; None for both where there is no manifest.
-
-    Raises
-    ------
-    IndexCorruptError, IndexVersionError, PlaceError
-        As `read_remote_manifest`.
-    """
+    """Return the manifest at a place and its version; None for both where there is no manifest."""
     file = place.joined(MANIFEST)
     for _ in range(_ATTEMPTS):
         before = file.look()

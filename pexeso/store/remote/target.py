@@ -47,13 +47,7 @@ class PartitionUpload:
         return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
 
     def write(self, fill: Fill) -> FolderEntry:
-        """See `pexeso.store.local.target.PartitionTarget`; takes the partition's size on the local disk until it is uploaded.
-
-        Raises
-        ------
-        OutputError
-            It cannot be written there.
-        """
+        """See `pexeso.store.local.target.PartitionTarget`; takes the partition's size on the local disk until it is uploaded."""
         if (broken := read_record(self.record)) is not None:
             with contextlib.suppress(PlaceError):
                 discard_uploads(self.place, [broken])

@@ -38,8 +38,6 @@ class RemoteWriter(BuildWriter):
     ----------
     place
         The folder of the index.
-    overwrite, update, purpose
-        As for `IndexWriter`.
     cache
         Whose folder holds the local one; the user's by default. Where tasks run on other machines it must be a folder
         that all of them see.

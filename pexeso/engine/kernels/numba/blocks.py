@@ -2,6 +2,8 @@
 
 Under the projection a block's rows are recovered once, seen from the middle of its box, and multiplied with four query values at a
 time; the squared distance falls out of the products. Small coordinates around the middle keep the rounding small.
+
+Arrays are named as in `pexeso.engine.kernels.numba.walks`; `lower`, `upper` and `step` float32 (A,) are a box's corners and a 256th of its edges.
 """
 
 from __future__ import annotations
@@ -20,13 +22,6 @@ def axes_apart(points, query, codes, block, lower, step, gaps):
 
     Parameters
     ----------
-    points : float32 (n, A)
-    query : int
-        Which of them.
-    codes : uint8 (K, A, B)
-        Where each vector lies in its block's box, in steps.
-    block : int
-        Which of them.
     lower, step : float32 (A,)
         The box's corner, and a 256th of its edges.
     gaps : float32 (B,)
@@ -47,8 +42,6 @@ def decode(codes, block, half_width, step, tile, half_squares):
 
     Parameters
     ----------
-    codes : uint8 (K, A, B)
-    block : int
     half_width, step : float32 (A,)
         Half the box's edges, and a 256th of them.
     tile : float32 (A, B)
@@ -74,10 +67,6 @@ def multiply(moved, first, tile, half_squares, gaps):
     ----------
     moved : float32 (n, A)
         Mapped query values, seen from the middle of the box.
-    first : int
-        Which of them.
-    tile : float32 (A, B)
-    half_squares : float32 (B,)
     gaps : float32 (4, B)
         Gets the result in its first row.
     """
@@ -136,12 +125,6 @@ def look_from_the_middle(points, members, n_members, lower, upper, reach, moved,
 
     Parameters
     ----------
-    points : float32 (n, A)
-    members : int32 (m,)
-    n_members : int
-    lower, upper : float32 (A,)
-        The box.
-    reach : float32
     moved : float32 (n, A)
         Gets the moved query values, in the order of `members`.
     limits : float32 (n,)

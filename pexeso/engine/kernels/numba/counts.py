@@ -8,6 +8,10 @@ first loop that follows a row to its columns looks at every number before it is 
 and `count_batch` at its columns. `decide` and `settle` are given the pairs that were counted, and go nowhere else. Rows need no look: a
 walk makes them up from the shapes of the arrays (`pexeso.engine.layout.validation.require_shapes`). One comparison that never fails costs a loop
 over scattered memory nothing that can be measured.
+
+Arrays are named alike in all loops: `members` int64 (m,) are query values and `weights` int64 (m,) theirs; `offsets` int64 (n + 1,) and `rows`
+int32 (p,) are the pairs by query value, a complement being a match without a look; `column_offsets` int64 (N + 1,) and `columns` int32 the
+columns of each row; `possible`, `matched` and `counts` int64 (C,). `last` int32 (C,) holds the last mark that each column got.
 """
 
 from __future__ import annotations
@@ -54,15 +58,7 @@ def quick_distance(left, right, metric, limit):
 
 @loop()
 def defining_distance(left, right, metric, terms):
-    """Return the float64 distance of two vectors, to the bit that of `pexeso.engine.metrics.Metric.distances`.
-
-    Parameters
-    ----------
-    left, right : float32 (d,)
-    metric : int
-    terms : float64 (d,)
-        Scratch.
-    """
+    """Return the float64 distance of two vectors, to the bit that of `pexeso.engine.metrics.Metric.distances`."""
     n = left.shape[0]
     if metric == CHEBYSHEV:
         largest = 0.0
@@ -110,21 +106,8 @@ def decide(
     ----------
     begin, end : int
         The run of `members` to decide.
-    members : int64 (m,)
-        Query values.
-    offsets : int64 (n + 1,)
-    rows : int32 (p,)
-        The pairs by query value; a complement is a match without a look.
-    query_vectors : float32 (n, d)
-    vectors : float32 (N, d)
-    metric : int
-    tau : float
     surely, possibly : float
         A quick distance of at most the first is a match, one over the second is none.
-    check_columns : bool
-    column_offsets : int64 (N + 1,)
-    columns : int32 (postings,)
-    possible, matched : int64 (C,)
     needed : int
         A column whose possible count is less is dead.
     enough : int
@@ -170,13 +153,7 @@ def decide(
 
 @loop()
 def count_pairs(offsets, rows, column_offsets, columns, members):
-    """Return the number of (query value, row, column) triples of some query values.
-
-    Raises
-    ------
-    IndexCorruptError
-        When the columns of a row are not a run of `columns`.
-    """
+    """Return the number of (query value, row, column) triples of some query values."""
     total = 0
     for query in members:
         for pair in range(offsets[query], offsets[query + 1]):
@@ -192,37 +169,16 @@ def count_pairs(offsets, rows, column_offsets, columns, members):
 
 @loop()
 def count_columns(members, weights, offsets, rows, column_offsets, columns, mark, last, seen, counts, touched):
-    """Add to each column the weight of the query values that have a pair with one of its rows, each value once.
+    """Add to each column the weight of the query values that have a pair with one of its rows, each value once; give the number of new columns.
 
     Parameters
     ----------
-    members : int64 (m,)
-        Query values.
-    weights : int64 (m,)
-        Of each member.
-    offsets : int64 (n + 1,)
-    rows : int32 (p,)
-    column_offsets : int64 (N + 1,)
-    columns : int32 (postings,)
     mark : int
         Values ``mark, ..., mark + m - 1`` are not in `last`.
-    last : int32 (C,)
-        The last mark that each column got.
     seen : bool (C,)
         Columns that are in `touched`.
-    counts : int64 (C,)
     touched : int32 (room,)
         Gets the columns that are new.
-
-    Returns
-    -------
-    int
-        New columns.
-
-    Raises
-    ------
-    IndexCorruptError
-        When a row names a column that there is not. What was counted till then must not be used.
     """
     n_touched, n_columns = 0, counts.shape[0]
     for place in range(members.shape[0]):
@@ -279,14 +235,7 @@ def settle(members, weights, offsets, rows, states, column_offsets, columns, mar
 
 @loop()
 def keep_matches(offsets, rows, states):
-    """Drop the pairs that do not match, in place of a copy for each query value.
-
-    Returns
-    -------
-    offsets : int64 (n + 1,)
-    rows : int32 (m,)
-        Without complements.
-    """
+    """Drop the pairs that do not match: offsets and rows of the others, without complements."""
     kept_offsets = np.zeros(offsets.shape[0], np.int64)
     n_kept = 0
     for pair in range(rows.shape[0]):
@@ -313,14 +262,6 @@ def count_batch(
     begin, end : int
         The run of query columns.
     query_offsets : int64 (Q + 1,)
-    members : int64 (query_offsets[-1],)
-        The distinct values of each query column.
-    weights : int64 (query_offsets[-1],)
-    needed : int64 (Q,)
-    offsets, rows, column_offsets, columns
-        Matching pairs, and the columns of each row.
-    last : int32 (C,)
-        Zeros.
     counts : int64 (C,)
         Zeros; they are zeros again afterwards.
     room : int
@@ -330,11 +271,6 @@ def count_batch(
     -------
     which, column, count : int64 (r,)
         Ordered by query column; columns in no order.
-
-    Raises
-    ------
-    IndexCorruptError
-        When a row names a column that there is not.
     """
     touched, n_columns = np.empty(room, np.int32), counts.shape[0]
     size, n_found = 1024, 0

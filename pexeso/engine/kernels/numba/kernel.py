@@ -13,8 +13,7 @@ import torch
 
 from pexeso.engine.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold
 from pexeso.engine.kernels.numba import counts as loops
-from pexeso.engine.kernels.numba.marks import mark_boxes
-from pexeso.engine.kernels.numba.walks import count_blocks, group_by_query, walk
+from pexeso.engine.kernels.numba.walks import count_blocks, group_by_query, mark_boxes, walk
 from pexeso.engine.layout.blocks import pad_axes
 from pexeso.engine.layout.maps import ProjectionMap, square_with_room
 from pexeso.engine.layout.partition import Partition

@@ -3,6 +3,10 @@
 Every function releases the interpreter lock, so that threads run them side by side. Sums may be taken in any order and fused
 (`loose`): their rounding is within the tolerance of mapped coordinates (`pexeso.engine.layout.maps.slack`). Axes are taken eight at a time,
 the multiple that they are padded to (`pexeso.engine.layout.blocks.AXES_MULTIPLE`).
+
+Arrays are named alike in all loops: `points` float32 (n, A) are mapped query values, padded; `boxes` float32 (G, A, 2, 16), and `starts` int64
+(L + 1,) the first group of each level; `codes` uint8 (K, A, B). Where `euclidean`, all axes together bound the distance, else each axis alone;
+limits are then squared. `gaps` is scratch.
 """
 
 from __future__ import annotations
@@ -19,21 +23,6 @@ _NOTHING = np.float32(0.0)
 @loop(loose=True)
 def boxes_near(points, query, boxes, group, limit, euclidean, gaps):
     """Return which of 16 sibling boxes lie within a limit of a mapped vector.
-
-    Parameters
-    ----------
-    points : float32 (n, A)
-    query : int
-        Which of them.
-    boxes : float32 (G, A, 2, 16)
-    group : int
-        Which of them.
-    limit : float32
-        Squared for the Euclidean bound.
-    euclidean : bool
-        Whether all axes together bound the distance, or each axis alone.
-    gaps : float32 (16,)
-        Scratch.
 
     Returns
     -------
@@ -102,22 +91,12 @@ def walk(
 
     Parameters
     ----------
-    points : float32 (n, A)
-        Mapped query values, padded.
     turned : float32 (n, A)
         As `points`, for the bound from above: with the rest's sign turned under the projection.
     may_accept : bool (n,)
         Query values that could be sure of a whole block.
     limits : float32 (4,)
         For coarse boxes (Lemma 4), for boxes of blocks (Lemma 3) and for rows (Lemma 1), squared for the Euclidean bound; and that for rows itself.
-    accept_limit : float32
-    euclidean : bool
-    boxes : float32 (G, A, 2, 16)
-    starts : int64 (L + 1,)
-        First group of each level.
-    codes : uint8 (K, A, B)
-    n_rows : int
-        N.
     level, begin, end : int
         The groups to start from, numbered within their level.
     found_query, found_row : int32 (room,)
@@ -224,14 +203,6 @@ def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
     """Count the boxes around groups of blocks that do not rule a query value out; give the number of boxes tested.
 
     They say nearly as much as the boxes of the blocks, and are few enough for a cache.
-
-    Parameters
-    ----------
-    begin, end : int
-        The query values.
-    counts : int64 (n,)
-
-    Other parameters are those of `walk`.
     """
     last = max(0, starts.shape[0] - 3)
     gaps = np.empty(FANOUT, np.float32)
@@ -259,18 +230,7 @@ def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
 
 @loop()
 def group_by_query(queries, rows, n_queries):
-    """Bring pairs into CSR form by query value, rows of each in the order they come in.
-
-    Parameters
-    ----------
-    queries, rows : int32 (p,)
-    n_queries : int
-
-    Returns
-    -------
-    offsets : int64 (n + 1,)
-    rows : int32 (p,)
-    """
+    """Bring pairs into CSR form by query value, rows of each in the order they come in."""
     offsets = np.zeros(n_queries + 1, np.int64)
     for pair in range(queries.shape[0]):
         offsets[queries[pair] + 1] += 1
@@ -282,3 +242,35 @@ def group_by_query(queries, rows, n_queries):
         grouped[place[queries[pair]]] = rows[pair]
         place[queries[pair]] += 1
     return offsets, grouped
+
+
+@loop()
+def mark_boxes(points, limits, euclidean, boxes, starts, n_blocks, last, marks):
+    """Mark the boxes of one level that some query value is near to, all above them included.
+
+    Parameters
+    ----------
+    marks : uint8 (boxes of the level,)
+        Set to 1 where a query value is near.
+    """
+    n_levels = starts.shape[0] - 1
+    gaps = np.empty(FANOUT, np.float32)
+    waiting_level, waiting = np.empty(FANOUT * (last + 2), np.int64), np.empty(FANOUT * (last + 2), np.int64)
+    for query in range(points.shape[0]):
+        waiting_level[0], waiting[0], n_waiting = 0, 0, 1
+        while n_waiting:
+            n_waiting -= 1
+            level, group = waiting_level[n_waiting], waiting[n_waiting]
+            limit = limits[1] if level == n_levels - 1 else limits[0]
+            bits, _ = boxes_near(points, query, boxes, starts[level] + group, limit, euclidean, gaps)
+            n_boxes = n_blocks if level == n_levels - 1 else starts[level + 2] - starts[level + 1]
+            for j in range(FANOUT):
+                number = group * FANOUT + j
+                # Boxes that only pad a group are near where the lemma is switched off.
+                if not (bits >> j) & 1 or number >= n_boxes:
+                    continue
+                if level == last:
+                    marks[number] = 1
+                else:
+                    waiting_level[n_waiting], waiting[n_waiting] = level + 1, number
+                    n_waiting += 1

@@ -22,9 +22,6 @@ class ColumnSearch:
 
     Parameters
     ----------
-    partition : Partition
-    query : Query
-    threshold : Threshold
     space : Workspace
         With all counters at zero.
     """
@@ -38,7 +35,6 @@ class ColumnSearch:
 
         Parameters
         ----------
-        min_count : int
         stats : SearchStats
             Gets the work that was done where every list was long enough.
 

@@ -66,7 +66,6 @@ class CandidateSearch:
 
     Parameters
     ----------
-    partition, query, threshold
     space : Workspace
         With all counters at zero, and `n_slabs` slabs.
     """
@@ -332,14 +331,7 @@ def n_slabs(n_queries: int) -> int:
 
 
 def largest_square(tau: float) -> float:
-    """Return the largest float64 number whose square root, rounded, is at most tau.
-
-    Examples
-    --------
-    >>> square = largest_square(0.12)
-    >>> math.sqrt(square) <= 0.12 < math.sqrt(math.nextafter(square, 1.0))
-    True
-    """
+    """Return the largest float64 number whose square root, rounded, is at most tau."""
     square = tau * tau
     while math.sqrt(square) > tau:
         square = math.nextafter(square, 0.0)
@@ -360,11 +352,6 @@ def tree_places(dimensions: int) -> np.ndarray:
     -------
     int32 (D,)
         The entry at each place, or -1; D is the power of two from `dimensions` on.
-
-    Examples
-    --------
-    >>> tree_places(3).tolist()
-    [0, 2, 1, -1]
     """
     rest, places = np.arange(dimensions), np.zeros(dimensions, np.int64)
     width, level = dimensions, 0
@@ -403,11 +390,5 @@ def _rows_at_once(block_size: int) -> int:
 
 
 def next_power_of_2(number: int) -> int:
-    """Return the smallest power of two that is not less.
-
-    Examples
-    --------
-    >>> [next_power_of_2(number) for number in (1, 5, 64)]
-    [1, 8, 64]
-    """
+    """Return the smallest power of two that is not less."""
     return 1 << max(0, number - 1).bit_length()

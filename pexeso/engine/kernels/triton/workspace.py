@@ -30,7 +30,6 @@ class Workspace:
         Of boxes.
     n_slabs : int
         Runs of launches, each with counters of its own.
-    device : torch.device
 
     Attributes
     ----------
