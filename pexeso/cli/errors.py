@@ -24,8 +24,10 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from pexeso.cli.options import option_name
 from pexeso.cli.signals import Stopped
 from pexeso.errors import InputError, PexesoError
+from pexeso.service.bases import RequestError
 
 FAILED, MISUSED = 1, 2
 
@@ -91,7 +93,8 @@ def plain_errors() -> Iterator[None]:
         raise Interrupted(f"Interrupted. Run again: {command_again()}") from error
     except PexesoError as error:
         _debug(error)
-        raise Failure(str(error), MISUSED if isinstance(error, InputError) else FAILED) from error
+        said = error.written(option_name) if isinstance(error, RequestError) else str(error)
+        raise Failure(said, MISUSED if isinstance(error, InputError) else FAILED) from error
     except MemoryError as error:
         _debug(error)
         raise Failure("There is not enough memory for this. Free some, or use a machine with more.") from error

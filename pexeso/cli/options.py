@@ -1,11 +1,11 @@
-"""The options that several commands share: what is searched for and where, and how an index is built."""
+"""The options that several commands share, and how what was given becomes a request of the service."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import click
 
@@ -20,102 +20,55 @@ from pexeso.options import (
     METRICS,
     USUAL_MAX_DISTANCES,
     BuildOptions,
-    max_distance_of_cosine,
     parse_bytes,
-    search_options,
 )
 from pexeso.registry import choices
-from pexeso.thresholds.advice import require_min_precision
-
-if TYPE_CHECKING:
-    from pexeso.index import Index
+from pexeso.service.bases import Request, RequestError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was asked for on the command line; None and False where an option was not given.
+OPTION_OF = {
+    "counts": "--early-stop",
+    "conf": "--spark-conf",
+    "master": "--spark-master",
+    "output": "-o ANSWERS.jsonl",
+}
+"""The options of fields whose names are not theirs."""
 
-    Attributes
-    ----------
-    max_distance, min_joinability, k, counts, exact, ignore_missing
-        See `pexeso.options.SearchOptions`.
-    auto : bool
-        Let the index choose the thresholds; see `pexeso.index.Index.advise`.
-    min_precision : float or None
-        The same, so that this share of what is found is right.
-    min_cosine : float or None
-        Instead of `max_distance`.
-    exclude_self : bool
-    device, memory_budget, kernel : str or None
-        See `pexeso.index.open_index`.
+
+def option_name(field: str) -> str:
+    """Return the option by which a field of a request is given.
+
+    Examples
+    --------
+    >>> option_name("max_distance"), option_name("counts")
+    ('--max-distance', '--early-stop')
     """
+    return OPTION_OF.get(field, f"--{field.replace('_', '-')}")
 
-    max_distance: float | None = None
-    auto: bool = False
-    min_precision: float | None = None
-    min_cosine: float | None = None
-    min_joinability: float | None = None
-    k: int | None = None
-    counts: str | None = None
-    exact: bool = False
-    ignore_missing: bool = False
-    exclude_self: bool = False
-    device: str = "auto"
-    memory_budget: str | None = None
-    kernel: str = "auto"
 
-    def __post_init__(self) -> None:
-        if self.max_distance is not None and self.min_cosine is not None:
-            raise click.UsageError("Give --max-distance or --min-cosine, not both.")
-        self._require_one_choice()
-        # Looked at here, so that a mistake is told at once and not after an index has been opened.
-        advised = ("auto", "min_precision")
-        search_options({name: value for name, value in self.to_options().items() if name not in advised})
-        if self.memory_budget is not None:
-            parse_bytes(self.memory_budget)
+def takes(kind: type[Request]) -> Callable[[Command], Command]:
+    """Pass the parameters that are fields of a request as one, before all others."""
 
-    def _require_one_choice(self) -> None:
-        if not self.is_auto:
-            return
-        if self.max_distance is not None or self.min_cosine is not None:
-            way = "--auto" if self.min_precision is None else "--min-precision"
-            given = "--min-cosine" if self.max_distance is None else "--max-distance"
-            raise click.UsageError(f"{way} chooses the distance, and {given} gives one: leave one of them out.")
-        if self.min_precision is not None:
-            require_min_precision(self.min_precision)
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_request(**given: Any) -> Any:
+            names = {each.name for each in fields(kind)} & given.keys()
+            try:
+                request = kind(**{name: given.pop(name) for name in names})
+            except RequestError as error:
+                raise click.UsageError(error.written(option_name)) from error
+            return command(request, **given)
 
-    @property
-    def is_auto(self) -> bool:
-        """Whether the index is to choose the thresholds."""
-        return self.auto or self.min_precision is not None
+        return with_request
 
-    def to_search(self) -> dict[str, Any]:
-        """Return the arguments of `Index.search`: only what was asked for, since some defaults hang on others."""
-        names = ("max_distance", "min_joinability", "k", "counts", "exact", "ignore_missing", "exclude_self")
-        names += ("auto", "min_precision")
-        asked = {name: getattr(self, name) for name in names}
-        given = {name: value for name, value in asked.items() if value is not None and value is not False}
-        if self.min_cosine is not None:
-            given["max_distance"] = max_distance_of_cosine(self.min_cosine)
-        return given
+    return decorate
 
-    def to_options(self) -> dict[str, Any]:
-        """Return the arguments of `Index.search_options`."""
-        return {name: value for name, value in self.to_search().items() if name != "exclude_self"}
 
-    def open(self, path: str) -> Index:
-        """Open the index where the search is to run."""
-        from pexeso.index import open_index
-
-        index = open_index(path, device=self.device, memory_budget=self.memory_budget, kernel=self.kernel)
-        metric = index.store.manifest.options["grid"]["metric"]
-        if self.min_cosine is not None and metric != "euclidean":
-            raise InputError(
-                f"--min-cosine is for indexes with the euclidean metric; '{path}' has the {metric} metric. Give --max-distance instead."
-            )
-        return index
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options in this order."""
+    return lambda command: functools.reduce(lambda made, option: option(made), reversed(options), command)
 
 
 _DISTANCE_OPTIONS = (
@@ -187,29 +140,8 @@ _RUN_OPTIONS = (
 )
 
 
-def search_settings(command: Command) -> Command:
-    """Add all options of a search, as the parameter `asked`."""
-    return _collected((*_DISTANCE_OPTIONS, *_CHOICE_OPTIONS, *_RUN_OPTIONS), command)
-
-
-def distance_settings(command: Command) -> Command:
-    """Add the options of a search that make sense where the column to compare with is known, as `asked`."""
-    return _collected((*_DISTANCE_OPTIONS, *_RUN_OPTIONS), command)
-
-
-def _collected(options: tuple[Callable[[Any], Any], ...], command: Command) -> Command:
-    @functools.wraps(command)
-    def with_asked(**given: Any) -> Any:
-        names = {each.name for each in fields(Asked)} & given.keys()
-        return command(asked=Asked(**{name: given.pop(name) for name in names}), **given)
-
-    return _with_options(options, with_asked)
-
-
-def _with_options(options: tuple[Callable[[Any], Any], ...], command: Any) -> Any:
-    for option in reversed(options):
-        command = option(command)
-    return command
+search_settings = with_options(*_DISTANCE_OPTIONS, *_CHOICE_OPTIONS, *_RUN_OPTIONS)
+distance_settings = with_options(*_DISTANCE_OPTIONS, *_RUN_OPTIONS)
 
 
 _DEFAULTS = BuildOptions()
@@ -237,6 +169,15 @@ _MODEL_OPTIONS = (
     ),
     click.option("--metric", type=click.Choice(METRICS), default=_DEFAULTS.metric, show_default=True, help="Distance."),
 )
+
+
+def read_names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    """Read names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _size(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    return None if text is None else parse_bytes(text)
 
 
 class _LevelsOrAuto(click.ParamType):
@@ -280,6 +221,7 @@ _PARTITION_OPTIONS = (
     click.option("--n-partitions", type=int, help="How many partitions; without it as many as --partition-bytes asks."),
     click.option(
         "--partition-bytes",
+        callback=_size,
         metavar="SIZE",
         help="Most bytes of one partition, which is what a search holds at a time.  [default: 1GiB]",
     ),
@@ -288,6 +230,7 @@ _COLUMN_OPTIONS = (
     click.option(
         "--column-types",
         "kinds",
+        callback=read_names,
         default=",".join(_RULES.kinds),
         show_default=True,
         metavar="KIND,...",
@@ -300,6 +243,7 @@ _COLUMN_OPTIONS = (
     _rule("max_missing_fraction", float, "Columns with more of their cells empty are left out."),
     click.option(
         "--max-table-bytes",
+        callback=_size,
         metavar="SIZE",
         help="Larger files are left out; a table is read whole by one task.  [default: 1GiB]",
     ),
@@ -323,6 +267,7 @@ _NORMALISER_OPTIONS = (
 _PARTS = click.option(
     "--with",
     "parts",
+    callback=read_names,
     metavar="PART,...",
     default="",
     help=f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and contain ask them.",
@@ -330,29 +275,64 @@ _PARTS = click.option(
 _SEED = click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="Of samples and choices.")
 
 
+_BUILD_OPTIONS = with_options(
+    *_MODEL_OPTIONS,
+    *_GRID_OPTIONS,
+    *_PARTITION_OPTIONS,
+    *_COLUMN_OPTIONS,
+    *_NORMALISER_OPTIONS,
+    _PARTS,
+    _SEED,
+)
+
+
 def build_settings(command: Command) -> Command:
-    """Add all options of a build, as the parameter `options`, a `BuildOptions`."""
-    options = (
-        *_MODEL_OPTIONS,
-        *_GRID_OPTIONS,
-        *_PARTITION_OPTIONS,
-        *_COLUMN_OPTIONS,
-        *_NORMALISER_OPTIONS,
-        _PARTS,
-        _SEED,
-    )
+    """Add all options of a build, as the parameters that are fields of `BuildOptions`."""
 
     @functools.wraps(command)
-    def with_options(**given: Any) -> Any:
+    def with_rules(**given: Any) -> Any:
         if given["n_partitions"] is not None and given["partition_bytes"] is not None:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
-        rules = {each.name: given.pop(each.name) for each in fields(ColumnRules)}
-        rules["kinds"] = tuple(kind.strip() for kind in rules["kinds"].split(","))
-        given["parts"] = tuple(part.strip() for part in given["parts"].split(",") if part.strip())
-        normaliser = _DEFAULTS.normaliser.switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
-        chosen = {each.name: given.pop(each.name) for each in fields(BuildOptions) if each.name in given}
+        given["rules"] = ColumnRules(**{each.name: given.pop(each.name) for each in fields(ColumnRules)})
+        given["normaliser"] = _DEFAULTS.normaliser.switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
         for name in ("partition_bytes", "max_table_bytes"):
-            chosen[name] = getattr(_DEFAULTS, name) if chosen[name] is None else parse_bytes(chosen[name])
-        return command(options=BuildOptions(**chosen, rules=ColumnRules(**rules), normaliser=normaliser), **given)
+            given[name] = getattr(_DEFAULTS, name) if given[name] is None else given[name]
+        return command(**given)
 
-    return _with_options(options, with_options)
+    return _BUILD_OPTIONS(with_rules)
+
+
+def spark_setting(text: str) -> tuple[str, str]:
+    """Read ``KEY=VALUE``.
+
+    Raises
+    ------
+    InputError
+        It has no key, or no equals sign.
+
+    Examples
+    --------
+    >>> spark_setting("spark.driver.memory=8g")
+    ('spark.driver.memory', '8g')
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead.")
+    return key.strip(), value.strip()
+
+
+spark_options = with_options(
+    click.option(
+        "--spark-master", "master", metavar="URL", help="Spark master: local[*] (all cores), local[4], spark://..."
+    ),
+    click.option(
+        "--spark-conf",
+        "conf",
+        multiple=True,
+        callback=lambda context, option, texts: dict(map(spark_setting, texts)),
+        metavar="KEY=VALUE",
+        help="A Spark setting, such as spark.driver.memory=8g.",
+    ),
+)
+index_argument = click.argument("index", metavar="INDEX")
+query_argument = click.argument("query", metavar="FILE:COLUMN")

@@ -10,11 +10,14 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pexeso.runtime.formatting import MAX_CELL, plain
+
+if TYPE_CHECKING:
+    from pexeso.service.bases import QueryRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -88,6 +91,12 @@ def write_data(text: str) -> None:
 def talk(message: str) -> None:
     """Write a line on stderr."""
     click.echo(message, err=True)
+
+
+def tell_column(request: QueryRequest, found: Any) -> None:
+    """Say which column was taken, where the request named a file alone."""
+    if request.column is None and not getattr(request, "all_columns", False):
+        talk(f"No column was named: searching with {found.query['column']!r}.")
 
 
 def is_terminal() -> bool:
