@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import partial
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import (
     CELLS,
     DEFAULT_MAX_DISTANCE,
@@ -23,17 +26,13 @@ from pexeso.options import (
     parse_bytes,
 )
 from pexeso.registry import choices
-from pexeso.service.bases import Request, RequestError
+from pexeso.service.bases import DistanceRequest, Request, RequestError
+from pexeso.service.requests import SearchRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-OPTION_OF = {
-    "counts": "--early-stop",
-    "conf": "--spark-conf",
-    "master": "--spark-master",
-    "output": "-o ANSWERS.jsonl",
-}
+OPTION_OF = {"counts": "--early-stop", "conf": "--spark-conf", "master": "--spark-master", "output": "-o ANSWERS.jsonl"}
 """The options of fields whose names are not theirs."""
 
 
@@ -71,104 +70,80 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     return lambda command: functools.reduce(lambda made, option: option(made), reversed(options), command)
 
 
-_DISTANCE_OPTIONS = (
-    click.option(
-        "--max-distance",
-        type=float,
-        metavar="0..1",
-        help="Largest distance of two values that match, as a fraction of the largest there is.  "
-        f"[default: {USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models]",
+def field_option(kind: type, name: str, help_text: str, *names: str, **more: Any) -> Callable[[Any], Any]:
+    """Return the option of a field of a request or of options: its name, type and default are those of the field.
+
+    Parameters
+    ----------
+    kind : type
+        The dataclass.
+    name, help_text : str
+    *names : str
+        Of the option, where they are not that of the field.
+    **more
+        Of `click.option`.
+    """
+    declared, default = get_type_hints(kind)[name], getattr(kind, name)
+    hint = next(each for each in (*get_args(declared), declared) if each is not NoneType)
+    own = option_name(name)
+    if declared is bool:
+        more = {"is_flag": True, "show_default": default} | more
+        names = names or ((f"{own}/--no-{own[2:]}",) if default else (own,))
+    elif get_origin(declared) is Literal:
+        more = {"type": click.Choice(get_args(declared)), "show_default": True} | more
+    elif "flag_value" not in more:
+        more = {"type": hint, "show_default": default is not None} | more
+    return click.option(*(names or (own,)), name, **{"default": default} | more, help=help_text)
+
+
+_of_distance, _of_search = partial(field_option, DistanceRequest), partial(field_option, SearchRequest)
+_of_build, _rule = partial(field_option, BuildOptions), partial(field_option, ColumnRules)
+_SHARE, _SIZE = {"metavar": "0..1"}, {"metavar": "SIZE"}
+_USUAL = f"{USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models"
+
+distance_options = (
+    _of_distance(
+        "max_distance",
+        f"Largest distance of two values that match, as a fraction of the largest there is.  [default: {_USUAL}]",
+        **_SHARE,
     ),
-    click.option(
-        "--min-cosine",
-        type=float,
-        metavar="-1..1",
-        help="The same as a smallest cosine similarity; 0.9928 is a distance of 0.06.",
+    _of_distance(
+        "min_cosine", "The same as a smallest cosine similarity; 0.9928 is a distance of 0.06.", metavar="-1..1"
     ),
-    click.option("--auto", is_flag=True, help="Choose the thresholds for this lake, and say why these."),
-    click.option(
-        "--min-precision",
-        type=float,
-        metavar="0..1",
-        help="Choose them so that this share of what is found is right, as estimated; brings --auto.  [default: 0.9]",
+    _of_distance("auto", "Choose the thresholds for this lake, and say why these."),
+    _of_distance(
+        "min_precision",
+        "Choose them so that this share of what is found is right, as estimated; brings --auto.  [default: 0.9]",
+        **_SHARE,
     ),
 )
-_CHOICE_OPTIONS = (
-    click.option(
-        "--min-joinability",
-        type=float,
-        metavar="0..1",
-        help=f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or none with -k]",
+choice_options = (
+    _of_search(
+        "min_joinability",
+        f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or none with -k]",
+        **_SHARE,
     ),
-    click.option(
-        "-k",
-        "--top-k",
-        "k",
-        type=int,
-        metavar="N",
-        help="Only the N best columns; without --min-joinability however few rows match.",
+    _of_search(
+        "k", "Only the N best columns; without --min-joinability however few rows match.", "-k", "--top-k", metavar="N"
     ),
-    click.option("--exclude-self", is_flag=True, help="Leave out the table that the query column is read from."),
-    click.option(
-        "--early-stop",
+    _of_search("exclude_self", "Leave out the table that the query column is read from."),
+    _of_search(
         "counts",
+        "Stop counting once a column is sure to be joinable: what is shown is a lower bound.",
         flag_value="decide",
-        default=None,
-        help="Stop counting once a column is sure to be joinable: what is shown is a lower bound.",
     ),
 )
-_RUN_OPTIONS = (
-    click.option(
-        "--ignore-missing",
-        is_flag=True,
-        help="Do not count rows that are empty, or that the model knows nothing about.",
+run_options = (
+    _of_distance("ignore_missing", "Do not count rows that are empty, or that the model knows nothing about."),
+    _of_distance("exact", "Compare everything with everything in float64: slow, the same answer."),
+    _of_distance("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
+    _of_distance(
+        "memory_budget", "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.", **_SIZE
     ),
-    click.option("--exact", is_flag=True, help="Compare everything with everything in float64: slow, the same answer."),
-    click.option("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:1.  [default: auto]"),
-    click.option(
-        "--memory-budget",
-        metavar="SIZE",
-        help="Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.",
-    ),
-    click.option(
-        "--kernel",
-        type=click.Choice(KERNELS),
-        default="auto",
-        show_default=True,
-        help="What does the heavy steps; the answer is the same.",
-    ),
+    _of_distance("kernel", "What does the heavy steps; the answer is the same.", type=click.Choice(KERNELS)),
 )
-
-
-search_settings = with_options(*_DISTANCE_OPTIONS, *_CHOICE_OPTIONS, *_RUN_OPTIONS)
-distance_settings = with_options(*_DISTANCE_OPTIONS, *_RUN_OPTIONS)
-
-
-_DEFAULTS = BuildOptions()
-_RULES = ColumnRules()
-
-
-def _rule(name: str, kind: type, help_text: str) -> Callable[[Any], Any]:
-    default = getattr(_RULES, name)
-    return click.option(f"--{name.replace('_', '-')}", type=kind, default=default, show_default=True, help=help_text)
-
-
-_MODEL_OPTIONS = (
-    click.option(
-        "--model",
-        default=_DEFAULTS.model,
-        show_default=True,
-        metavar="MODEL",
-        help="hashing (spelling and rare words; no training), fasttext (trained on the lake), a fastText "
-        ".bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
-    ),
-    click.option(
-        "--dimensions",
-        type=int,
-        help="Of the vectors.  [default: the model's own, 256 for hashing, 100 for fasttext]",
-    ),
-    click.option("--metric", type=click.Choice(METRICS), default=_DEFAULTS.metric, show_default=True, help="Distance."),
-)
+search_settings = with_options(*distance_options, *choice_options, *run_options)
+distance_settings = with_options(*distance_options, *run_options)
 
 
 def read_names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -189,66 +164,54 @@ class _LevelsOrAuto(click.ParamType):
         return None if value == "auto" else click.INT.convert(value, param, ctx)
 
 
-_GRID_OPTIONS = (
-    click.option(
-        "--map",
+# Sizes have no default here: whether one was given is to be known.
+_SIZED = {"metavar": "SIZE", "callback": _size, "default": None, "type": str, "show_default": False}
+_BUILD_OPTIONS = with_options(
+    _of_build(
+        "model",
+        "hashing (spelling and rare words; no training), fasttext (trained on the lake), a fastText "
+        ".bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
+        metavar="MODEL",
+    ),
+    _of_build("dimensions", "Of the vectors.  [default: the model's own, 256 for hashing, 100 for fasttext]"),
+    _of_build("metric", "Distance.", type=click.Choice(METRICS)),
+    _of_build(
+        "map",
+        "What filters rest on: projected axes, or pivots as published; auto takes what costs least on a sample.",
         type=click.Choice(("auto", *MAPS)),
-        default=_DEFAULTS.map,
-        show_default=True,
-        help="What filters rest on: projected axes, or pivots as published; auto takes what costs least on a sample.",
     ),
-    click.option("--n-axes", type=int, help="Axes of the projection.  [default: what costs least]"),
-    click.option(
-        "--n-pivots", type=int, default=_DEFAULTS.n_pivots, show_default=True, help="Pivots, with --map pivots."
-    ),
-    click.option(
-        "--cells",
-        type=click.Choice(CELLS),
-        default=_DEFAULTS.cells,
-        show_default=True,
-        help="Equal blocks, or the grid as published (with --map).",
-    ),
-    click.option(
-        "--n-levels",
+    _of_build("n_axes", "Axes of the projection.  [default: what costs least]"),
+    _of_build("n_pivots", "Pivots, with --map pivots."),
+    _of_build("cells", "Equal blocks, or the grid as published (with --map).", type=click.Choice(CELLS)),
+    _of_build(
+        "n_levels",
+        "Levels of the grid, with --cells grid; auto chooses them by the published cost model.",
         type=_LevelsOrAuto(),
-        default=_DEFAULTS.n_levels,
-        show_default=True,
         metavar="N|auto",
-        help="Levels of the grid, with --cells grid; auto chooses them by the published cost model.",
     ),
-)
-_PARTITION_OPTIONS = (
-    click.option("--n-partitions", type=int, help="How many partitions; without it as many as --partition-bytes asks."),
-    click.option(
-        "--partition-bytes",
-        callback=_size,
-        metavar="SIZE",
-        help="Most bytes of one partition, which is what a search holds at a time.  [default: 1GiB]",
+    _of_build("n_partitions", "How many partitions; without it as many as --partition-bytes asks."),
+    _of_build(
+        "partition_bytes",
+        "Most bytes of one partition, which is what a search holds at a time.  [default: 1GiB]",
+        **_SIZED,
     ),
-)
-_COLUMN_OPTIONS = (
-    click.option(
-        "--column-types",
+    _rule(
         "kinds",
+        f"Kinds of columns that are indexed, of {', '.join(KINDS)}.",
+        "--column-types",
         callback=read_names,
-        default=",".join(_RULES.kinds),
-        show_default=True,
+        type=str,
+        default=",".join(ColumnRules.kinds),
         metavar="KIND,...",
-        help=f"Kinds of columns that are indexed, of {', '.join(KINDS)}.",
     ),
-    _rule("min_rows", int, "Tables with fewer rows are left out."),
-    _rule("min_distinct", int, "Columns with fewer different values are left out."),
-    _rule("max_number_fraction", float, "A column is one of numbers where more of its values are numbers."),
-    _rule("max_median_tokens", float, "Columns whose median value has more words are left out as free text."),
-    _rule("max_missing_fraction", float, "Columns with more of their cells empty are left out."),
-    click.option(
-        "--max-table-bytes",
-        callback=_size,
-        metavar="SIZE",
-        help="Larger files are left out; a table is read whole by one task.  [default: 1GiB]",
+    _rule("min_rows", "Tables with fewer rows are left out."),
+    _rule("min_distinct", "Columns with fewer different values are left out."),
+    _rule("max_number_fraction", "A column is one of numbers where more of its values are numbers."),
+    _rule("max_median_tokens", "Columns whose median value has more words are left out as free text."),
+    _rule("max_missing_fraction", "Columns with more of their cells empty are left out."),
+    _of_build(
+        "max_table_bytes", "Larger files are left out; a table is read whole by one task.  [default: 1GiB]", **_SIZED
     ),
-)
-_NORMALISER_OPTIONS = (
     click.option(
         "--rule",
         "rules_on",
@@ -263,26 +226,17 @@ _NORMALISER_OPTIONS = (
         metavar="NAME",
         help="Switch a rule for normalising values off, such as opponents. May be repeated.",
     ),
-)
-_PARTS = click.option(
-    "--with",
-    "parts",
-    callback=read_names,
-    metavar="PART,...",
-    default="",
-    help=f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and contain ask them.",
-)
-_SEED = click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="Of samples and choices.")
-
-
-_BUILD_OPTIONS = with_options(
-    *_MODEL_OPTIONS,
-    *_GRID_OPTIONS,
-    *_PARTITION_OPTIONS,
-    *_COLUMN_OPTIONS,
-    *_NORMALISER_OPTIONS,
-    _PARTS,
-    _SEED,
+    _of_build(
+        "parts",
+        f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and contain ask them.",
+        "--with",
+        callback=read_names,
+        type=str,
+        default="",
+        show_default=False,
+        metavar="PART,...",
+    ),
+    _of_build("seed", "Of samples and choices."),
 )
 
 
@@ -294,9 +248,9 @@ def build_settings(command: Command) -> Command:
         if given["n_partitions"] is not None and given["partition_bytes"] is not None:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
         given["rules"] = ColumnRules(**{each.name: given.pop(each.name) for each in fields(ColumnRules)})
-        given["normaliser"] = _DEFAULTS.normaliser.switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
+        given["normaliser"] = Normaliser().switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
         for name in ("partition_bytes", "max_table_bytes"):
-            given[name] = getattr(_DEFAULTS, name) if given[name] is None else given[name]
+            given[name] = getattr(BuildOptions, name) if given[name] is None else given[name]
         return command(**given)
 
     return _BUILD_OPTIONS(with_rules)

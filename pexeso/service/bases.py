@@ -78,9 +78,7 @@ class Request:
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for each in fields(self):
-            object.__setattr__(
-                self, each.name, typed(hints[each.name], getattr(self, each.name), each.name)
-            )
+            object.__setattr__(self, each.name, typed(hints[each.name], getattr(self, each.name), each.name))
         if hasattr(super(), "__post_init__"):  # of options that the request has as fields
             super().__post_init__()
 
@@ -252,9 +250,7 @@ class DistanceRequest(IndexRequest):
         if self.is_auto and (self.max_distance is not None or self.min_cosine is not None):
             way = "{auto}" if self.min_precision is None else "{min_precision}"
             given = "{min_cosine}" if self.max_distance is None else "{max_distance}"
-            raise RequestError(
-                f"{way} chooses the distance, and {given} gives one: leave one of them out."
-            )
+            raise RequestError(f"{way} chooses the distance, and {given} gives one: leave one of them out.")
         if self.min_precision is not None:
             require_min_precision(self.min_precision)
         options = self.options()
@@ -269,19 +265,9 @@ class DistanceRequest(IndexRequest):
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `Index.search_options` that were given: some defaults depend on others."""
-        names = (
-            "max_distance",
-            "min_joinability",
-            "k",
-            "counts",
-            "exact",
-            "ignore_missing",
-            *ASKED,
-        )
+        names = ("max_distance", "min_joinability", "k", "counts", "exact", "ignore_missing", *ASKED)
         asked = {name: getattr(self, name, None) for name in names}
-        given = {
-            name: value for name, value in asked.items() if value is not None and value is not False
-        }
+        given = {name: value for name, value in asked.items() if value is not None and value is not False}
         if self.min_cosine is not None:
             given["max_distance"] = max_distance_of_cosine(self.min_cosine)
         return given

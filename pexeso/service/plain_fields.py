@@ -13,13 +13,7 @@ from pexeso.runtime.formatting import plain_scalar, shown
 
 Record = TypeVar("Record")
 
-_WORDS = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    NoneType: "null",
-}
+_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 
 
 class _Refused(Exception):
@@ -69,9 +63,7 @@ def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """
     declared = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(map(str, set(values) - set(declared))):
-        raise InputError(
-            f"Fields of {kind.__name__} are {', '.join(declared)}. Got {', '.join(unknown)}."
-        )
+        raise InputError(f"Fields of {kind.__name__} are {', '.join(declared)}. Got {', '.join(unknown)}.")
     missing = [
         name
         for name, each in declared.items()
@@ -114,8 +106,7 @@ def _as(hint: Any, value: Any) -> Any:
         return os.fspath(value)
     elif hint is Any or (
         # True is an int to Python, and no number.
-        isinstance(value, (int, float) if hint is float else hint)
-        and isinstance(value, bool) <= (hint is bool)
+        isinstance(value, (int, float) if hint is float else hint) and isinstance(value, bool) <= (hint is bool)
     ):
         return value
     raise _Refused

@@ -8,12 +8,7 @@ from typing import Any, Literal
 
 from pexeso.errors import InputError
 from pexeso.join.options import JoinOptions
-from pexeso.options import (
-    DEFAULT_MIN_CONTAINMENT,
-    DEFAULT_OVERLAP_COLUMNS,
-    BuildOptions,
-    require_min_containment,
-)
+from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS, BuildOptions, require_min_containment
 from pexeso.registry import require_parts
 from pexeso.service.bases import (
     ColumnsRequest,
@@ -43,7 +38,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     counts : {"exact", "decide"} or None
         See `pexeso.options.SearchOptions`.
     rerank : bool
-        Order what semantic search finds by how likely it can be joined.
+        Order what semantic search finds by how likely it can be joined; other methods have their own order.
     """
 
     method: Literal[METHODS] = "semantic"  # type: ignore[valid-type]
@@ -55,11 +50,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         super().__post_init__()
         if self.method in ("semantic", "all"):
             return
-        usable = (
-            *_OF_TOKENS,
-            "method",
-            *(("min_joinability",) if self.method == "containment" else ()),
-        )
+        usable = (*_OF_TOKENS, "method", "rerank", *(("min_joinability",) if self.method == "containment" else ()))
         useless = [
             f"{{{each.name}}}"
             for each in fields(self)
@@ -176,9 +167,7 @@ class BatchRequest(SparkRequest, DistanceRequest, verb="batch"):
         if self.output is None and (self.resume or self.restart):
             raise RequestError("{resume} and {restart} need a file of answers: {output}.")
         if self.conf and self.master is None:
-            raise RequestError(
-                "{conf} is for a search on Spark: give {master} too, such as {master} local[*]."
-            )
+            raise RequestError("{conf} is for a search on Spark: give {master} too, such as {master} local[*].")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,14 +62,8 @@ class JoinResponse:
     def to_dict(self) -> Answer:
         """Return the column joined with, the report, and the joined table as names of columns and rows of cells."""
         table = self.joined.table
-        rows = [
-            list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-        ]
-        found = {
-            "query": self.query,
-            **self.match.to_dict(),
-            "report": self.joined.report.to_dict(),
-        }
+        rows = [list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+        found = {"query": self.query, **self.match.to_dict(), "report": self.joined.report.to_dict()}
         return {**found, "names": table.column_names, "rows": rows}
 
 
@@ -127,12 +121,7 @@ class RulesResponse:
         from pexeso.lake.normalise.rules import RULES
 
         described = [
-            {
-                "name": rule.name,
-                "on": rule.name in self.on,
-                "default": rule.is_default,
-                "does": rule.does,
-            }
+            {"name": rule.name, "on": rule.name in self.on, "default": rule.is_default, "does": rule.does}
             for rule in RULES
         ]
         return {"version": VERSION, "rules": described, "extra": dict(self.extra)}

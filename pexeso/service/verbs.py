@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pexeso.search.query import QueryColumn
     from pexeso.store.local.reader import Store
     from pexeso.thresholds.advice import Advice
-    from pexeso.token_search.opening import TokenSets
+    from pexeso.token_search.searches import EqualTextSearches
 
 
 class Service:
@@ -86,9 +86,7 @@ class Service:
         """Run a request given as plain JSON, and return the response as plain JSON."""
         return self.run(Request.from_dict(values)).to_dict()
 
-    def open(
-        self, path: str, device: str = "auto", budget: str | int | None = None, kernel: str = "auto"
-    ) -> Index:
+    def open(self, path: str, device: str = "auto", budget: str | int | None = None, kernel: str = "auto") -> Index:
         """Return an open index; see `pexeso.open_index`."""
         from pexeso.index import open_index
 
@@ -116,7 +114,7 @@ class Service:
             )
         return index
 
-    def open_tokens(self, path: str) -> Index | TokenSets:
+    def open_tokens(self, path: str) -> Index | EqualTextSearches:
         """Return what searches an index by equal values: the token sets alone, unless indexes are kept open."""
         if self._keep_open:
             return self.open(path)
@@ -147,15 +145,11 @@ def _calls(home: str) -> Callable[..., Any]:
 def _searches(method: str) -> Callable[..., SearchResponse]:
     """Return what answers a search by equal values: the method of an index, which takes the other fields."""
 
-    def answer(
-        service: Service, request: requests.OverlapRequest | requests.ContainRequest
-    ) -> SearchResponse:
+    def answer(service: Service, request: requests.OverlapRequest | requests.ContainRequest) -> SearchResponse:
         search = getattr(service.open_tokens(request.index), method)
         others = ("index", "query", "all_columns", "explain")
         given = {name: value for name, value in vars(request).items() if name not in others}
-        return SearchResponse(
-            request, [search(query, **given) for query in request.read_columns(numbers=True)]
-        )
+        return SearchResponse(request, [search(query, **given) for query in request.read_columns(numbers=True)])
 
     return answer
 
@@ -164,10 +158,7 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
     queries = request.read_columns(numbers=request.method == "all")
-    index, asked = (
-        service.open_for(request),
-        {**request.options(), "exclude_self": request.exclude_self},
-    )
+    index, asked = (service.open_for(request), {**request.options(), "exclude_self": request.exclude_self})
     if request.method == "semantic":
         return SearchResponse(request, index.search_batch(queries, rerank=request.rerank, **asked))
     from pexeso.answers.combined import search_combined
@@ -252,18 +243,11 @@ def _batch(
     with _searching(service, request) as (index, passes):
         if begin is not None:
             begin(index.search_options(request.options()))
-        asked = {
-            "explain": request.explain,
-            "passes": passes,
-            "rerank": request.rerank,
-            **request.options(),
-        }
+        asked = {"explain": request.explain, "passes": passes, "rerank": request.rerank, **request.options()}
         asked["exclude_self"] = request.exclude_self
         if request.output is not None:
             files = {"resume": request.resume, "restart": request.restart}
-            return BatchResponse(
-                run_batch(index, lines, request.output, progress=progress, **files, **asked)
-            )
+            return BatchResponse(run_batch(index, lines, request.output, progress=progress, **files, **asked))
         response = BatchResponse(BatchRun())
         for answers in answer_lines(index, lines, **asked):
             for answer in answers:
@@ -280,9 +264,7 @@ def _lines(request: requests.BatchRequest) -> Iterable[NumberedLine]:
         return enumerate(map(json.dumps, request.queries), 1)
     there = os.path.exists(request.queries) and os.path.exists(request.output or "")
     if there and os.path.samefile(request.queries, request.output):
-        raise OutputError(
-            f"'{request.output}' is the file of queries: choose another name for the answers."
-        )
+        raise OutputError(f"'{request.output}' is the file of queries: choose another name for the answers.")
     for _ in batch_lines(request.queries):
         break
     return batch_lines(request.queries)
@@ -319,9 +301,7 @@ def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) 
 
 
 def _tune(service: Service, request: requests.TuneRequest) -> Advice:
-    return service.open(request.index, "cpu").tune(
-        request.labels, min_precision=request.min_precision
-    )
+    return service.open(request.index, "cpu").tune(request.labels, min_precision=request.min_precision)
 
 
 def _store(request: Any) -> Store:

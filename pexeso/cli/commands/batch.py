@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pexeso.cli.errors import Failure, Interrupted, command_again
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import index_argument, search_settings, spark_options, takes
+from pexeso.cli.options import field_option, index_argument, search_settings, spark_options, takes
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import MAX_NAME, count, plain, talk, write_json_line
 from pexeso.cli.output.progress import query_progress
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 
+_of_batch = partial(field_option, BatchRequest)
+
 
 def _file(context: click.Context, option: click.Parameter, name: str) -> str | None:
     return None if name == STANDARD else name
@@ -29,17 +32,21 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
 @click.command()
 @index_argument
 @click.argument("queries", metavar="QUERIES.jsonl")
-@click.option("-o", "--output", default=STANDARD, callback=_file, metavar="ANSWERS.jsonl", help="Where answers go; stdout by default.")
-@search_settings
-@click.option("--explain", is_flag=True, help="Add the values that match, with their distances and kinds.")
 @click.option(
-    "--rerank/--no-rerank",
-    default=True,
-    show_default=True,
-    help="Give each result a score, how likely it can be joined, and order by it; or by rows that match alone.",
+    "-o",
+    "--output",
+    default=STANDARD,
+    callback=_file,
+    metavar="ANSWERS.jsonl",
+    help="Where answers go; stdout by default.",
 )
-@click.option("--resume", is_flag=True, help="Go on with a file of answers that is there.")
-@click.option("--restart", is_flag=True, help="Write a file of answers that is there anew.")
+@search_settings
+@_of_batch("explain", "Add the values that match, with their distances and kinds.")
+@_of_batch(
+    "rerank", "Give each result a score, how likely it can be joined, and order by it; or by rows that match alone."
+)
+@_of_batch("resume", "Go on with a file of answers that is there.")
+@_of_batch("restart", "Write a file of answers that is there anew.")
 @spark_options
 @log_json_option
 @takes(BatchRequest)

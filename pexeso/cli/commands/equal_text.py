@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from pexeso.cli.commands.update import build_containment, build_overlap
 from pexeso.cli.groups import WithBuild
-from pexeso.cli.options import index_argument, query_argument, takes, with_options
+from pexeso.cli.options import field_option, index_argument, query_argument, takes, with_options
 from pexeso.cli.output.output import output_options, tell_column
-from pexeso.cli.output.report import EQUAL, PairsCount, tell_work, write_results
-from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS
+from pexeso.cli.output.report import EQUAL, shown_option, tell_work, write_results
 from pexeso.service.requests import ContainRequest, OverlapRequest
 from pexeso.service.verbs import run
 
+_of_overlap, _of_containment = partial(field_option, OverlapRequest), partial(field_option, ContainRequest)
 _shared_options = with_options(
-    click.option("--exclude-self", is_flag=True, help="Leave out the table that the query column is read from."),
-    click.option("--explain", is_flag=True, help="Show the values that both columns have."),
-    click.option(
-        "--values",
-        "n_shown",
-        type=PairsCount(),
-        default=5,
-        metavar="N|all",
-        show_default=True,
-        help="With --explain in a table: so many values of each column; JSON and CSV have all.",
-    ),
-    click.option(
-        "--all-columns",
-        is_flag=True,
-        help="Search with each column of FILE in turn, those of numbers too.",
-    ),
+    _of_overlap("exclude_self", "Leave out the table that the query column is read from."),
+    _of_overlap("explain", "Show the values that both columns have."),
+    shown_option("--values", "With --explain in a table: so many values of each column; JSON and CSV have all."),
+    _of_overlap("all_columns", "Search with each column of FILE in turn, those of numbers too."),
     output_options("json", "jsonl", "csv"),
 )
 
@@ -37,16 +27,7 @@ _shared_options = with_options(
 @click.command()
 @index_argument
 @query_argument
-@click.option(
-    "-k",
-    "--top-k",
-    "k",
-    type=int,
-    default=DEFAULT_OVERLAP_COLUMNS,
-    metavar="N",
-    show_default=True,
-    help="So many columns.",
-)
+@_of_overlap("k", "So many columns.", "-k", "--top-k", metavar="N")
 @_shared_options
 @takes(OverlapRequest)
 def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> None:
@@ -70,21 +51,11 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
 @click.command()
 @index_argument
 @query_argument
-@click.option(
-    "--min-containment",
-    type=float,
-    default=DEFAULT_MIN_CONTAINMENT,
-    metavar="0..1",
-    show_default=True,
-    help="Smallest share of your distinct values that a column must have.",
+@_of_containment("min_containment", "Smallest share of your distinct values that a column must have.", metavar="0..1")
+@_of_containment(
+    "verify", "Count the values of every candidate, so that nothing is found wrongly; or estimate from signatures."
 )
-@click.option(
-    "--verify/--no-verify",
-    default=True,
-    show_default=True,
-    help="Count the values of every candidate, so that nothing is found wrongly; or estimate from signatures.",
-)
-@click.option("-k", "--top-k", "k", type=int, metavar="N", help="Only the N best columns.")
+@_of_containment("k", "Only the N best columns.", "-k", "--top-k", metavar="N")
 @_shared_options
 @takes(ContainRequest)
 def find_containing(request: ContainRequest, n_shown: float, form: str | None) -> None:

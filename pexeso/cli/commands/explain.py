@@ -65,7 +65,7 @@ def explanation_lines(found: Explanation) -> list[str]:
     """Lay out an explanation for people."""
     match, limit = found.match, found.options.max_distance
     lines = [
-        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}.",
+        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}."
     ]
     pairs = match.pairs()
     if pairs:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import distance_settings, index_argument, query_argument, read_names, takes
+from pexeso.cli.options import distance_settings, field_option, index_argument, query_argument, read_names, takes
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import MAX_NAME, count, escape_formulas_option, plain, talk, tell_column
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.errors import InputError
-from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES, JoinOptions
+from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
 from pexeso.service.requests import JoinRequest
 from pexeso.service.verbs import run
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pexeso.join.report import JoinReport
     from pexeso.results import Match
 
-_DEFAULTS = JoinOptions()
+_of_join = partial(field_option, JoinRequest)
 
 
 def _read_provenance(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -35,41 +36,32 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
 @click.option(
     "-o", "--output", metavar="OUT", help="A .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout."
 )
-@click.option(
-    "--values",
+@_of_join(
+    "values",
+    "Join the nearest value of the lake; none of them twice, as many as possible; or all that match.",
     type=click.Choice(VALUES),
-    default=_DEFAULTS.values,
-    show_default=True,
-    help="Join the nearest value of the lake; none of them twice, as many as possible; or all that match.",
 )
-@click.option(
-    "--type",
-    "how",
-    type=click.Choice(HOW),
-    default=_DEFAULTS.how,
-    show_default=True,
-    help="left keeps rows without a match, inner drops them.",
-)
-@click.option(
-    "--aggregate",
-    callback=lambda context, option, texts: read_ways(texts),
-    multiple=True,
-    metavar="[COLUMN=]WAY",
-    help="Keep each row one where several rows of the lake match: " + ", ".join(AGGREGATIONS) + ". "
+@_of_join("how", "left keeps rows without a match, inner drops them.", "--type", type=click.Choice(HOW))
+@_of_join(
+    "aggregate",
+    f"Keep each row one where several rows of the lake match: {', '.join(AGGREGATIONS)}. "
     "For a column of the lake's table, or for all that are not named (first). Can be repeated.",
+    multiple=True,
+    callback=lambda context, option, texts: read_ways(texts),
+    metavar="[COLUMN=]WAY",
 )
-@click.option(
-    "--suffix",
+@_of_join(
+    "suffix",
+    "Put behind names of the lake's table that are taken.  [default: they become TABLE:COLUMN]",
     metavar="TEXT",
-    help="Put behind names of the lake's table that are taken.  [default: they become TABLE:COLUMN]",
 )
-@click.option(
-    "--provenance",
+@_of_join(
+    "provenance",
+    f"Which of the columns match_table, match_column, match_value and match_distance are added: {', '.join(PROVENANCE)}.",
+    type=str,
+    default=",".join(JoinRequest.provenance),
     callback=_read_provenance,
-    default=",".join(_DEFAULTS.provenance),
-    show_default=True,
     metavar="NAME,...|none",
-    help=f"Which of the columns match_table, match_column, match_value and match_distance are added: {', '.join(PROVENANCE)}.",
 )
 @click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")

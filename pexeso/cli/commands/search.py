@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 from click.core import ParameterSource
 
-from pexeso.cli.options import index_argument, query_argument, search_settings, takes
+from pexeso.cli.options import field_option, index_argument, query_argument, search_settings, takes
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import output_options, talk, tell_column
 from pexeso.cli.output.pages import page_options, require_page, write_page
-from pexeso.cli.output.report import ALIKE, COMBINED, EQUAL, PairsCount, tell_work, unmatchable, write_results
-from pexeso.service.requests import METHODS, SearchRequest
+from pexeso.cli.output.report import ALIKE, COMBINED, EQUAL, shown_option, tell_work, unmatchable, write_results
+from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import run
 
+_of_search = partial(field_option, SearchRequest)
 _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 
 
@@ -20,37 +23,18 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 @index_argument
 @query_argument
 @search_settings
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="Show why: what makes the score, and the values that match, with their distances and kinds.",
+@_of_search("explain", "Show why: what makes the score, and the values that match, with their distances and kinds.")
+@shown_option("--pairs", "With --explain in a table: so many pairs of each column; JSON and CSV have all.")
+@_of_search(
+    "rerank",
+    "Order what is found by how likely it can be joined, from all that the two columns say; or by rows that match alone.",
 )
-@click.option(
-    "--pairs",
-    "n_shown",
-    type=PairsCount(),
-    default=5,
-    metavar="N|all",
-    show_default=True,
-    help="With --explain in a table: so many pairs of each column; JSON and CSV have all.",
+@_of_search(
+    "all_columns", "Search with each text column of FILE in turn, with --method by equal values those of numbers too."
 )
-@click.option(
-    "--rerank/--no-rerank",
-    default=True,
-    show_default=True,
-    help="Order what is found by how likely it can be joined, from all that the two columns say; or by rows that match alone.",
-)
-@click.option(
-    "--all-columns",
-    is_flag=True,
-    help="Search with each text column of FILE in turn, with --method by equal values those of numbers too.",
-)
-@click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    default="semantic",
-    show_default=True,
-    help="What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in one list that says which.",
+@_of_search(
+    "method",
+    "What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in one list that says which.",
 )
 @page_options
 @output_options("json", "jsonl", "csv")

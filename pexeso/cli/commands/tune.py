@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import index_argument, takes
+from pexeso.cli.options import field_option, index_argument, takes
 from pexeso.cli.output.advice import thresholds
 from pexeso.cli.output.output import output_options, write_json
 from pexeso.service.requests import TuneRequest
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @click.command()
 @index_argument
 @click.argument("labels", metavar="LABELS.csv")
-@click.option(
-    "--min-precision",
-    type=float,
+@field_option(
+    TuneRequest,
+    "min_precision",
+    "The precision that must hold on the labels.  [default: the highest F1 that can be had]",
     metavar="0..1",
-    help="The precision that must hold on the labels.  [default: the highest F1 that can be had]",
 )
 @output_options("json")
 @takes(TuneRequest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import index_argument, spark_options, takes
+from pexeso.cli.options import field_option, index_argument, spark_options, takes
 from pexeso.cli.output.output import count, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.service.requests import AddPartsRequest, AppendRequest, CompactRequest, DeleteRequest
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 @click.command()
 @index_argument
 @click.argument("lake", metavar="[LAKE]", required=False)
-@click.option("--delete-missing", is_flag=True, help="Delete the tables whose files are gone from the lake.")
-@click.option(
-    "--compare",
-    type=click.Choice(("modified", "content")),
-    default="modified",
-    show_default=True,
-    help="What tells that a file is as it was: its size and time of change, or its content, which is read then.",
+@field_option(AppendRequest, "delete_missing", "Delete the tables whose files are gone from the lake.")
+@field_option(
+    AppendRequest,
+    "compare",
+    "What tells that a file is as it was: its size and time of change, or its content, which is read then.",
 )
 @spark_options
 @log_json_option

@@ -43,30 +43,28 @@ class PairsCount(click.ParamType):
         return number
 
 
-class Layout(NamedTuple):
-    """How the results of one kind of search are written.
+def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
+    """Return the option for the number of values shown of each column, as the parameter `n_shown`."""
+    return click.option(
+        name, "n_shown", type=PairsCount(), default=5, metavar="N|all", show_default=True, help=help_text
+    )
 
-    Attributes
-    ----------
-    table : callable
-        From a result to its `Table`.
-    why : callable
-        From a match, the number of values to show and the option by which more are shown, to lines
-        below its row.
-    nothing, work : callable
-        From a result: why it is empty; the time behind the number of columns found.
-    details : tuple of str
-        Columns that an explanation adds to CSV.
-    detail_rows : callable
-        From a match to the cells of these columns, a sequence for each row.
-    """
+
+class Layout(NamedTuple):
+    """How the results of one kind of search are written."""
 
     table: Callable[[Any], Table]
+    """From a result."""
     why: Callable[[Any, float, str], list[str]]
+    """From a match, how many values to show, and the option by which more are shown: lines below its row."""
     nothing: Callable[[Any], str]
+    """From an empty result."""
     work: Callable[[Any], str]
+    """From a result: what stands behind the number of columns found."""
     details: tuple[str, ...]
+    """Columns that an explanation adds to CSV."""
     detail_rows: Callable[[Any], Iterable[Sequence[Any]]]
+    """From a match to the cells of these columns."""
 
 
 def write_results(
@@ -79,23 +77,10 @@ def write_results(
     name_queries: bool,
     option: str = "--pairs",
 ) -> None:
-    """Write results on stdout.
+    """Write the result of each query column, all asked alike, in a form of `output_options`; without one as tables.
 
-    Parameters
-    ----------
-    layout : Layout
-    results : sequence
-        One for each query column; all asked alike.
-    form : {"table", "json", "jsonl", "csv"} or None
-        None: a table.
-    n_shown : float
-        With `explain` in a table: so many values of each column.
-    explain : bool
-        Write the values that match too.
-    name_queries : bool
-        Say which query column a result is of, as there may be many.
-    option : str
-        By which more values are shown in a table.
+    With `explain` the values that match are written too, in a table `n_shown` of each column, and `option` shows more.
+    With `name_queries` each result is headed by its query column.
     """
     if form == "csv":
         _write_csv(layout, results, explain, name_queries)
