@@ -1,4 +1,4 @@
-"""What requests have in common: they check themselves, go to JSON and back, and read query columns."""
+"""What requests share: they check themselves, go to JSON and back, and read query columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
 
 from pexeso.errors import InputError
-from pexeso.options import max_distance_of_cosine, parse_bytes, search_options
+from pexeso.options import SearchOptions, max_distance_of_cosine, parse_bytes, search_options
 from pexeso.runtime.formatting import shown
 from pexeso.service.plain_fields import from_plain, to_plain, typed
 from pexeso.thresholds.advice import ASKED, require_min_precision
@@ -78,13 +78,14 @@ class Request:
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for each in fields(self):
-            object.__setattr__(self, each.name, typed(hints[each.name], getattr(self, each.name), each.name))
+            value = typed(hints[each.name], getattr(self, each.name), each.name)
+            object.__setattr__(self, each.name, value)
         if hasattr(super(), "__post_init__"):  # of options that the request has as fields
             super().__post_init__()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Make a request from plain JSON; ``verb`` among it chooses the class where this is the base."""
+        """Make a request from plain JSON; its ``verb`` chooses the class where this is the base."""
         if not isinstance(values, Mapping):
             raise InputError(f"A request must be an object. Got {shown(values)} instead.")
         given = dict(values)
@@ -193,7 +194,7 @@ class ColumnsRequest(QueryRequest):
             require_k(self.k)
 
     def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
-        """Return the query columns: with `all_columns` those of text and dates, and with `numbers` of these too.
+        """Return the query columns; `all_columns` takes those of numbers only with `numbers`.
 
         Raises
         ------
@@ -250,7 +251,8 @@ class DistanceRequest(IndexRequest):
         if self.is_auto and (self.max_distance is not None or self.min_cosine is not None):
             way = "{auto}" if self.min_precision is None else "{min_precision}"
             given = "{min_cosine}" if self.max_distance is None else "{max_distance}"
-            raise RequestError(f"{way} chooses the distance, and {given} gives one: leave one of them out.")
+            said = "chooses the distance, and %s gives one: leave one of them out."
+            raise RequestError(f"{way} {said % given}")
         if self.min_precision is not None:
             require_min_precision(self.min_precision)
         options = self.options()
@@ -264,10 +266,14 @@ class DistanceRequest(IndexRequest):
         return self.auto or self.min_precision is not None
 
     def options(self) -> dict[str, Any]:
-        """Return the arguments of `Index.search_options` that were given: some defaults depend on others."""
-        names = ("max_distance", "min_joinability", "k", "counts", "exact", "ignore_missing", *ASKED)
-        asked = {name: getattr(self, name, None) for name in names}
-        given = {name: value for name, value in asked.items() if value is not None and value is not False}
+        """Return the arguments of `Index.search_options` that were given."""
+        names = (*SearchOptions.__dataclass_fields__, *ASKED)
+        # Only what was given: some defaults depend on others.
+        given = {
+            name: value
+            for name, value in vars(self).items()
+            if name in names and value is not None and value is not False
+        }
         if self.min_cosine is not None:
             given["max_distance"] = max_distance_of_cosine(self.min_cosine)
         return given

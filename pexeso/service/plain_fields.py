@@ -41,8 +41,8 @@ def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
     Parameters
     ----------
     kind : type
-        A dataclass, whose fields are declared by ``str``, ``int``, ``float``, ``bool``, ``Any``, literals,
-        tuples and mappings of one type, dataclasses, and unions of these.
+        A dataclass, whose fields are declared by ``str``, ``int``, ``float``, ``bool``, ``Any``,
+        literals, tuples and mappings of one type, dataclasses, and unions of these.
     values : mapping
         By name of field; those with a default may be left out.
 
@@ -63,7 +63,8 @@ def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """
     declared = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(map(str, set(values) - set(declared))):
-        raise InputError(f"Fields of {kind.__name__} are {', '.join(declared)}. Got {', '.join(unknown)}.")
+        there = f"Fields of {kind.__name__} are {', '.join(declared)}"
+        raise InputError(f"{there}. Got {', '.join(unknown)}.")
     missing = [
         name
         for name, each in declared.items()
@@ -76,7 +77,7 @@ def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
 
 
 def typed(hint: Any, value: Any, name: str) -> Any:
-    """Return a value as a type, lists as tuples and objects as dataclasses; raise InputError if it is of another."""
+    """Return a value as a type: lists as tuples, objects as dataclasses; or raise InputError."""
     try:
         return _as(hint, plain_scalar(value))
     except _Refused:
@@ -106,7 +107,7 @@ def _as(hint: Any, value: Any) -> Any:
         return os.fspath(value)
     elif hint is Any or (
         # True is an int to Python, and no number.
-        isinstance(value, (int, float) if hint is float else hint) and isinstance(value, bool) <= (hint is bool)
+        isinstance(value, bool) is (hint is bool) and isinstance(value, (int, float) if hint is float else hint)
     ):
         return value
     raise _Refused

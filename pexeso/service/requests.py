@@ -38,7 +38,8 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     counts : {"exact", "decide"} or None
         See `pexeso.options.SearchOptions`.
     rerank : bool
-        Order what semantic search finds by how likely it can be joined; other methods have their own order.
+        Order what semantic search finds by how likely it can be joined; other methods have an
+        order of their own.
     """
 
     method: Literal[METHODS] = "semantic"  # type: ignore[valid-type]
@@ -50,7 +51,9 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         super().__post_init__()
         if self.method in ("semantic", "all"):
             return
-        usable = (*_OF_TOKENS, "method", "rerank", *(("min_joinability",) if self.method == "containment" else ()))
+        usable = {*_OF_TOKENS, "method", "rerank"}
+        if self.method == "containment":
+            usable.add("min_joinability")
         useless = [
             f"{{{each.name}}}"
             for each in fields(self)
@@ -63,7 +66,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
             )
 
     def by_tokens(self) -> OverlapRequest | ContainRequest:
-        """Return the request of a search by equal values that this one is, where `method` is one."""
+        """Return the same request as one by equal values, where `method` is such a search."""
         given = {name: value for name in _OF_TOKENS if (value := getattr(self, name)) is not None}
         if self.method == "overlap":
             return OverlapRequest(**given)
@@ -73,7 +76,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapRequest(ColumnsRequest, verb="overlap"):
-    """Find the k columns that share most distinct values with a query column; `k` is 10 by default."""
+    """Find the k columns that share most distinct values with a query column; 10 by default."""
 
     k: int = DEFAULT_OVERLAP_COLUMNS
 
@@ -117,7 +120,7 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
 
 @dataclass(frozen=True, kw_only=True)
 class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
-    """Add to a table the matching rows of one of the lake; for the other fields see `pexeso.join.options.JoinOptions`.
+    """Add to a table the matching rows of one of the lake; see also `pexeso.join.options.JoinOptions`.
 
     Attributes
     ----------
@@ -188,7 +191,7 @@ class BuildRequest(SparkRequest, BuildOptions, verb="build"):
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateRequest(Request, BuildOptions, verb="estimate"):
-    """Estimate what a build with the same options will cost; `lake` is a folder of tables or a table."""
+    """Estimate what a build of a lake, a folder or one table, with the same options will cost."""
 
     lake: str
 
@@ -261,7 +264,7 @@ class RulesRequest(Request, verb="rules"):
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorRequest(Request, verb="doctor"):
-    """See whether this machine has what pexeso needs; `folder` is where an index would be written."""
+    """See whether this machine has what pexeso needs, to write an index to `folder` too."""
 
     folder: str = "."
 

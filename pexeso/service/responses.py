@@ -60,11 +60,16 @@ class JoinResponse:
     joined: Joined
 
     def to_dict(self) -> Answer:
-        """Return the column joined with, the report, and the joined table as names of columns and rows of cells."""
+        """Return the column joined with, the report, and the joined table as names and rows."""
         table = self.joined.table
-        rows = [list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
-        found = {"query": self.query, **self.match.to_dict(), "report": self.joined.report.to_dict()}
-        return {**found, "names": table.column_names, "rows": rows}
+        columns = [column.to_pylist() for column in table.columns]
+        return {
+            "query": self.query,
+            **self.match.to_dict(),
+            "report": self.joined.report.to_dict(),
+            "names": table.column_names,
+            "rows": [list(row) for row in zip(*columns, strict=True)],
+        }
 
 
 @dataclass(frozen=True)

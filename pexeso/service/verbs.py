@@ -7,15 +7,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
-from pexeso.registry import load_part
 from pexeso.service import requests
-from pexeso.service.bases import DistanceRequest, Request, RequestError
+from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
     BatchResponse,
@@ -48,7 +48,8 @@ class Service:
     Parameters
     ----------
     keep_open : bool
-        Keep every index that was searched open, in its newest generation: for a process that answers many requests.
+        Keep every index that was searched open, in its newest generation: for a process that
+        answers many requests.
 
     Examples
     --------
@@ -68,7 +69,8 @@ class Service:
         ----------
         request : Request
         **live
-            What JSON cannot hold: `progress`, a callable, for verbs that take long; for others see their functions here.
+            What JSON cannot hold: `progress`, a callable, for verbs that take long; see also
+            the functions of the verbs in this module.
 
         Returns
         -------
@@ -115,7 +117,7 @@ class Service:
         return index
 
     def open_tokens(self, path: str) -> Index | EqualTextSearches:
-        """Return what searches an index by equal values: the token sets alone, unless indexes are kept open."""
+        """Return what searches by equal values: the token sets alone, unless indexes are kept open."""
         if self._keep_open:
             return self.open(path)
         from pexeso.token_search.opening import open_token_sets
@@ -133,23 +135,25 @@ def _fields_of(kind: type, request: Request) -> dict[str, Any]:
 
 
 def _calls(home: str) -> Callable[..., Any]:
-    """Return what answers a verb by the function at ``module:name``, which takes the index and the other fields."""
+    """Return what calls the function at ``module:name`` with the index and the other fields."""
 
     def answer(service: Service, request: requests.IndexRequest, **live: Any) -> Any:
         given = dict(vars(request))
-        return load_part(home)(given.pop("index"), **given, **live)
+        module, _, name = home.partition(":")
+        return getattr(import_module(module), name)(given.pop("index"), **given, **live)
 
     return answer
 
 
 def _searches(method: str) -> Callable[..., SearchResponse]:
-    """Return what answers a search by equal values: the method of an index, which takes the other fields."""
+    """Return what searches by equal values, by a method of an index that takes the other fields."""
 
-    def answer(service: Service, request: requests.OverlapRequest | requests.ContainRequest) -> SearchResponse:
+    def answer(service: Service, request: ColumnsRequest) -> SearchResponse:
         search = getattr(service.open_tokens(request.index), method)
         others = ("index", "query", "all_columns", "explain")
         given = {name: value for name, value in vars(request).items() if name not in others}
-        return SearchResponse(request, [search(query, **given) for query in request.read_columns(numbers=True)])
+        queries = request.read_columns(numbers=True)
+        return SearchResponse(request, [search(query, **given) for query in queries])
 
     return answer
 
@@ -158,7 +162,8 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
     queries = request.read_columns(numbers=request.method == "all")
-    index, asked = (service.open_for(request), {**request.options(), "exclude_self": request.exclude_self})
+    index, asked = service.open_for(request), request.options()
+    asked["exclude_self"] = request.exclude_self
     if request.method == "semantic":
         return SearchResponse(request, index.search_batch(queries, rerank=request.rerank, **asked))
     from pexeso.answers.combined import search_combined
@@ -180,7 +185,7 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
     else:
         named = requests.split_lake_column(request.lake_column)
     if request.lake_column is not None or request.is_auto:
-        # The best distance to find a column with is not the best to join it with, so that it is chosen anew.
+        # The best distance to find a column with is not the best to join it with: chosen anew.
         found = index.explain(column, *named, **options)
         match, advised = found.match, found.options
     table, position = _table_of(column)
@@ -201,7 +206,7 @@ def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Matc
 
 
 def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
-    """Return the table of a query column, every cell as text, and its position there; names that repeat are ``#position``."""
+    """Return the table of a query column, every cell as text, and the position of the column."""
     import pyarrow as pa
 
     from pexeso.lake.columns import label_columns
@@ -243,11 +248,11 @@ def _batch(
     with _searching(service, request) as (index, passes):
         if begin is not None:
             begin(index.search_options(request.options()))
-        asked = {"explain": request.explain, "passes": passes, "rerank": request.rerank, **request.options()}
-        asked["exclude_self"] = request.exclude_self
+        asked = {name: getattr(request, name) for name in ("explain", "rerank", "exclude_self")}
+        asked |= {**request.options(), "passes": passes}
         if request.output is not None:
-            files = {"resume": request.resume, "restart": request.restart}
-            return BatchResponse(run_batch(index, lines, request.output, progress=progress, **files, **asked))
+            asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}
+            return BatchResponse(run_batch(index, lines, request.output, **asked))
         response = BatchResponse(BatchRun())
         for answers in answer_lines(index, lines, **asked):
             for answer in answers:
@@ -272,7 +277,7 @@ def _lines(request: requests.BatchRequest) -> Iterable[NumberedLine]:
 
 @contextmanager
 def _searching(service: Service, request: requests.BatchRequest) -> Iterator[tuple[Index, int]]:
-    """Return the index, open here or for tasks on Spark, and how many passes over it run side by side."""
+    """Return the index, open here or on Spark, and how many passes over it run side by side."""
     if request.master is None:
         yield service.open_for(request), 1
         return

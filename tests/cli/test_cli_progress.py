@@ -59,9 +59,7 @@ def test_queries_of_a_batch(tmp_path):
     assert any("answering" in state and "2/2" in state for state in rows(terminal))
 
 
-@pytest.mark.parametrize(
-    "bar", [stage_progress, lambda: counted_progress("x"), lambda: query_progress("-")]
-)
+@pytest.mark.parametrize("bar", [stage_progress, lambda: counted_progress("x"), lambda: query_progress("-")])
 def test_no_bar_where_there_is_no_terminal(bar, capsys):
     with bar() as progress:
         assert progress is None
