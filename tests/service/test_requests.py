@@ -1,5 +1,6 @@
 """Requests: there and back through JSON, and what they refuse."""
 
+import doctest
 import json
 import pickle
 
@@ -8,6 +9,7 @@ import pytest
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.service import bases, plain_fields, requests, verbs
 from pexeso.service.bases import REQUESTS, Request, RequestError
 from pexeso.service.requests import (
     AddPartsRequest,
@@ -144,3 +146,10 @@ def test_a_search_by_equal_values_is_a_request_of_its_own():
     search = SearchRequest(index="a", query="b", method="containment", min_joinability=0.4, explain=True)
     assert search.by_tokens() == ContainRequest(index="a", query="b", min_containment=0.4, explain=True)
     assert SearchRequest(index="a", query="b", method="overlap").by_tokens().k == 10
+
+
+@pytest.mark.parametrize("module", [bases, plain_fields, requests, verbs], ids=lambda module: module.__name__)
+def test_examples(module):
+    done = doctest.testmod(module)
+    assert done.attempted > 0
+    assert done.failed == 0
