@@ -65,15 +65,7 @@ def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None
 
 
 def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
-    """Return the command that is running as a line for the shell, quoted where needed.
-
-    Parameters
-    ----------
-    add : str, optional
-        An option to put at the end, unless it is there.
-    drop : sequence of str
-        Options without values to leave out.
-    """
+    """Return the command that is running as a line for the shell, with the option `add`, and without those of `drop`."""
     typed = click.get_current_context().meta.get(_ARGUMENTS, ())
     arguments = [argument for argument in typed if argument not in drop]
     if add is not None and add not in arguments:

@@ -37,13 +37,7 @@ OPTION_OF = {"counts": "--early-stop", "conf": "--spark-conf", "master": "--spar
 
 
 def option_name(field: str) -> str:
-    """Return the option by which a field of a request is given.
-
-    Examples
-    --------
-    >>> option_name("max_distance"), option_name("counts")
-    ('--max-distance', '--early-stop')
-    """
+    """Return the option by which a field of a request is given."""
     return OPTION_OF.get(field, f"--{field.replace('_', '-')}")
 
 
@@ -71,18 +65,7 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
 
 
 def field_option(kind: type, name: str, help_text: str, *names: str, **more: Any) -> Callable[[Any], Any]:
-    """Return the option of a field of a request or of options: its name, type and default are those of the field.
-
-    Parameters
-    ----------
-    kind : type
-        The dataclass.
-    name, help_text : str
-    *names : str
-        Of the option, where they are not that of the field.
-    **more
-        Of `click.option`.
-    """
+    """Return the option of a field of a dataclass, by default with its name, type and default."""
     declared, default = get_type_hints(kind)[name], getattr(kind, name)
     hint = next(each for each in (*get_args(declared), declared) if each is not NoneType)
     own = option_name(name)
@@ -257,18 +240,7 @@ def build_settings(command: Command) -> Command:
 
 
 def spark_setting(text: str) -> tuple[str, str]:
-    """Read ``KEY=VALUE``.
-
-    Raises
-    ------
-    InputError
-        It has no key, or no equals sign.
-
-    Examples
-    --------
-    >>> spark_setting("spark.driver.memory=8g")
-    ('spark.driver.memory', '8g')
-    """
+    """Read ``KEY=VALUE``."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f"--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead.")

@@ -72,13 +72,7 @@ def escapes_formulas() -> bool:
 
 
 def without_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula; plain numbers stay.
-
-    Examples
-    --------
-    >>> [without_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-cmd", "-5", "+3.2e4", "a=b", 7, None)]
-    ["'=1+1", "'@SUM(A1)", "'-cmd", '-5', '+3.2e4', 'a=b', 7, None]
-    """
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; plain numbers stay."""
     is_formula = isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if is_formula else cell
 
@@ -126,21 +120,9 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def table_lines(
     columns: Sequence[str], rows: Sequence[Sequence[str]], align: str, *, most: int = MAX_CELL
 ) -> list[str]:
-    """Lay out a table for people.
+    """Lay out a table for people: the header, unless all its names are empty, and a line for each row.
 
-    Parameters
-    ----------
-    columns : sequence of str
-    rows : sequence of sequences of str
-    align : str
-        ``<`` or ``>`` for each column.
-    most : int
-        Longest text of a cell, in characters; see `plain`.
-
-    Returns
-    -------
-    list of str
-        The header, unless all its names are empty, and a line for each row.
+    `align` has ``<`` or ``>`` for each column; a cell has `most` characters at most.
 
     Examples
     --------
@@ -161,26 +143,14 @@ def table_lines(
 
 
 def display_width(text: str) -> int:
-    """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter.
-
-    Examples
-    --------
-    >>> display_width("東京"), display_width("Oslo")
-    (4, 4)
-    """
+    """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter."""
     if text.isascii():
         return len(text)
     return sum(_cells(letter) for letter in text)
 
 
 def human_bytes(n_bytes: float) -> str:
-    """Write a number of bytes for people.
-
-    Examples
-    --------
-    >>> human_bytes(999), human_bytes(12_345_678)
-    ('999 bytes', '12.3 MB')
-    """
+    """Write a number of bytes for people."""
     if n_bytes < 1000:
         return f"{n_bytes:.0f} bytes"
     for unit in ("kB", "MB", "GB"):
@@ -191,13 +161,7 @@ def human_bytes(n_bytes: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "column"), count(1200, "value")
-    ('1 column', '1,200 values')
-    """
+    """Write a number with its noun, such as 1,200 values."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -76,10 +76,7 @@ def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
 def run_stages(request: IndexRequest, unfinished: str = "is as it was") -> tuple[Any, float]:
     """Run a build or an update with a bar of its stages; return the response and the seconds it took.
 
-    Raises
-    ------
-    Interrupted
-        After Ctrl-C: says how the index was left, in the words of `unfinished`, and how to go on.
+    After Ctrl-C it says how the index was left, in the words of `unfinished`, and how to go on.
     """
     started = time.perf_counter()
     try:

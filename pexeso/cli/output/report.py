@@ -149,13 +149,7 @@ def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -
 
 
 def value_lines(values: Sequence[str], n_shown: float, option: str) -> list[str]:
-    """Lay out shared values, and say how many more there are.
-
-    Examples
-    --------
-    >>> value_lines(["7", "8", "9"], 2, "--values")
-    ['    7', '    8', '    and 1 more value (--values all)']
-    """
+    """Lay out shared values, and say how many more there are."""
     chosen = values if n_shown == ALL_PAIRS else values[: int(n_shown)]
     lines = [f"{_INDENT}{plain(value)}" for value in chosen]
     return [*lines, *_more_line(len(values) - len(chosen), "value", option)]
@@ -286,14 +280,7 @@ COMBINED = Layout(
 
 
 def shares(kinds: KindCounts) -> str:
-    """Write which share of the rows that match is of each kind.
-
-    Examples
-    --------
-    >>> from pexeso.search.match_kinds import KindCounts
-    >>> shares(KindCounts({}, {"exact": 2, "spelling": 1, "meaning": 0}))
-    '66.7 % exact, 33.3 % spelling, 0.0 % meaning'
-    """
+    """Write which share of the rows that match is of each kind."""
     return ", ".join(f"{percent(share)} {kind}" for kind, share in kinds.shares.items())
 
 
@@ -313,12 +300,6 @@ def unmatchable(result: SearchResult) -> list[str]:
 
 
 def milliseconds(seconds: float) -> str:
-    """Write seconds as milliseconds, with a digit more below ten.
-
-    Examples
-    --------
-    >>> milliseconds(0.0412), milliseconds(0.0004)
-    ('41', '0.4')
-    """
+    """Write seconds as milliseconds, with a digit more below ten."""
     value = 1000 * seconds
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
