@@ -70,7 +70,7 @@ def compare(indexes: Sequence[pexeso.Index], query: QueryColumn, options: dict[s
     for index in indexes:
         for exact in (True, False):
             started = time.perf_counter()
-            result = index.search(query, exact=exact, **options)
+            result = index.search(query, exact=exact, rerank=False, **options)
             elapsed = time.perf_counter() - started
             found = answer(result)
             if expected is None:

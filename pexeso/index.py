@@ -164,7 +164,7 @@ class Index:
         """Make search options, with the defaults that suit this index, or with the thresholds advised where ``auto`` or ``min_precision`` asks for them."""
         return self._answering.thresholds.search_options(given)
 
-    def search(self, values: Any, *, exclude_self: bool = False, rerank: bool = False, **options: Any) -> SearchResult:
+    def search(self, values: Any, *, exclude_self: bool = False, rerank: bool = True, **options: Any) -> SearchResult:
         """Find the columns that a query column can be joined with.
 
         Parameters
@@ -174,7 +174,7 @@ class Index:
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
-            Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`.
+            Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`. False: by rows that match.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
             With ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise` gives.
@@ -182,7 +182,7 @@ class Index:
         Returns
         -------
         SearchResult
-            Best first; equal counts by table, then column.
+            Best first; equal ones by rows that match, then table and column.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class Index:
         return self.search_batch([values], exclude_self=exclude_self, rerank=rerank, **options)[0]
 
     def search_batch(
-        self, queries: Iterable[Any], *, exclude_self: bool = False, rerank: bool = False, **options: Any
+        self, queries: Iterable[Any], *, exclude_self: bool = False, rerank: bool = True, **options: Any
     ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
 

@@ -265,6 +265,15 @@ def max_distance_of_cosine(min_cosine: float) -> float:
     return math.sqrt(max(0.0, 2.0 - 2.0 * min_cosine)) / 2.0
 
 
+def require_min_containment(min_containment: Any) -> None:
+    """Raise InputError if a share of values is not a number in (0, 1]."""
+    if not _is_number(min_containment) or not 0 < min_containment <= 1:
+        raise InputError(
+            f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} instead. It is the share "
+            f"of your distinct values that a column must have: {DEFAULT_MIN_CONTAINMENT} is a usual value."
+        )
+
+
 def parse_bytes(text: str | int) -> int:
     """Read a number of bytes such as ``8GiB``, ``500 MB`` or ``1048576``.
 

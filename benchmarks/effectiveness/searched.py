@@ -34,6 +34,7 @@ def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Itera
                 [judged.texts[number] for number in some],
                 max_distance=threshold,
                 min_joinability=LEAST_JOINABILITY,
+                rerank=False,
             )
             for number, result in zip(some, results, strict=True):
                 matches = [match for match in result if match.column_id in number_of]

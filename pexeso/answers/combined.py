@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from pexeso.errors import InputError
 from pexeso.options import DEFAULT_OVERLAP_COLUMNS
@@ -95,12 +95,15 @@ class CombinedResult(Sequence[CombinedMatch]):
     matches : tuple of CombinedMatch
     stats : dict
         Of each search.
+    fields : tuple of str
+        What `to_dict` and CSV tell of each column found.
     """
 
     query: dict[str, Any]
     options: dict[str, Any]
     matches: tuple[CombinedMatch, ...]
     stats: dict[str, Any]
+    fields: ClassVar[tuple[str, ...]] = FIELDS
 
     @overload
     def __getitem__(self, position: int) -> CombinedMatch: ...
@@ -172,7 +175,8 @@ def search_combined(
     column = query_from_values(values)
     given = options if k is None else {"k": k, **options}
     by_overlap = index.overlap(column, k=DEFAULT_OVERLAP_COLUMNS if k is None else k, exclude_self=exclude_self)
-    by_meaning = index.search(column, exclude_self=exclude_self, **given)
+    # The list has an order of its own.
+    by_meaning = index.search(column, exclude_self=exclude_self, **{"rerank": False, **given})
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for match in by_meaning:
         found.setdefault((match.table, match.column), {})[MEANING] = match

@@ -24,8 +24,10 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from pexeso.cli.options import option_name
 from pexeso.cli.signals import Stopped
 from pexeso.errors import InputError, PexesoError
+from pexeso.service.bases import RequestError
 
 FAILED, MISUSED = 1, 2
 
@@ -63,15 +65,7 @@ def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None
 
 
 def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
-    """Return the command that is running as a line for the shell, quoted where needed.
-
-    Parameters
-    ----------
-    add : str, optional
-        An option to put at the end, unless it is there.
-    drop : sequence of str
-        Options without values to leave out.
-    """
+    """Return the command that is running as a line for the shell, with the option `add`, and without those of `drop`."""
     typed = click.get_current_context().meta.get(_ARGUMENTS, ())
     arguments = [argument for argument in typed if argument not in drop]
     if add is not None and add not in arguments:
@@ -91,7 +85,8 @@ def plain_errors() -> Iterator[None]:
         raise Interrupted(f"Interrupted. Run again: {command_again()}") from error
     except PexesoError as error:
         _debug(error)
-        raise Failure(str(error), MISUSED if isinstance(error, InputError) else FAILED) from error
+        said = error.written(option_name) if isinstance(error, RequestError) else str(error)
+        raise Failure(said, MISUSED if isinstance(error, InputError) else FAILED) from error
     except MemoryError as error:
         _debug(error)
         raise Failure("There is not enough memory for this. Free some, or use a machine with more.") from error

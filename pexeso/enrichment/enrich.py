@@ -248,7 +248,8 @@ def _best_of_each_table(
     k = 2 * (max_tables + len(exclude))
     while True:
         asked = k if most is None else min(k, most)
-        result = index.search(values, **{**options, "k": asked, "min_joinability": min_joinability})
+        wanted = {**options, "k": asked, "min_joinability": min_joinability}
+        result = index.search(values, rerank=False, **wanted)
         best: dict[str, Match] = {}
         for match in result:
             if match.table not in exclude:

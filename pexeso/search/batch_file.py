@@ -195,7 +195,7 @@ def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, An
     chosen = index.search_options(asked).to_dict()
     return {
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
-        "members": {"pairs": explain, "score": bool(options.get("rerank"))},
+        "members": {"pairs": explain, "score": bool(options.get("rerank", True))},
     }
 
 

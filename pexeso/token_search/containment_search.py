@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pexeso.containment.conversion import tokens_needed
-from pexeso.errors import InputError
-from pexeso.options import DEFAULT_MIN_CONTAINMENT
+from pexeso.options import require_min_containment
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import require_k
@@ -37,11 +35,7 @@ def search_containment(
     exclude_table: str | None = None,
 ) -> EqualTextResult:
     """Find the columns that have at least a share of a query's distinct values; see `pexeso.Index.contain`."""
-    if isinstance(min_containment, bool) or not isinstance(min_containment, Real) or not 0 < min_containment <= 1:
-        raise InputError(
-            f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} instead. It is the share of your distinct values "
-            f"that a column must have: {DEFAULT_MIN_CONTAINMENT} is a usual value."
-        )
+    require_min_containment(min_containment)
     if k is not None:
         require_k(k)
     started, found, n_candidates, routes = time.perf_counter(), [], 0, []

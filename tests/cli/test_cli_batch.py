@@ -186,10 +186,10 @@ def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp
 
 def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_time):
     output = tmp_path / "answers.jsonl"
-    assert run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank").exit_code == 0
+    assert run("batch", small_index, queries, "-o", output, "-k", 2).exit_code == 0
     answers, index = without_times(output.read_text(encoding="utf-8")), open_index(small_index)
     for line, answer in zip(GOOD, answers, strict=True):
-        assert answer["results"] == index.search(line["values"], k=2, rerank=True).to_dict()["results"]
+        assert answer["results"] == index.search(line["values"], k=2).to_dict()["results"]
     assert answers[0]["results"][0]["score"] > 0
     lines = output.read_bytes().splitlines(keepends=True)
     output.write_bytes(b"".join(lines[:3]))
@@ -199,12 +199,12 @@ def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_
 
 def test_answers_that_are_re_ranked_are_not_gone_on_with_without(small_index, queries, tmp_path):
     output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
-    run_batch(index, lines[:2], output, rerank=True)
+    run_batch(index, lines[:2], output)
     with pytest.raises(OutputError, match="were made with other options"):
-        run_batch(index, lines, output, resume=True)
+        run_batch(index, lines, output, resume=True, rerank=False)
 
 
-@pytest.mark.parametrize("other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": True}])
+@pytest.mark.parametrize("other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": False}])
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
     output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
     run_batch(index, lines[:2], output)

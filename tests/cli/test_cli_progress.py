@@ -8,10 +8,7 @@ from time import sleep
 import pytest
 
 from pexeso.build.job import stage_names
-from pexeso.cli.commands.batch import query_progress
-from pexeso.cli.commands.build import stage_progress
-from pexeso.cli.commands.estimate import file_progress
-from pexeso.cli.commands.inspect import byte_progress
+from pexeso.cli.output.progress import counted_progress, query_progress, stage_progress
 from pexeso.search.batch_file import BatchRun
 
 DRAWN_EVERY = 0.12  # seconds, or a little less: a bar is not drawn more often
@@ -39,7 +36,7 @@ def test_stages_of_a_build():
 
 
 def test_bytes_of_a_check():
-    with redirect_stderr(Terminal()) as terminal, byte_progress("checking") as progress:
+    with redirect_stderr(Terminal()) as terminal, counted_progress("checking", unit="B", unit_scale=True) as progress:
         progress(500, 1000)
         sleep(DRAWN_EVERY)
         progress(1000, 1000)
@@ -47,7 +44,7 @@ def test_bytes_of_a_check():
 
 
 def test_files_of_an_estimate():
-    with redirect_stderr(Terminal()) as terminal, file_progress("sampling") as progress:
+    with redirect_stderr(Terminal()) as terminal, counted_progress("sampling", unit=" files") as progress:
         sleep(DRAWN_EVERY)
         progress(50, 50)
     assert any("50/50" in state for state in rows(terminal))
@@ -62,9 +59,7 @@ def test_queries_of_a_batch(tmp_path):
     assert any("answering" in state and "2/2" in state for state in rows(terminal))
 
 
-@pytest.mark.parametrize(
-    "bar", [stage_progress, lambda: byte_progress("x"), lambda: file_progress("x"), lambda: query_progress("-")]
-)
+@pytest.mark.parametrize("bar", [stage_progress, lambda: counted_progress("x"), lambda: query_progress("-")])
 def test_no_bar_where_there_is_no_terminal(bar, capsys):
     with bar() as progress:
         assert progress is None

@@ -28,8 +28,8 @@ def by_names(monkeypatch):
 
 def test_the_order_follows_the_scores_and_nothing_is_lost(index, by_names):
     query = QueryColumn(query_from_values(PLACES).values, column="place")
-    plain = index.search(query, min_joinability=0.1)
-    ranked = index.search(query, min_joinability=0.1, rerank=True)
+    plain = index.search(query, min_joinability=0.1, rerank=False)
+    ranked = index.search(query, min_joinability=0.1)
     assert {match.table for match in ranked} == {match.table for match in plain}
     assert ranked[0].column == "place"
     assert plain[0].column != "place"
@@ -49,8 +49,8 @@ def test_the_order_follows_the_scores_and_nothing_is_lost(index, by_names):
 
 def test_what_is_not_looked_at_stays_behind_in_its_order(index, by_names, monkeypatch):
     monkeypatch.setattr(reranker, "MOST_HITS", 1)
-    plain = index.search(PLACES, min_joinability=0.1)
-    ranked = index.search(PLACES, min_joinability=0.1, rerank=True)
+    plain = index.search(PLACES, min_joinability=0.1, rerank=False)
+    ranked = index.search(PLACES, min_joinability=0.1)
     assert [match.table for match in ranked] == [match.table for match in plain]
     assert [match.opinion is None for match in ranked] == [False, True, True]
     assert ranked.to_pandas()["score"].isna().tolist() == [False, True, True]
@@ -59,7 +59,7 @@ def test_what_is_not_looked_at_stays_behind_in_its_order(index, by_names, monkey
 
 
 def test_nothing_found_is_ranked_without_complaint(index):
-    ranked = index.search(["Xyzzyx"], rerank=True)
+    ranked = index.search(["Xyzzyx"])
     assert len(ranked) == 0
     assert "score" in ranked.to_pandas()
 

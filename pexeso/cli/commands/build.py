@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.errors import Interrupted, command_again
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import build_settings
-from pexeso.cli.output.output import count, human_bytes, is_terminal, talk
-from pexeso.cli.spark import spark_options
+from pexeso.cli.options import build_settings, index_argument, spark_options, takes
+from pexeso.cli.output.output import count, human_bytes, talk
+from pexeso.cli.output.progress import run_stages
+from pexeso.service.requests import BuildRequest
 
 if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
-    from pexeso.options import BuildOptions
 
 
 @click.command()
 @click.argument("lake", metavar="LAKE")
-@click.argument("index", metavar="INDEX")
+@index_argument
 @build_settings
 @click.option("--overwrite", is_flag=True, help="Replace an index that is there; it serves until the new one is done.")
 @spark_options
 @log_json_option
-def index(
-    lake: str, index: str, options: BuildOptions, overwrite: bool, master: str | None, conf: dict[str, str]
-) -> None:
+@takes(BuildRequest)
+def index(request: BuildRequest) -> None:
     """Build an index of all tables in a folder.
 
     \b
@@ -44,26 +38,7 @@ def index(
 
     In Python: pexeso.build_index(LAKE, INDEX).
     """  # noqa: D301  click reads \b
-    started = time.perf_counter()
-    try:
-        from pexeso.index import build_index
-
-        with stage_progress() as progress:
-            built = build_index(
-                lake,
-                index,
-                overwrite=overwrite,
-                master=master,
-                conf=conf,
-                progress=progress,
-                **{each.name: getattr(options, each.name) for each in fields(options)},
-            )
-    except KeyboardInterrupt as error:
-        raise Interrupted(
-            f"Interrupted: '{index}' was not written, what it held before is as it was, and what is finished is kept for the next run. "
-            f"Go on: {command_again()}"
-        ) from error
-    talk(summary(built.info(), time.perf_counter() - started))
+    talk(summary(*run_stages(request, "was not written, what it held before is as it was")))
 
 
 def summary(info: IndexInfo, seconds: float) -> str:
@@ -78,24 +53,3 @@ def summary(info: IndexInfo, seconds: float) -> str:
         f"Indexed {count(info.tables, 'table')}, {count(info.columns_indexed, 'column')} and {count(info.values, 'distinct value')} "
         f"into '{info.path}' ({human_bytes(info.bytes)}) in {seconds:.1f} s.{more}"
     )
-
-
-@contextmanager
-def stage_progress() -> Iterator[Callable[[str], None] | None]:
-    """Show on stderr, where that is a terminal, which stage of a build or an update is under way."""
-    if not is_terminal():
-        yield None
-        return
-    from tqdm import tqdm
-
-    from pexeso.build.job import stage_names
-
-    stages = stage_names()
-    with tqdm(total=len(stages), leave=False, bar_format="{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}") as bar:
-
-        def report(stage: str) -> None:
-            bar.set_description_str(stage, refresh=False)
-            bar.n = stages.index(stage)
-            bar.refresh()
-
-        yield report

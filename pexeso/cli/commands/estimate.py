@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import build_settings
-from pexeso.cli.output.output import MAX_NAME, count, human_bytes, is_terminal, output_options, plain, write_json
+from pexeso.cli.options import build_settings, takes
+from pexeso.cli.output.output import MAX_NAME, count, human_bytes, output_options, plain, write_json
+from pexeso.cli.output.progress import counted_progress
+from pexeso.service.requests import EstimateRequest
+from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.diagnostics.estimate import Estimate
-    from pexeso.options import BuildOptions
 
 
 @click.command()
 @click.argument("lake", metavar="LAKE")
 @build_settings
 @output_options("json")
-def estimate(lake: str, options: BuildOptions, form: str | None) -> None:
+@takes(EstimateRequest)
+def estimate(request: EstimateRequest, form: str | None) -> None:
     """Estimate what indexing a lake will cost, before it is done.
 
     \b
@@ -32,10 +33,8 @@ def estimate(lake: str, options: BuildOptions, form: str | None) -> None:
 
     In Python: pexeso.diagnostics.estimate.estimate_build(LAKE).
     """  # noqa: D301  click reads \b
-    from pexeso.diagnostics.estimate import estimate_build
-
-    with file_progress("sampling") as progress:
-        found = estimate_build(lake, options, progress=progress)
+    with counted_progress("sampling", unit=" files") as progress:
+        found = run(request, progress=progress)
     if form == "json":
         write_json(found.to_dict())
     else:
@@ -90,20 +89,3 @@ def _stages(seconds: dict[str, float]) -> str:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
-
-
-@contextmanager
-def file_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on stderr, where that is a terminal, for work that reports files done and files in all."""
-    if not is_terminal():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(desc=title, unit=" files", leave=False) as bar:
-
-        def report(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield report

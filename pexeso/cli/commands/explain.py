@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import Asked, distance_settings
+from pexeso.cli.options import distance_settings, index_argument, query_argument, takes
 from pexeso.cli.output.advice import tell_advice
-from pexeso.cli.output.output import count, output_options, plain, table_lines, write_csv, write_json
+from pexeso.cli.output.output import count, output_options, plain, table_lines, tell_column, write_csv, write_json
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
-from pexeso.cli.query_columns import read_queries
-from pexeso.errors import InputError
+from pexeso.service.requests import ExplainRequest
+from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.results import Explanation, Match
@@ -24,15 +24,14 @@ _REASONS = {"unknown": "the model knows nothing about it", "empty": "nothing is 
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
-@click.argument("query", metavar="FILE:COLUMN")
+@index_argument
+@query_argument
 @click.argument("lake_column", metavar="TABLE:COLUMN")
 @distance_settings
 @page_options
 @output_options("json", "csv")
-def explain(
-    index: str, query: str, lake_column: str, asked: Asked, html: str | None, overwrite: bool, form: str | None
-) -> None:
+@takes(ExplainRequest)
+def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: str | None) -> None:
     """Explain why a column of yours and one of the lake match or not.
 
     \b
@@ -47,9 +46,8 @@ def explain(
     In Python: pexeso.open_index(INDEX).explain(values, table, column), and .to_html() of that.
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
-    table, column = split_lake_column(lake_column)
-    (values,) = read_queries(query, every_column=False)
-    found = asked.open(index).explain(values, table, column, **asked.to_search())
+    found = run(request)
+    tell_column(request, found)
     tell_advice([found.options])
     if form == "json":
         write_json(found.to_dict())
@@ -63,21 +61,11 @@ def explain(
         write_page(explanation_page(found), html, overwrite=overwrite)
 
 
-def split_lake_column(spec: str) -> tuple[str, str]:
-    """Split ``TABLE:COLUMN`` of the lake at the last colon."""
-    table, colon, column = spec.rpartition(":")
-    if not colon or not table:
-        raise InputError(
-            f"A column of the lake must be given as TABLE:COLUMN, as search prints them. Got {spec!r} instead."
-        )
-    return table, column
-
-
 def explanation_lines(found: Explanation) -> list[str]:
     """Lay out an explanation for people."""
     match, limit = found.match, found.options.max_distance
     lines = [
-        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}.",
+        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}."
     ]
     pairs = match.pairs()
     if pairs:

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pexeso.cli.errors import Failure
+from pexeso.cli.options import index_argument, takes
 from pexeso.cli.output.build_report import report_lines
-from pexeso.cli.output.output import (
-    MAX_NAME,
-    count,
-    human_bytes,
-    is_terminal,
-    output_options,
-    plain,
-    table_lines,
-    talk,
-    write_json,
-)
+from pexeso.cli.output.output import MAX_NAME, count, human_bytes, output_options, plain, table_lines, talk, write_json
+from pexeso.cli.output.progress import counted_progress
+from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest
+from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
-    from pexeso.build.report import BuildReport
     from pexeso.diagnostics.info import IndexInfo
-    from pexeso.store.integrity import Problem
 
 MAX_PARTITIONS_SHOWN = 20
 MAX_MAPS_SHOWN = 3
@@ -35,10 +25,11 @@ _SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@index_argument
 @click.option("--report", is_flag=True, help="Tell what the stages of the last build or update did.")
 @output_options("json")
-def info(index: str, report: bool, form: str | None) -> None:
+@takes(InfoRequest)
+def info(request: InfoRequest, form: str | None) -> None:
     """Show what is in an index, and what was left out and why.
 
     \b
@@ -48,25 +39,11 @@ def info(index: str, report: bool, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).info().
     """  # noqa: D301  click reads \b
-    from pexeso.diagnostics.info import index_info, last_report
-    from pexeso.store.opening import open_store_anywhere
-
-    store = open_store_anywhere(index)
-    if report:
-        _show_report(last_report(store), form)
-        return
-    found = index_info(store)
+    found = run(request)
     if form == "json":
         write_json(found.to_dict())
-        return
-    click.echo("\n".join(info_lines(found)))
-
-
-def _show_report(report: BuildReport, form: str | None) -> None:
-    if form == "json":
-        write_json(report.to_dict())
     else:
-        click.echo("\n".join(report_lines(report)))
+        click.echo("\n".join((report_lines if request.report else info_lines)(found)))
 
 
 def info_lines(found: IndexInfo) -> list[str]:
@@ -127,9 +104,10 @@ def _reason_lines(title: str, reasons: dict[str, int]) -> list[str]:
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@index_argument
 @output_options("json")
-def check(index: str, form: str | None) -> None:
+@takes(CheckRequest)
+def check(request: CheckRequest, form: str | None) -> None:
     """Compare every byte of an index with its checksums.
 
     \b
@@ -140,51 +118,24 @@ def check(index: str, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).check().
     """  # noqa: D301  click reads \b
-    from pexeso.diagnostics.check import check_index
-
-    with byte_progress("checking") as progress:
-        problems = check_index(index, progress)
-    failures = [problem for problem in problems if problem.is_failure]
+    with counted_progress("checking", unit="B", unit_scale=True) as progress:
+        found = run(request, progress=progress)
     if form == "json":
-        write_json({"ok": not failures, "problems": [vars(problem) for problem in problems]})
+        write_json(found.to_dict())
     else:
-        _write_problems(index, problems, failed=bool(failures))
-    if failures:
-        raise Failure(f"{count(len(failures), 'problem')} in the index '{index}': do not search it.")
-
-
-def _write_problems(index: str, problems: list[Problem], *, failed: bool) -> None:
-    from pexeso.store.opening import open_store_anywhere
-
-    for problem in problems:
-        click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")
-    if not failed:
-        manifest = open_store_anywhere(index).manifest
-        n_files = sum(1 for _ in manifest.files())
-        click.echo(f"ok: {count(n_files, 'file')}, {manifest.n_bytes:,} bytes")
-
-
-@contextmanager
-def byte_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on stderr, where that is a terminal, for work that reports bytes done and bytes in all."""
-    if not is_terminal():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(desc=title, unit="B", unit_scale=True, leave=False) as bar:
-
-        def report(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield report
+        for problem in found.problems:
+            click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")
+        if not found.failures:
+            click.echo(f"ok: {count(found.n_files, 'file')}, {found.n_bytes:,} bytes")
+    if found.failures:
+        raise Failure(f"{count(len(found.failures), 'problem')} in the index '{request.index}': do not search it.")
 
 
 @click.command()
 @click.argument("folder", metavar="[FOLDER]", default=".")
 @output_options("json")
-def doctor(folder: str, form: str | None) -> None:
+@takes(DoctorRequest)
+def doctor(request: DoctorRequest, form: str | None) -> None:
     """See whether this machine has what pexeso needs.
 
     \b
@@ -194,11 +145,10 @@ def doctor(folder: str, form: str | None) -> None:
     FOLDER is where an index would be written, the current one by default. Ends with exit code 1 where something that
     pexeso needs is missing.
     """  # noqa: D301  click reads \b
-    from pexeso.diagnostics.doctor import diagnose
-
-    findings = diagnose(folder)
+    found = run(request)
+    findings = found.findings
     if form == "json":
-        write_json({"findings": [vars(finding) for finding in findings]})
+        write_json(found.to_dict())
     else:
         words = {True: "ok", False: "missing", None: "note"}
         rows = [(words[finding.ok], finding.name, finding.detail) for finding in findings]

@@ -3,89 +3,72 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.commands.explain import split_lake_column
-from pexeso.cli.options import Asked, distance_settings
+from pexeso.cli.options import distance_settings, field_option, index_argument, query_argument, read_names, takes
 from pexeso.cli.output.advice import tell_advice
-from pexeso.cli.output.output import MAX_NAME, count, escape_formulas_option, plain, talk
+from pexeso.cli.output.output import MAX_NAME, count, escape_formulas_option, plain, talk, tell_column
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
-from pexeso.cli.query_columns import read_queries
 from pexeso.errors import InputError
-from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES, JoinOptions
+from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
+from pexeso.service.requests import JoinRequest
+from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from pexeso.index import Index
     from pexeso.join.report import JoinReport
     from pexeso.results import Match
-    from pexeso.search.query import QueryColumn
 
-_DEFAULTS = JoinOptions()
+_of_join = partial(field_option, JoinRequest)
+
+
+def _read_provenance(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    return () if text.strip() == "none" else read_names(context, option, text)
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
-@click.argument("query", metavar="FILE:COLUMN")
+@index_argument
+@query_argument
 @click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)
 @click.option(
     "-o", "--output", metavar="OUT", help="A .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout."
 )
-@click.option(
-    "--values",
+@_of_join(
+    "values",
+    "Join the nearest value of the lake; none of them twice, as many as possible; or all that match.",
     type=click.Choice(VALUES),
-    default=_DEFAULTS.values,
-    show_default=True,
-    help="Join the nearest value of the lake; none of them twice, as many as possible; or all that match.",
 )
-@click.option(
-    "--type",
-    "how",
-    type=click.Choice(HOW),
-    default=_DEFAULTS.how,
-    show_default=True,
-    help="left keeps rows without a match, inner drops them.",
-)
-@click.option(
-    "--aggregate",
-    "ways",
-    multiple=True,
-    metavar="[COLUMN=]WAY",
-    help="Keep each row one where several rows of the lake match: " + ", ".join(AGGREGATIONS) + ". "
+@_of_join("how", "left keeps rows without a match, inner drops them.", "--type", type=click.Choice(HOW))
+@_of_join(
+    "aggregate",
+    f"Keep each row one where several rows of the lake match: {', '.join(AGGREGATIONS)}. "
     "For a column of the lake's table, or for all that are not named (first). Can be repeated.",
+    multiple=True,
+    callback=lambda context, option, texts: read_ways(texts),
+    metavar="[COLUMN=]WAY",
 )
-@click.option(
-    "--suffix",
+@_of_join(
+    "suffix",
+    "Put behind names of the lake's table that are taken.  [default: they become TABLE:COLUMN]",
     metavar="TEXT",
-    help="Put behind names of the lake's table that are taken.  [default: they become TABLE:COLUMN]",
 )
-@click.option(
-    "--provenance",
-    default=",".join(_DEFAULTS.provenance),
-    show_default=True,
+@_of_join(
+    "provenance",
+    f"Which of the columns match_table, match_column, match_value and match_distance are added: {', '.join(PROVENANCE)}.",
+    type=str,
+    default=",".join(JoinRequest.provenance),
+    callback=_read_provenance,
     metavar="NAME,...|none",
-    help=f"Which of the columns match_table, match_column, match_value and match_distance are added: {', '.join(PROVENANCE)}.",
 )
 @click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
 @escape_formulas_option
 @distance_settings
-def join(
-    index: str,
-    query: str,
-    lake_column: str | None,
-    asked: Asked,
-    output: str | None,
-    ways: tuple[str, ...],
-    provenance: str,
-    conflicts: str | None,
-    overwrite: bool,
-    **given: Any,
-) -> None:
+@takes(JoinRequest)
+def join(request: JoinRequest, output: str | None, conflicts: str | None, overwrite: bool) -> None:
     """Add to a table of yours the matching rows of one of the lake.
 
     \b
@@ -109,23 +92,14 @@ def join(
         require_writable(conflicts, overwrite=overwrite, option="--conflicts", formats=(".csv",))
         if output is not None and os.path.abspath(output) == os.path.abspath(conflicts):
             raise InputError(f"OUT and --conflicts name the same file: {output!r}. Give each its own.")
-    chosen = given | {"aggregate": read_ways(ways), "provenance": _names(provenance)}
-    JoinOptions(**chosen)  # looked at here, so that a mistake is told at once and not after a search
-    wanted = None if lake_column is None else split_lake_column(lake_column)
-    (column,) = read_queries(query, every_column=False)
-    opened = asked.open(index)
-    match = _best(opened, column, asked) if wanted is None else None
-    if match is None or asked.is_auto:
-        # The best distance to find a column with is not the best to join it with, so that it is chosen anew.
-        found = opened.explain(column, *(wanted or (match.table, match.column)), **asked.to_search())
-        match = found.match
-        tell_advice([found.options])
-    table, position = _table(column)
-    joined = match.join_with_report(table, position, **chosen)
-    write_table(joined.table, output, overwrite=overwrite)
+    found = run(request)
+    tell_column(request, found)
+    if found.advised is not None:
+        tell_advice([found.advised])
+    write_table(found.joined.table, output, overwrite=overwrite)
     if conflicts is not None:
-        write_table(joined.report.conflicts, conflicts, overwrite=overwrite)
-    _tell(match, joined.report, output, conflicts)
+        write_table(found.joined.report.conflicts, conflicts, overwrite=overwrite)
+    _tell(found.match, found.joined.report, output, conflicts)
 
 
 def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
@@ -147,33 +121,6 @@ def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
             raise InputError(f"--aggregate was given twice for {what}: {ways[column]} and {way}.")
         ways[column] = way
     return ways or None
-
-
-def _names(provenance: str) -> tuple[str, ...]:
-    if provenance.strip() == "none":
-        return ()
-    return tuple(name.strip() for name in provenance.split(","))
-
-
-def _best(index: Index, column: QueryColumn, asked: Asked) -> Match:
-    found = index.search(column, **{**asked.to_search(), "k": 1, "exclude_self": True})
-    if not len(found):
-        raise InputError(
-            f"No column of the lake has a value within distance {found.options.max_distance:g} of '{column.column}'. Try a larger --max-distance."
-        )
-    return found[0]
-
-
-def _table(column: QueryColumn) -> tuple[pa.Table, int]:
-    """Read the whole table of a query column, every cell as text; names that repeat are replaced by ``#position``."""
-    import pyarrow as pa
-
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.readers.reader import read_table
-
-    table = read_table(str(column.file))
-    labels = label_columns(table.names)
-    return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
 
 
 def _tell(match: Match, report: JoinReport, output: str | None, conflicts: str | None) -> None:

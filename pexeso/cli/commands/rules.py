@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from pexeso.cli.options import takes
 from pexeso.cli.output.output import MAX_NAME, output_options, table_lines, write_json
+from pexeso.service.requests import RulesRequest
+from pexeso.service.verbs import run
 
 
 @click.command()
 @click.argument("index", metavar="[INDEX]", required=False)
 @output_options("json")
-def rules(index: str | None, form: str | None) -> None:
+@takes(RulesRequest)
+def rules(request: RulesRequest, form: str | None) -> None:
     """List the rules by which values are normalised.
 
     \b
@@ -25,30 +27,14 @@ def rules(index: str | None, form: str | None) -> None:
 
     In Python: pexeso.Normaliser().rules, pexeso.open_index(INDEX).normaliser.
     """  # noqa: D301  click reads \b
-    from pexeso.lake.normalise.normaliser import VERSION
-    from pexeso.lake.normalise.rules import DEFAULT_RULES, RULES
+    from pexeso.lake.normalise.rules import RULES
 
-    names, extra = (DEFAULT_RULES, {}) if index is None else _of_index(index)
+    found = run(request)
     if form == "json":
-        described = [
-            {"name": rule.name, "on": rule.name in names, "default": rule.is_default, "does": rule.does}
-            for rule in RULES
-        ]
-        write_json({"version": VERSION, "rules": described, "extra": dict(extra)})
+        write_json(found.to_dict())
         return
-    rows = [("on" if rule.name in names else "off", rule.name, *rule.examples[0]) for rule in RULES]
+    rows = [("on" if rule.name in found.on else "off", rule.name, *rule.examples[0]) for rule in RULES]
     for line in table_lines(("", "rule", "for example", "becomes"), rows, "<<<<", most=MAX_NAME):
         click.echo(line)
-    if extra:
-        click.echo(f"\nWords of its own: {len(extra):,} (--json lists them).")
-
-
-def _of_index(path: str) -> tuple[tuple[str, ...], Any]:
-    from pexeso.parts.metadata import require_contents
-    from pexeso.search.opening import normaliser_of
-    from pexeso.store.opening import open_store_anywhere
-
-    store = open_store_anywhere(path)
-    require_contents(store.manifest)
-    normaliser = normaliser_of(store)
-    return normaliser.rules, normaliser.extra
+    if found.extra:
+        click.echo(f"\nWords of its own: {len(found.extra):,} (--json lists them).")

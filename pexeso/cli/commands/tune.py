@@ -6,25 +6,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pexeso.cli.options import field_option, index_argument, takes
 from pexeso.cli.output.advice import thresholds
 from pexeso.cli.output.output import output_options, write_json
-from pexeso.thresholds.advice import require_min_precision
+from pexeso.service.requests import TuneRequest
+from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.thresholds.advice import Advice
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@index_argument
 @click.argument("labels", metavar="LABELS.csv")
-@click.option(
-    "--min-precision",
-    type=float,
+@field_option(
+    TuneRequest,
+    "min_precision",
+    "The precision that must hold on the labels.  [default: the highest F1 that can be had]",
     metavar="0..1",
-    help="The precision that must hold on the labels.  [default: the highest F1 that can be had]",
 )
 @output_options("json")
-def tune(index: str, labels: str, min_precision: float | None, form: str | None) -> None:
+@takes(TuneRequest)
+def tune(request: TuneRequest, form: str | None) -> None:
     """Choose thresholds from pairs that you have labelled.
 
     \b
@@ -48,11 +51,7 @@ def tune(index: str, labels: str, min_precision: float | None, form: str | None)
 
     In Python: pexeso.open_index(INDEX).tune(labels).
     """  # noqa: D301  click reads \b
-    if min_precision is not None:
-        require_min_precision(min_precision)
-    from pexeso.index import open_index
-
-    advice = open_index(index, device="cpu").tune(labels, min_precision=min_precision)
+    advice = run(request)
     if form == "json":
         write_json(advice.to_dict())
     else:

@@ -1,45 +1,38 @@
-"""``pexeso append``, ``delete`` and ``compact``: bring an index up to date with its lake."""
+"""``pexeso append``, ``delete``, ``compact``, ``overlap build`` and ``contain build``: change an index that is there."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.commands.build import stage_progress
-from pexeso.cli.errors import Interrupted, command_again
 from pexeso.cli.logs import log_json_option
+from pexeso.cli.options import field_option, index_argument, spark_options, takes
 from pexeso.cli.output.output import count, output_options, talk, write_json
-from pexeso.cli.spark import spark_options
+from pexeso.cli.output.progress import run_stages
+from pexeso.service.requests import AddPartsRequest, AppendRequest, CompactRequest, DeleteRequest
+from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
+    from pexeso.build.add_part import Added
     from pexeso.build.job import Update
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@index_argument
 @click.argument("lake", metavar="[LAKE]", required=False)
-@click.option("--delete-missing", is_flag=True, help="Delete the tables whose files are gone from the lake.")
-@click.option(
-    "--compare",
-    type=click.Choice(("modified", "content")),
-    default="modified",
-    show_default=True,
-    help="What tells that a file is as it was: its size and time of change, or its content, which is read then.",
+@field_option(AppendRequest, "delete_missing", "Delete the tables whose files are gone from the lake.")
+@field_option(
+    AppendRequest,
+    "compare",
+    "What tells that a file is as it was: its size and time of change, or its content, which is read then.",
 )
 @spark_options
 @log_json_option
 @output_options("json")
-def append(
-    index: str,
-    lake: str | None,
-    delete_missing: bool,
-    compare: str,
-    master: str | None,
-    conf: dict[str, str],
-    form: str | None,
-) -> None:
+@takes(AppendRequest)
+def append(request: AppendRequest, form: str | None) -> None:
     """Add the tables of the lake that are new or have changed.
 
     \b
@@ -52,30 +45,16 @@ def append(
 
     In Python: pexeso.open_index(INDEX).append().
     """  # noqa: D301  click reads \b
-    from pexeso.build.append import append as append_tables
-
-    started = time.perf_counter()
-    try:
-        with stage_progress() as progress:
-            done = append_tables(
-                index,
-                lake,
-                delete_missing=delete_missing,
-                compare=compare,
-                master=master,
-                conf=conf,
-                progress=progress,
-            )
-    except KeyboardInterrupt as error:
-        raise Interrupted(_unfinished(index)) from error
-    _tell(done, form, append_summary(done), started)
+    done, seconds = run_stages(request)
+    _tell(done, form, append_summary(done), seconds)
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@index_argument
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
 @output_options("json")
-def delete(index: str, tables: tuple[str, ...], form: str | None) -> None:
+@takes(DeleteRequest)
+def delete(request: DeleteRequest, form: str | None) -> None:
     """Delete tables from an index.
 
     \b
@@ -87,21 +66,21 @@ def delete(index: str, tables: tuple[str, ...], form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).delete(TABLES).
     """  # noqa: D301  click reads \b
-    from pexeso.build.delete import delete as delete_tables
-
     started = time.perf_counter()
-    done = delete_tables(index, tables)
-    said = f"Deleted {count(done.deleted, 'table')} with {count(done.columns_deleted, 'indexed column')}; pexeso compact frees the room"
-    _tell(done, form, said, started)
+    done = run(request)
+    columns = count(done.columns_deleted, "indexed column")
+    said = f"Deleted {count(done.deleted, 'table')} with {columns}; pexeso compact frees the room"
+    _tell(done, form, said, time.perf_counter() - started)
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@index_argument
 @click.option("--all", "everything", is_flag=True, help="Divide all columns into partitions anew.")
 @spark_options
 @log_json_option
 @output_options("json")
-def compact(index: str, everything: bool, master: str | None, conf: dict[str, str], form: str | None) -> None:
+@takes(CompactRequest)
+def compact(request: CompactRequest, form: str | None) -> None:
     """Rewrite what updates have left small or full of deleted columns.
 
     \b
@@ -112,15 +91,54 @@ def compact(index: str, everything: bool, master: str | None, conf: dict[str, st
 
     In Python: pexeso.open_index(INDEX).compact().
     """  # noqa: D301  click reads \b
-    from pexeso.build.compact import compact as compact_index
+    done, seconds = run_stages(request)
+    _tell(done, form, compact_summary(done), seconds)
 
-    started = time.perf_counter()
-    try:
-        with stage_progress() as progress:
-            done = compact_index(index, everything=everything, master=master, conf=conf, progress=progress)
-    except KeyboardInterrupt as error:
-        raise Interrupted(_unfinished(index)) from error
-    _tell(done, form, compact_summary(done), started)
+
+@click.command("build")
+@index_argument
+@spark_options
+@log_json_option
+@output_options("json")
+def build_overlap(form: str | None, **given: Any) -> None:
+    """Add the part for overlaps to an index that is there.
+
+    \b
+    Example:
+      pexeso overlap build lake.pexeso
+
+    The part has all columns, those of numbers too, as sets of values with posting lists. The tables of the lake are read once
+    more; those that have changed since the index was written are left out until pexeso append. Later updates keep the part up to
+    date.
+
+    In Python: pexeso.open_index(INDEX).add_parts(["overlap"]).
+    """  # noqa: D301  click reads \b
+    _add(AddPartsRequest(parts=("overlap",), **given), form)
+
+
+@click.command("build")
+@index_argument
+@spark_options
+@log_json_option
+@output_options("json")
+def build_containment(form: str | None, **given: Any) -> None:
+    """Add the part for containment to an index that is there.
+
+    \b
+    Example:
+      pexeso contain build lake.pexeso
+
+    The part has a signature of each column. It brings the part for overlaps; where the index has that, no table is read again.
+    Later updates keep both up to date.
+
+    In Python: pexeso.open_index(INDEX).add_parts(["containment"]).
+    """  # noqa: D301  click reads \b
+    _add(AddPartsRequest(parts=("containment",), **given), form)
+
+
+def _add(request: AddPartsRequest, form: str | None) -> None:
+    added, seconds = run_stages(request)
+    _tell(added, form, added_summary(added), seconds)
 
 
 def compact_summary(done: Update) -> str:
@@ -144,13 +162,20 @@ def append_summary(done: Update) -> str:
     return f"Appended: {', '.join(parts)}; {', '.join(kept)}. {count(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
 
 
-def _tell(done: Update, form: str | None, said: str, started: float) -> None:
+def _tell(done: Update | Added, form: str | None, said: str, seconds: float) -> None:
     if form == "json":
         write_json(done.to_dict())
-    talk(f"{said}; generation {done.generation}, {time.perf_counter() - started:.1f} s.")
+    talk(f"{said}; generation {done.generation}, {seconds:.1f} s.")
 
 
-def _unfinished(index: str) -> str:
-    return (
-        f"Interrupted: '{index}' is as it was, and what is finished is kept for the next run. Go on: {command_again()}"
+def added_summary(added: Added) -> str:
+    """Say in a few words what was added."""
+    has = f"{count(added.columns, 'column')} with {count(added.pairs, 'value')}"
+    if not added.committed:
+        return f"There was nothing to add: the index has {' and '.join(added.parts)} ({has})"
+    left_out = (
+        f"; {count(added.left_out, 'table')} that changed since the index was written are left out until pexeso append"
+        if added.left_out
+        else ""
     )
+    return f"Added: the index has {' and '.join(added.parts)} now ({has}){left_out}"

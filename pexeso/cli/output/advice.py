@@ -44,12 +44,6 @@ def advice_line(advice: Advice, min_joinability: float | None) -> str:
 
 
 def thresholds(max_distance: float, min_joinability: float | None) -> str:
-    """Write thresholds as the options that give them.
-
-    Examples
-    --------
-    >>> thresholds(0.31, None)
-    '--max-distance 0.31'
-    """
+    """Write thresholds as the options that give them."""
     share = "" if min_joinability is None else f" --min-joinability {min_joinability:.4g}"
     return f"--max-distance {max_distance:g}{share}"

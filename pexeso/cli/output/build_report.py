@@ -13,17 +13,7 @@ _COLUMNS = ("stage", "seconds", "rows in", "rows out", "bytes in", "bytes out", 
 
 
 def report_lines(report: BuildReport) -> list[str]:
-    """Lay out what the stages of a build did.
-
-    Parameters
-    ----------
-    report : BuildReport
-
-    Returns
-    -------
-    list of str
-        A header, a line for each stage, and their sum; empty cells where nothing was measured.
-    """
+    """Lay out what the stages of a build did: a header, a line for each stage, and their sum."""
     rows = [_row(stage) for stage in report.stages]
     total = ("all", f"{report.seconds:,.1f}", *[""] * (len(_COLUMNS) - 2))
     return table_lines(_COLUMNS, [*rows, total], "<" + ">" * (len(_COLUMNS) - 1))

@@ -14,21 +14,7 @@ from pexeso.errors import OutputError
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
-    """Return a temporary path next to `path` to write to; it is renamed to `path` where the block ends well.
-
-    Raises
-    ------
-    OutputError
-        The file is there and `overwrite` is False, or the place cannot be written.
-
-    Examples
-    --------
-    >>> folder = tempfile.mkdtemp()
-    >>> with written_whole(os.path.join(folder, "a.txt"), overwrite=False) as temporary:
-    ...     _ = temporary.write_text("done")
-    >>> os.listdir(folder)
-    ['a.txt']
-    """
+    """Return a temporary path next to `path` to write to; it is renamed to `path` where the block ends well."""
     target = Path(path)
     require_free(target, overwrite=overwrite)
     try:

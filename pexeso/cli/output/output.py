@@ -10,11 +10,14 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pexeso.runtime.formatting import MAX_CELL, plain
+
+if TYPE_CHECKING:
+    from pexeso.service.bases import QueryRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,13 +72,7 @@ def escapes_formulas() -> bool:
 
 
 def without_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula; plain numbers stay.
-
-    Examples
-    --------
-    >>> [without_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-cmd", "-5", "+3.2e4", "a=b", 7, None)]
-    ["'=1+1", "'@SUM(A1)", "'-cmd", '-5', '+3.2e4', 'a=b', 7, None]
-    """
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; plain numbers stay."""
     is_formula = isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if is_formula else cell
 
@@ -88,6 +85,12 @@ def write_data(text: str) -> None:
 def talk(message: str) -> None:
     """Write a line on stderr."""
     click.echo(message, err=True)
+
+
+def tell_column(request: QueryRequest, found: Any) -> None:
+    """Say which column was taken, where the request named a file alone."""
+    if request.column is None and not getattr(request, "all_columns", False):
+        talk(f"No column was named: searching with {found.query['column']!r}.")
 
 
 def is_terminal() -> bool:
@@ -117,21 +120,9 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def table_lines(
     columns: Sequence[str], rows: Sequence[Sequence[str]], align: str, *, most: int = MAX_CELL
 ) -> list[str]:
-    """Lay out a table for people.
+    """Lay out a table for people: the header, unless all its names are empty, and a line for each row.
 
-    Parameters
-    ----------
-    columns : sequence of str
-    rows : sequence of sequences of str
-    align : str
-        ``<`` or ``>`` for each column.
-    most : int
-        Longest text of a cell, in characters; see `plain`.
-
-    Returns
-    -------
-    list of str
-        The header, unless all its names are empty, and a line for each row.
+    `align` has ``<`` or ``>`` for each column; a cell has `most` characters at most.
 
     Examples
     --------
@@ -152,26 +143,14 @@ def table_lines(
 
 
 def display_width(text: str) -> int:
-    """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter.
-
-    Examples
-    --------
-    >>> display_width("東京"), display_width("Oslo")
-    (4, 4)
-    """
+    """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter."""
     if text.isascii():
         return len(text)
     return sum(_cells(letter) for letter in text)
 
 
 def human_bytes(n_bytes: float) -> str:
-    """Write a number of bytes for people.
-
-    Examples
-    --------
-    >>> human_bytes(999), human_bytes(12_345_678)
-    ('999 bytes', '12.3 MB')
-    """
+    """Write a number of bytes for people."""
     if n_bytes < 1000:
         return f"{n_bytes:.0f} bytes"
     for unit in ("kB", "MB", "GB"):
@@ -182,13 +161,7 @@ def human_bytes(n_bytes: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "column"), count(1200, "value")
-    ('1 column', '1,200 values')
-    """
+    """Write a number with its noun, such as 1,200 values."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

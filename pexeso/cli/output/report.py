@@ -1,23 +1,28 @@
-"""Search results for people: the table of columns found, their matching values, and what the search did."""
+"""Results of searches for people and programs: tables, matching values, JSON, CSV, and what the search did."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from pexeso.cli.output.output import MAX_NAME, count, table_lines, write_csv
+from pexeso.cli.output.output import MAX_NAME, count, table_lines, talk, write_csv, write_json, write_json_line
 from pexeso.runtime.formatting import percent, plain
 
 if TYPE_CHECKING:
+    from pexeso.answers.combined import CombinedMatch, CombinedResult
     from pexeso.results import Match, Pair, SearchResult
     from pexeso.search.match_kinds import KindCounts
+    from pexeso.token_search.results import EqualTextMatch, EqualTextResult
 
 ALL_PAIRS = math.inf
 _INDENT = "    "
 _PHASES = ("open", "embed", "map", "block", "verify", "rerank", "explain")
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
+"""Names of columns, rows of cells, and ``<`` or ``>`` for each column."""
 
 
 class PairsCount(click.ParamType):
@@ -38,95 +43,245 @@ class PairsCount(click.ParamType):
         return number
 
 
-def result_lines(result: SearchResult, n_pairs: float) -> list[str]:
-    """Lay out the columns found, best first, each with up to so many of its value pairs below it."""
-    at_least = ">= " if result.options.counts == "decide" and result.options.k is None else ""
-    rows = [
-        (f"{at_least}{percent(match.joinability)}", f"{match.matched:,}/{match.total:,}", match.table, match.column)
-        for match in result
-    ]
-    names, alignment = ("joinability", "matched", "table", "column"), ">><<"
-    if result.reranked:
-        rows = [(_score(match), *row) for match, row in zip(result, rows, strict=True)]
-        names, alignment = ("score", *names), f">{alignment}"
-    header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
-    if not n_pairs:
-        return [header, *lines]
-    shown = [header]
-    for line, match in zip(lines, result, strict=True):
-        shown += [line, *_reason_lines(match), f"{_INDENT}{shares(match.kinds())}"]
-        shown += [*pair_lines(match.pairs(), n_pairs), ""]
-    return shown[:-1]
+def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
+    """Return the option for the number of values shown of each column, as the parameter `n_shown`."""
+    return click.option(
+        name, "n_shown", type=PairsCount(), default=5, metavar="N|all", show_default=True, help=help_text
+    )
 
 
-def _reason_lines(match: Match) -> list[str]:
-    """Return what speaks for a column and against it, where it was looked at for that."""
-    sides = [] if match.opinion is None else match.opinion.in_words()
-    return [f"{_INDENT}{side}: {'; '.join(phrases)}" for side, phrases in sides]
+class Layout(NamedTuple):
+    """How the results of one kind of search are written."""
+
+    table: Callable[[Any], Table]
+    """From a result."""
+    why: Callable[[Any, float, str], list[str]]
+    """From a match, how many values to show, and the option by which more are shown: lines below its row."""
+    nothing: Callable[[Any], str]
+    """From an empty result."""
+    work: Callable[[Any], str]
+    """From a result: what stands behind the number of columns found."""
+    details: tuple[str, ...]
+    """Columns that an explanation adds to CSV."""
+    detail_rows: Callable[[Any], Iterable[Sequence[Any]]]
+    """From a match to the cells of these columns."""
 
 
-def _score(match: Match) -> str:
-    return "" if match.opinion is None else f"{match.opinion.score:.2f}"
+def write_results(
+    layout: Layout,
+    results: Sequence[Any],
+    form: str | None,
+    n_shown: float,
+    *,
+    explain: bool,
+    name_queries: bool,
+    option: str = "--pairs",
+) -> None:
+    """Write the result of each query column, all asked alike, in a form of `output_options`; without one as tables.
 
-
-def shares(kinds: KindCounts) -> str:
-    """Write which share of the rows that match is of each kind.
-
-    Examples
-    --------
-    >>> from pexeso.search.match_kinds import KindCounts
-    >>> shares(KindCounts({}, {"exact": 2, "spelling": 1, "meaning": 0}))
-    '66.7 % exact, 33.3 % spelling, 0.0 % meaning'
+    With `explain` the values that match are written too, in a table `n_shown` of each column, and `option` shows more.
+    With `name_queries` each result is headed by its query column.
     """
-    return ", ".join(f"{percent(share)} {kind}" for kind, share in kinds.shares.items())
+    if form == "csv":
+        _write_csv(layout, results, explain, name_queries)
+        return
+    for position, result in enumerate(results):
+        named = {"query_column": result.query["column"]} if name_queries else {}
+        if form == "json":
+            (write_json_line if name_queries else write_json)(result.to_dict(explain=explain))
+        elif form == "jsonl":
+            for row in result.to_dict(explain=explain)["results"]:
+                write_json_line({**named, **row})
+        else:
+            if name_queries:
+                click.echo(f"{chr(10) if position else ''}{plain(result.query['column'], MAX_NAME)}")
+            if len(result):
+                click.echo("\n".join(result_lines(layout, result, n_shown if explain else 0, option)))
+            else:
+                talk(layout.nothing(result))
 
 
-def pair_lines(pairs: Sequence[Pair], n_pairs: float) -> list[str]:
+def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> None:
+    """Write on stderr how many columns each search found, and what that took."""
+    for result in results:
+        of = f"{plain(result.query['column'])}: " if name_queries else ""
+        talk(f"{of}{count(len(result), 'column')}{layout.work(result)}")
+
+
+def result_lines(layout: Layout, result: Any, n_shown: float, option: str = "--pairs") -> list[str]:
+    """Lay out the columns found, best first, each with up to so many of its matching values below it."""
+    names, rows, alignment = layout.table(result)
+    header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
+    if not n_shown:
+        return [header, *lines]
+    below = [layout.why(match, n_shown, option) for match in result]
+    apart = [""] if any(below) else []
+    shown = [each for line, more in zip(lines, below, strict=True) for each in (line, *more, *apart)]
+    return [header, *(shown[:-1] if apart else shown)]
+
+
+def _write_csv(layout: Layout, results: Sequence[Any], explain: bool, name_queries: bool) -> None:
+    """Write a row for each column found, or for each of its matching values."""
+    details = layout.details if explain else ()
+    # All were asked with the same options, so they tell the same.
+    columns = (*(("query_column",) if name_queries else ()), *results[0].fields, *details)
+
+    def rows(result: Any) -> Iterable[tuple[Any, ...]]:
+        for match, row in zip(result, result.to_dict()["results"], strict=True):
+            told = [row.get(name) for name in result.fields]
+            cells = [" ".join(cell) if isinstance(cell, list) else cell for cell in told]
+            named = (result.query["column"],) if name_queries else ()
+            for more in layout.detail_rows(match) if details else ((),):
+                yield (*named, *cells, *more)
+
+    write_csv(columns, (row for result in results for row in rows(result)))
+
+
+def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -> list[str]:
     """Lay out value pairs, and say how many more there are."""
-    chosen = pairs if n_pairs == ALL_PAIRS else pairs[: int(n_pairs)]
+    chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
     rows = [
         (pair.query, "=" if pair.query == pair.value else "~", pair.value, f"{pair.distance:.3f}", pair.kind)
         for pair in chosen
     ]
     lines = [_INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
-    n_more = len(pairs) - len(chosen)
-    return [*lines, f"{_INDENT}and {count(n_more, 'more pair')} (--pairs all)"] if n_more else lines
+    return [*lines, *_more_line(len(pairs) - len(chosen), "pair", option)]
 
 
-def write_results_csv(results: Sequence[SearchResult], *, with_pairs: bool, name_queries: bool) -> None:
-    """Write results as CSV: a row for each column found, or for each of its pairs."""
-    pair_columns = ("query_value", "lake_value", "distance", "kind") if with_pairs else ()
-    # All were asked with the same options, so they tell the same.
-    columns = (*(("query_column",) if name_queries else ()), *results[0].fields, *pair_columns)
-    write_csv(columns, (row for result in results for row in _csv_rows(result, with_pairs, name_queries)))
+def value_lines(values: Sequence[str], n_shown: float, option: str) -> list[str]:
+    """Lay out shared values, and say how many more there are."""
+    chosen = values if n_shown == ALL_PAIRS else values[: int(n_shown)]
+    lines = [f"{_INDENT}{plain(value)}" for value in chosen]
+    return [*lines, *_more_line(len(values) - len(chosen), "value", option)]
 
 
-def _csv_rows(result: SearchResult, with_pairs: bool, name_query: bool) -> Iterable[tuple[Any, ...]]:
-    named = (result.query["column"],) if name_query else ()
-    for match in result:
-        described = match.to_dict()
-        facts = (*named, *(described.get(name) for name in result.fields))
-        if not with_pairs:
-            yield facts
-            continue
-        for pair in match.pairs():
-            yield (*facts, *pair.to_list())
+def _more_line(n_more: int, noun: str, option: str) -> list[str]:
+    return [f"{_INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
 
 
-def found_nothing(result: SearchResult) -> str:
-    """Return what was looked for in vain, and what could be tried."""
+def _alike_table(result: SearchResult) -> Table:
+    at_least = ">= " if result.options.counts == "decide" and result.options.k is None else ""
+    rows = [
+        (f"{at_least}{percent(match.joinability)}", f"{match.matched:,}/{match.total:,}", match.table, match.column)
+        for match in result
+    ]
+    names = ("joinability", "matched", "table", "column")
+    if not result.reranked:
+        return names, rows, ">><<"
+    scores = ["" if match.opinion is None else f"{match.opinion.score:.2f}" for match in result]
+    return ("score", *names), [(score, *row) for score, row in zip(scores, rows, strict=True)], ">>><<"
+
+
+def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
+    """Return what speaks for a column and against it, where it was looked at for that; kinds; pairs."""
+    sides = [] if match.opinion is None else match.opinion.in_words()
+    lines = [*(f"{side}: {'; '.join(phrases)}" for side, phrases in sides), shares(match.kinds())]
+    return [*(f"{_INDENT}{line}" for line in lines), *pair_lines(match.pairs(), n_shown, option)]
+
+
+def _nothing_alike(result: SearchResult) -> str:
     options, rows = result.options, result.query["rows"]
     if not rows:
         return "The query column has no rows: there is nothing to look for."
+    within = f"of the {count(rows, 'row')}"
     if options.min_joinability is None:
         return (
-            f"No column has any value within distance {options.max_distance:g} of the {count(rows, 'row')}. "
-            "Try a larger --max-distance."
+            f"No column has any value within distance {options.max_distance:g} {within}. Try a larger --max-distance."
         )
     return (
-        f"No column matches at least {percent(options.min_joinability)} of the {count(rows, 'row')} within distance {options.max_distance:g}. "
+        f"No column matches at least {percent(options.min_joinability)} {within} within distance {options.max_distance:g}. "
         "Try a larger --max-distance, a smaller --min-joinability, or -k 10 for the best there are."
     )
+
+
+def _phases(result: SearchResult) -> str:
+    seconds: dict[str, float] = result.stats["seconds"]
+    phases = ", ".join(f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index))
+    return f" in {milliseconds(sum(seconds.values()))} ms ({phases})"
+
+
+def _equal_table(result: EqualTextResult) -> Table:
+    asked = f"{result.query['values']:,}"
+    rows = [
+        # With ~ before an estimate.
+        (
+            f"{'~' if match.estimated else ''}{percent(match.containment)}",
+            "" if match.estimated else f"{match.overlap:,}/{asked}",
+            f"{match.size:,}",
+            match.table,
+            match.column,
+        )
+        for match in result
+    ]
+    return ("containment", "overlap", "values", "table", "column"), rows, ">>><<"
+
+
+def _nothing_equal(result: EqualTextResult) -> str:
+    values = result.query["values"]
+    if not values:
+        return "The query column has no value: there is nothing to look for."
+    least = result.options.get("min_containment")
+    asked = "the one value" if values == 1 else f"the {count(values, 'value')}"
+    if least is None:
+        return f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks for other spellings too."
+    return f"No column has {percent(least)} of {asked}. Try a smaller --min-containment, or pexeso search for other spellings."
+
+
+def _combined_table(result: CombinedResult) -> Table:
+    """Lay out the share that a column is ranked by, the rows that match semantically, and the values that it shares."""
+    rows = [
+        (
+            percent(match.share),
+            "" if match.meaning is None else f"{match.meaning.matched:,}/{match.meaning.total:,} rows",
+            "" if match.equal_text is None else f"{match.equal_text.overlap:,}/{result.query['values']:,} values",
+            match.table,
+            match.column,
+        )
+        for match in result
+    ]
+    return ("share", "semantic", "equal values", "table", "column"), rows, ">>><<"
+
+
+def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str]:
+    """Lay out the pairs that match semantically, which the shared values are among; without any, the shared values."""
+    if match.meaning is not None:
+        return pair_lines(match.meaning.pairs(), n_shown, option)
+    return [] if match.equal_text is None else value_lines(match.equal_text.shared(), n_shown, option)
+
+
+def _shared(match: EqualTextMatch) -> list[tuple[str]]:
+    return [(value,) for value in match.shared()]
+
+
+ALIKE = Layout(
+    _alike_table,
+    _alike_why,
+    _nothing_alike,
+    _phases,
+    ("query_value", "lake_value", "distance", "kind"),
+    lambda match: [pair.to_list() for pair in match.pairs()],
+)
+EQUAL = Layout(
+    _equal_table,
+    lambda match, n_shown, option: value_lines(match.shared(), n_shown, option),
+    _nothing_equal,
+    lambda result: f" in {milliseconds(result.stats['seconds'])} ms",
+    ("value",),
+    _shared,
+)
+COMBINED = Layout(
+    _combined_table,
+    _combined_why,
+    lambda result: "No column was found in any way. Try a larger --max-distance, or a smaller --min-joinability.",
+    lambda result: "",
+    (),
+    lambda match: [()],
+)
+
+
+def shares(kinds: KindCounts) -> str:
+    """Write which share of the rows that match is of each kind."""
+    return ", ".join(f"{percent(share)} {kind}" for kind, share in kinds.shares.items())
 
 
 def unmatchable(result: SearchResult) -> list[str]:
@@ -144,21 +299,7 @@ def unmatchable(result: SearchResult) -> list[str]:
     return [f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} ({how})."]
 
 
-def stats_line(result: SearchResult, *, name: bool = False) -> str:
-    """Return the number of columns found and the milliseconds that each phase took."""
-    seconds: dict[str, float] = result.stats["seconds"]
-    phases = ", ".join(f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index))
-    of = f"{plain(result.query['column'])}: " if name else ""
-    return f"{of}{count(len(result), 'column')} in {milliseconds(sum(seconds.values()))} ms ({phases})"
-
-
 def milliseconds(seconds: float) -> str:
-    """Write seconds as milliseconds, with a digit more below ten.
-
-    Examples
-    --------
-    >>> milliseconds(0.0412), milliseconds(0.0004)
-    ('41', '0.4')
-    """
+    """Write seconds as milliseconds, with a digit more below ten."""
     value = 1000 * seconds
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"

@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 
 def require_writable(path: str, *, overwrite: bool, option: str, formats: tuple[str, ...] = ()) -> None:
-    """Refuse a file whose name has no known ending, or that is there and may not be replaced.
-
-    Parameters
-    ----------
-    path : str
-    overwrite : bool
-    option : str
-        What the user gave it as.
-    formats : tuple of str
-        The endings allowed; all known ones by default.
-    """
+    """Refuse a file, given by an option, whose name has no ending of `formats`, or that is there and may not be replaced."""
     allowed = formats or tuple(_WRITERS)
     if not path.lower().endswith(allowed):
         *others, last = allowed

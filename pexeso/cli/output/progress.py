@@ -1,0 +1,89 @@
+"""Progress bars on stderr, where that is a terminal, and long work that shows one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pexeso.cli.errors import Interrupted, command_again
+from pexeso.cli.logs import logs_json
+from pexeso.cli.output.output import is_terminal
+from pexeso.runtime.json_log import log_event
+from pexeso.service.bases import IndexRequest
+from pexeso.service.verbs import run
+
+
+@contextmanager
+def _bar(**shown: Any) -> Iterator[Any]:
+    """Yield a bar, or None where there is no terminal."""
+    if not is_terminal():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(leave=False, **shown) as bar:
+        yield bar
+
+
+@contextmanager
+def counted_progress(title: str, **unit: Any) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar for work that reports how much is done and how much there is."""
+    with _bar(desc=title, **unit) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield None if bar is None else report
+
+
+@contextmanager
+def stage_progress() -> Iterator[Callable[[str], None] | None]:
+    """Show which stage of a build or an update is under way."""
+    with _bar(total=0, bar_format="{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}") as bar:
+        if bar is None:
+            yield None
+            return
+        from pexeso.build.job import stage_names
+
+        stages = stage_names()
+        bar.total = len(stages)
+
+        def report(stage: str) -> None:
+            bar.set_description_str(stage, refresh=False)
+            bar.n = stages.index(stage)
+            bar.refresh()
+
+        yield report
+
+
+@contextmanager
+def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
+    """Show a bar for a run over the lines of a batch file, or ``-``; or log how far it is."""
+    if logs_json():
+        yield lambda run: log_event("answered", lines=run.answered, earlier=run.earlier, failed=run.failed)
+        return
+    with _bar(desc="answering", unit=" queries") as bar:
+        if bar is not None and queries != "-":
+            from pexeso.search.query import batch_lines
+
+            bar.total = sum(1 for _ in batch_lines(queries))
+        yield None if bar is None else lambda run: bar.update(run.answered - bar.n) and None
+
+
+def run_stages(request: IndexRequest, unfinished: str = "is as it was") -> tuple[Any, float]:
+    """Run a build or an update with a bar of its stages; return the response and the seconds it took.
+
+    After Ctrl-C it says how the index was left, in the words of `unfinished`, and how to go on.
+    """
+    started = time.perf_counter()
+    try:
+        with stage_progress() as progress:
+            return run(request, progress=progress), time.perf_counter() - started
+    except KeyboardInterrupt as error:
+        raise Interrupted(
+            f"Interrupted: '{request.index}' {unfinished}, and what is finished is kept for the next run. "
+            f"Go on: {command_again()}"
+        ) from error

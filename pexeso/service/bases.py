@@ -1,0 +1,279 @@
+"""What requests share: they check themselves, go to JSON and back, and read query columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
+
+from pexeso.errors import InputError
+from pexeso.options import SearchOptions, max_distance_of_cosine, parse_bytes, search_options
+from pexeso.runtime.formatting import shown
+from pexeso.service.plain_fields import from_plain, to_plain, typed
+from pexeso.thresholds.advice import ASKED, require_min_precision
+
+if TYPE_CHECKING:
+    from pexeso.search.query import QueryColumn
+
+REQUESTS: dict[str, type[Request]] = {}
+"""The class of each verb."""
+
+_FIELD = re.compile(r"{(\w+)}")
+
+
+class RequestError(InputError):
+    """Fields of a request do not go together.
+
+    Parameters
+    ----------
+    text : str
+        With names of fields in braces, so that a face can write its own for them.
+    *values
+        What stands for ``%s`` in it.
+
+    Examples
+    --------
+    >>> error = RequestError("Give {resume} or {restart}, not both.")
+    >>> str(error), error.written(lambda name: f"--{name}")
+    ('Give resume or restart, not both.', 'Give --resume or --restart, not both.')
+    """
+
+    def __init__(self, text: str, *values: Any) -> None:
+        super().__init__(text, *values)
+
+    def __str__(self) -> str:
+        return self.written(str)
+
+    def written(self, name: Callable[[str], str]) -> str:
+        """Return the message with each field under the name that a face has for it."""
+        return _FIELD.sub(lambda found: name(found[1]), self.args[0]) % self.args[1:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Base of all requests.
+
+    Raises
+    ------
+    InputError
+        A field is unknown, is missing, or has a value of another type or out of its range.
+
+    Examples
+    --------
+    >>> request = Request.from_dict({"verb": "delete", "index": "a.pexeso", "tables": ["a.csv"]})
+    >>> request
+    DeleteRequest(index='a.pexeso', tables=('a.csv',))
+    >>> request.to_dict()
+    {'verb': 'delete', 'index': 'a.pexeso', 'tables': ['a.csv']}
+    """
+
+    verb: ClassVar[str] = ""
+
+    def __init_subclass__(cls, verb: str = "") -> None:
+        cls.verb = verb
+        if verb:
+            REQUESTS[verb] = cls
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for each in fields(self):
+            value = typed(hints[each.name], getattr(self, each.name), each.name)
+            object.__setattr__(self, each.name, value)
+        if hasattr(super(), "__post_init__"):  # of options that the request has as fields
+            super().__post_init__()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Make a request from plain JSON; its ``verb`` chooses the class where this is the base."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"A request must be an object. Got {shown(values)} instead.")
+        given = dict(values)
+        verb = given.pop("verb", cls.verb)
+        kinds = {cls.verb: cls} if cls.verb else REQUESTS
+        if not isinstance(verb, str) or verb not in kinds:
+            raise InputError(f"verb must be one of {', '.join(kinds)}. Got {shown(verb)} instead.")
+        return from_plain(kinds[verb], given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verb and all fields as plain JSON."""
+        return {"verb": self.verb, **to_plain(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRequest(Request):
+    """Base of what is asked of an index.
+
+    Attributes
+    ----------
+    index : str
+        Path or URL.
+    """
+
+    index: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkRequest(IndexRequest):
+    """Base of what can run on Spark.
+
+    Attributes
+    ----------
+    master : str or None
+        Of Spark, such as ``"local[*]"``.
+    conf : mapping of str to str
+        Settings of Spark.
+    """
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryRequest(IndexRequest):
+    """Base of what is asked with a query column.
+
+    Attributes
+    ----------
+    query : str or tuple
+        ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
+        distinct values is taken), or the values themselves, one a row.
+    """
+
+    query: str | tuple[Any, ...]
+
+    @property
+    def column(self) -> str | None:
+        """The column that `query` names; None where it is a file alone or values."""
+        from pexeso.search.query import split_spec
+
+        return split_spec(self.query)[1] if isinstance(self.query, str) else None
+
+    def read_column(self) -> QueryColumn:
+        """Return the query column.
+
+        Raises
+        ------
+        TableReadError, ColumnNotFoundError, QueryError
+            There is no such column.
+        """
+        from pexeso.search.query import query_from_values, read_query
+
+        return (read_query if isinstance(self.query, str) else query_from_values)(self.query)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsRequest(QueryRequest):
+    """Base of searches for columns.
+
+    Attributes
+    ----------
+    all_columns : bool
+        `query` is a file: search with each of its columns.
+    k : int or None
+        Only so many columns, 1 or more; None: all.
+    exclude_self : bool
+        Do not find the table that the query column is read from.
+    explain : bool
+        The JSON form of the response has the values that match.
+    """
+
+    all_columns: bool = False
+    k: int | None = None
+    exclude_self: bool = False
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.all_columns and (self.column is not None or not isinstance(self.query, str)):
+            got = "values" if self.column is None else f"the column {self.column!r} too"
+            raise RequestError("{all_columns} takes a file alone. Got %s.", got)
+        if self.k is not None and self.k < 1:
+            from pexeso.overlap.topk import require_k
+
+            require_k(self.k)
+
+    def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
+        """Return the query columns; `all_columns` takes those of numbers only with `numbers`.
+
+        Raises
+        ------
+        TableReadError, ColumnNotFoundError, QueryError
+            There is no such column.
+        """
+        from pexeso.errors import QueryError
+        from pexeso.lake.choose import KINDS
+        from pexeso.search.query import TEXT_KINDS, read_every_query
+
+        if not self.all_columns:
+            return [self.read_column()]
+        queries = read_every_query(str(self.query), kinds=KINDS if numbers else TEXT_KINDS)
+        if not queries:
+            kinds = "text, dates or numbers" if numbers else "text or dates"
+            raise QueryError(f"'{self.query}' has no column of {kinds} to search with.")
+        return queries
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceRequest(IndexRequest):
+    """Base of what compares values by their distance.
+
+    Attributes
+    ----------
+    max_distance : float or None
+        In [0, 1]; None: what suits the model of the index.
+    min_cosine : float or None
+        In [-1, 1], in place of `max_distance`.
+    auto : bool
+        Let the index choose the thresholds.
+    min_precision : float or None
+        In (0, 1]: the same, so that this share of what is found is right.
+    ignore_missing, exact : bool
+        See `pexeso.options.SearchOptions`.
+    device, memory_budget, kernel
+        See `pexeso.open_index`.
+    """
+
+    max_distance: float | None = None
+    min_cosine: float | None = None
+    auto: bool = False
+    min_precision: float | None = None
+    ignore_missing: bool = False
+    exact: bool = False
+    device: str = "auto"
+    memory_budget: str | int | None = None
+    kernel: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_distance is not None and self.min_cosine is not None:
+            raise RequestError("Give {max_distance} or {min_cosine}, not both.")
+        if self.is_auto and (self.max_distance is not None or self.min_cosine is not None):
+            way = "{auto}" if self.min_precision is None else "{min_precision}"
+            given = "{min_cosine}" if self.max_distance is None else "{max_distance}"
+            said = "chooses the distance, and %s gives one: leave one of them out."
+            raise RequestError(f"{way} {said % given}")
+        if self.min_precision is not None:
+            require_min_precision(self.min_precision)
+        options = self.options()
+        search_options({name: options[name] for name in options if name not in ASKED})
+        if self.memory_budget is not None:
+            parse_bytes(self.memory_budget)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the index is to choose the thresholds."""
+        return self.auto or self.min_precision is not None
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of `Index.search_options` that were given."""
+        names = (*SearchOptions.__dataclass_fields__, *ASKED)
+        # Only what was given: some defaults depend on others.
+        given = {
+            name: value
+            for name, value in vars(self).items()
+            if name in names and value is not None and value is not False
+        }
+        if self.min_cosine is not None:
+            given["max_distance"] = max_distance_of_cosine(self.min_cosine)
+        return given

@@ -1,0 +1,290 @@
+"""What can be asked for: one frozen dataclass for each verb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from pexeso.errors import InputError
+from pexeso.join.options import JoinOptions
+from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS, BuildOptions, require_min_containment
+from pexeso.registry import require_parts
+from pexeso.service.bases import (
+    ColumnsRequest,
+    DistanceRequest,
+    IndexRequest,
+    QueryRequest,
+    Request,
+    RequestError,
+    SparkRequest,
+)
+from pexeso.thresholds.advice import require_min_precision
+
+METHODS = ("semantic", "overlap", "containment", "all")
+_OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
+    """Find the columns that a query column can be joined with.
+
+    Attributes
+    ----------
+    method : {"semantic", "overlap", "containment", "all"}
+        By values alike, by equal values, or by all evidence in one list.
+    min_joinability : float or None
+        In (0, 1]; by containment the smallest one.
+    counts : {"exact", "decide"} or None
+        See `pexeso.options.SearchOptions`.
+    rerank : bool
+        Order what semantic search finds by how likely it can be joined; other methods have an
+        order of their own.
+    """
+
+    method: Literal[METHODS] = "semantic"  # type: ignore[valid-type]
+    min_joinability: float | None = None
+    counts: str | None = None
+    rerank: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method in ("semantic", "all"):
+            return
+        usable = {*_OF_TOKENS, "method", "rerank"}
+        if self.method == "containment":
+            usable.add("min_joinability")
+        useless = [
+            f"{{{each.name}}}"
+            for each in fields(self)
+            if each.name not in usable and getattr(self, each.name) != each.default
+        ]
+        if useless:
+            raise RequestError(
+                f"{{method}} {self.method} compares equal texts and has no use for {', '.join(useless)}: "
+                f"leave {'it' if len(useless) == 1 else 'them'} out."
+            )
+
+    def by_tokens(self) -> OverlapRequest | ContainRequest:
+        """Return the same request as one by equal values, where `method` is such a search."""
+        given = {name: value for name in _OF_TOKENS if (value := getattr(self, name)) is not None}
+        if self.method == "overlap":
+            return OverlapRequest(**given)
+        least = DEFAULT_MIN_CONTAINMENT if self.min_joinability is None else self.min_joinability
+        return ContainRequest(**given, min_containment=least)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapRequest(ColumnsRequest, verb="overlap"):
+    """Find the k columns that share most distinct values with a query column; 10 by default."""
+
+    k: int = DEFAULT_OVERLAP_COLUMNS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainRequest(ColumnsRequest, verb="contain"):
+    """Find the columns that contain the values of a query column.
+
+    Attributes
+    ----------
+    min_containment : float
+        In (0, 1]: the share of its distinct values.
+    verify : bool
+        Count the values of every candidate; else estimate from signatures.
+    """
+
+    min_containment: float = DEFAULT_MIN_CONTAINMENT
+    verify: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_min_containment(self.min_containment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
+    """Explain why a query column and one of the lake match or not.
+
+    Attributes
+    ----------
+    lake_column : str
+        ``TABLE:COLUMN``, as results name it.
+    """
+
+    lake_column: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        split_lake_column(self.lake_column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
+    """Add to a table the matching rows of one of the lake; see also `pexeso.join.options.JoinOptions`.
+
+    Attributes
+    ----------
+    lake_column : str or None
+        As in `ExplainRequest`; None: the best there is.
+    """
+
+    lake_column: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lake_column is not None:
+            split_lake_column(self.lake_column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRequest(SparkRequest, DistanceRequest, verb="batch"):
+    """Answer many queries; on Spark where `master` is given.
+
+    Attributes
+    ----------
+    queries : str or tuple of mappings
+        A file of JSON lines, or the lines as objects.
+    output : str or None
+        The file of answers; None: the response has them.
+    min_joinability, k, counts, exclude_self, explain, rerank
+        As in `SearchRequest`.
+    resume, restart : bool
+        Go on with a file of answers that exists; or overwrite it.
+    """
+
+    queries: str | tuple[Mapping[str, Any], ...]
+    output: str | None = None
+    min_joinability: float | None = None
+    k: int | None = None
+    counts: str | None = None
+    exclude_self: bool = False
+    explain: bool = False
+    rerank: bool = True
+    resume: bool = False
+    restart: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.resume and self.restart:
+            raise RequestError("Give {resume} or {restart}, not both.")
+        if self.output is None and (self.resume or self.restart):
+            raise RequestError("{resume} and {restart} need a file of answers: {output}.")
+        if self.conf and self.master is None:
+            raise RequestError("{conf} is for a search on Spark: give {master} too, such as {master} local[*].")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest(SparkRequest, BuildOptions, verb="build"):
+    """Build an index of a lake; for the other fields see `pexeso.options.BuildOptions`.
+
+    Attributes
+    ----------
+    lake : str
+        A folder of tables, a table, a URL, or the name of a Spark table or database.
+    overwrite : bool
+        Replace an index that exists.
+    """
+
+    lake: str
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateRequest(Request, BuildOptions, verb="estimate"):
+    """Estimate what a build of a lake, a folder or one table, with the same options will cost."""
+
+    lake: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendRequest(SparkRequest, verb="append"):
+    """Add the tables of a lake that are new or have changed; see `pexeso.build.append.append`."""
+
+    lake: str | None = None
+    delete_missing: bool = False
+    compare: Literal["modified", "content"] = "modified"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactRequest(SparkRequest, verb="compact"):
+    """Merge small partitions and purge deleted columns; `everything`: divide all columns anew."""
+
+    everything: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddPartsRequest(SparkRequest, verb="add_parts"):
+    """Add parts, of `pexeso.registry.choices`, to an index that exists."""
+
+    parts: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_parts(self.parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteRequest(IndexRequest, verb="delete"):
+    """Delete tables, by the names that searches give, from an index."""
+
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoRequest(IndexRequest, verb="info"):
+    """Show what is in an index; with `report` what the last build or update did instead."""
+
+    report: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest(IndexRequest, verb="check"):
+    """Compare every byte of an index with its checksums."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneRequest(IndexRequest, verb="tune"):
+    """Choose thresholds from a table of labelled pairs; see `pexeso.Index.tune`."""
+
+    labels: str
+    min_precision: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.min_precision is not None:
+            require_min_precision(self.min_precision)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RulesRequest(Request, verb="rules"):
+    """List the rules by which values are normalised: by default, or in an index."""
+
+    index: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorRequest(Request, verb="doctor"):
+    """See whether this machine has what pexeso needs, to write an index to `folder` too."""
+
+    folder: str = "."
+
+
+def split_lake_column(spec: str) -> tuple[str, str]:
+    """Split ``TABLE:COLUMN`` of the lake at the last colon.
+
+    Raises
+    ------
+    InputError
+        It has no colon, or no table.
+
+    Examples
+    --------
+    >>> split_lake_column("geo/cities.csv:city")
+    ('geo/cities.csv', 'city')
+    """
+    table, colon, column = spec.rpartition(":")
+    if not colon or not table:
+        raise InputError(
+            f"A column of the lake must be given as TABLE:COLUMN, as search prints them. Got {spec!r} instead."
+        )
+    return table, column

@@ -1,0 +1,155 @@
+"""Requests: there and back through JSON, and what they refuse."""
+
+import doctest
+import json
+import pickle
+
+import pytest
+
+from pexeso.errors import InputError
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.service import bases, plain_fields, requests, verbs
+from pexeso.service.bases import REQUESTS, Request, RequestError
+from pexeso.service.requests import (
+    AddPartsRequest,
+    AppendRequest,
+    BatchRequest,
+    BuildRequest,
+    CheckRequest,
+    CompactRequest,
+    ContainRequest,
+    DeleteRequest,
+    DoctorRequest,
+    EstimateRequest,
+    ExplainRequest,
+    InfoRequest,
+    JoinRequest,
+    OverlapRequest,
+    RulesRequest,
+    SearchRequest,
+    TuneRequest,
+)
+from pexeso.service.verbs import _VERBS
+
+EXAMPLES = [
+    BuildRequest(
+        lake="lake",
+        index="lake.pexeso",
+        rules=ColumnRules(kinds=("text",), min_rows=3),
+        normaliser=Normaliser(extra={"nyc": "new york"}),
+        parts=("overlap",),
+        n_levels=None,
+        conf={"spark.driver.memory": "1g"},
+    ),
+    EstimateRequest(lake="lake", model="fasttext"),
+    AppendRequest(index="lake.pexeso", compare="content"),
+    CompactRequest(index="lake.pexeso", everything=True, master="local[2]"),
+    AddPartsRequest(index="lake.pexeso", parts=("overlap", "containment")),
+    DeleteRequest(index="lake.pexeso", tables=("a.csv", "b.csv")),
+    SearchRequest(index="lake.pexeso", query="a.csv:city", k=3, min_cosine=0.9, rerank=False),
+    SearchRequest(index="lake.pexeso", query=("Oslo", None, 7, 2.5), method="containment"),
+    OverlapRequest(index="lake.pexeso", query="a.csv", all_columns=True),
+    ContainRequest(index="lake.pexeso", query="a.csv:#1", min_containment=1, verify=False),
+    ExplainRequest(index="lake.pexeso", query="a.csv:city", lake_column="b.csv:town", auto=True),
+    JoinRequest(index="lake.pexeso", query="a.csv:city", aggregate={"*": "list"}, provenance=()),
+    BatchRequest(index="lake.pexeso", queries=({"id": 1, "values": ["Oslo"]},), counts="decide"),
+    BatchRequest(index="lake.pexeso", queries="queries.jsonl", output="a.jsonl", resume=True),
+    TuneRequest(index="lake.pexeso", labels="labels.csv", min_precision=0.9),
+    InfoRequest(index="lake.pexeso", report=True),
+    RulesRequest(),
+    CheckRequest(index="lake.pexeso"),
+    DoctorRequest(folder="there"),
+]
+
+
+@pytest.mark.parametrize("request_made", EXAMPLES, ids=lambda each: each.verb)
+def test_a_request_comes_back_from_json(request_made):
+    document = json.loads(json.dumps(request_made.to_dict()))
+    assert Request.from_dict(document) == request_made
+    assert type(request_made).from_dict(document) == request_made
+    del document["verb"]
+    assert type(request_made).from_dict(document) == request_made
+
+
+def test_every_verb_has_an_example_and_an_answer():
+    assert {each.verb for each in EXAMPLES} == set(REQUESTS) == set(_VERBS)
+
+
+@pytest.mark.parametrize("kind", REQUESTS.values(), ids=lambda kind: kind.verb)
+def test_unknown_fields_are_named_with_those_there_are(kind):
+    with pytest.raises(InputError, match=rf"^Fields of {kind.__name__} are .*\. Got colour\.$"):
+        kind.from_dict({"colour": "red"})
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (7, "A request must be an object. Got 7 instead."),
+        ({"verb": "serach"}, "verb must be one of search, overlap, contain, "),
+        ({"index": "a"}, "Got '' instead."),
+        ({"verb": "overlap", "index": "a"}, "OverlapRequest needs query. Got {'index': 'a'}."),
+        ({"verb": "info", "index": 7}, "index must be a text. Got 7 instead."),
+        ({"verb": "info", "index": "a", "report": 1}, "report must be true or false. Got 1 instead."),
+        ({"verb": "delete", "index": "a", "tables": "b.csv"}, "tables must be a list, each entry a text."),
+        ({"verb": "append", "index": "a", "compare": "size"}, "compare must be one of modified, content."),
+        ({"verb": "append", "index": "a", "conf": {"a": 1}}, "conf must be an object. Got {'a': 1} instead."),
+        ({"verb": "build", "lake": "a", "index": "b", "seed": True}, "seed must be a whole number. Got True"),
+        ({"verb": "build", "lake": "a", "index": "b", "seed": -1}, "seed must be a whole number of at least 0"),
+        ({"verb": "build", "lake": "a", "index": "b", "rules": {"colour": 1}}, "Fields of ColumnRules are kinds, "),
+        ({"verb": "estimate", "lake": "a", "n_levels": "many"}, "n_levels must be a whole number or null."),
+        ({"verb": "search", "index": "a", "query": "b", "k": 2.5}, "k must be a whole number or null. Got 2.5"),
+        ({"verb": "search", "index": "a", "query": "b", "k": 0}, "k must be a whole number of at least 1. Got 0"),
+        ({"verb": "search", "index": "a", "query": "b", "max_distance": 2}, "max_distance must be a number in [0, 1]"),
+        ({"verb": "search", "index": "a", "query": "b", "method": "how"}, "method must be one of semantic, overlap, "),
+        ({"verb": "overlap", "index": "a", "query": "b", "k": 0}, "must be an integer from 1 on. Got 0."),
+        ({"verb": "contain", "index": "a", "query": "b", "min_containment": 0}, "min_containment must be a number"),
+        ({"verb": "explain", "index": "a", "query": "b", "lake_column": "c"}, "must be given as TABLE:COLUMN"),
+        ({"verb": "join", "index": "a", "query": "b", "values": "best"}, "values must be one of nearest, one-to-one"),
+        (
+            {"verb": "tune", "index": "a", "labels": "b", "min_precision": 90},
+            "min_precision must be a number in (0, 1]",
+        ),
+        ({"verb": "add_parts", "index": "a", "parts": ["x"]}, "The parts that an index can have are"),
+    ],
+)
+def test_what_is_no_request_is_one_sentence(document, said):
+    with pytest.raises(InputError) as raised:
+        Request.from_dict(document)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"max_distance": 0.1, "min_cosine": 0.9}, "Give max_distance or min_cosine, not both."),
+        ({"auto": True, "max_distance": 0.1}, "auto chooses the distance, and max_distance gives one"),
+        ({"query": "b.csv:c", "all_columns": True}, "all_columns takes a file alone. Got the column 'c' too."),
+        ({"query": ["x"], "all_columns": True}, "all_columns takes a file alone. Got values."),
+        ({"method": "overlap", "exact": True}, "method overlap compares equal texts and has no use for exact:"),
+    ],
+)
+def test_fields_that_do_not_go_together(document, said):
+    with pytest.raises(RequestError) as raised:
+        SearchRequest.from_dict({"index": "a", "query": "b.csv", **document})
+    assert said in str(raised.value)
+
+
+def test_a_face_writes_its_own_names_of_fields_and_values_as_they_are():
+    error = RequestError("Give {max_distance}. Got %s.", "50 % {k}")
+    assert str(error) == "Give max_distance. Got 50 % {k}."
+    assert error.written(str.upper) == "Give MAX_DISTANCE. Got 50 % {k}."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_search_by_equal_values_is_a_request_of_its_own():
+    search = SearchRequest(index="a", query="b", method="containment", min_joinability=0.4, explain=True)
+    assert search.by_tokens() == ContainRequest(index="a", query="b", min_containment=0.4, explain=True)
+    assert SearchRequest(index="a", query="b", method="overlap").by_tokens().k == 10
+
+
+@pytest.mark.parametrize("module", [bases, plain_fields, requests, verbs], ids=lambda module: module.__name__)
+def test_examples(module):
+    done = doctest.testmod(module)
+    assert done.attempted > 0
+    assert done.failed == 0
