@@ -35,7 +35,7 @@ def compact(
     path : path, URL or Place
         The index.
     everything : bool
-        Divide all columns into partitions anew. Otherwise only partitions of which more than a fifth of the columns is deleted are
+        Repartition all columns. Otherwise only partitions of which more than a fifth of the columns is deleted are
         rewritten, and those of less than half of ``partition_bytes`` where there is more than one.
     master, conf, progress
         See `pexeso.build_index`.

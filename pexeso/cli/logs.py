@@ -26,7 +26,7 @@ def log_json_option(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_start,
-        help="Tell on stderr what happens as JSON lines, and nothing else.",
+        help="Write log events to stderr as JSON lines; suppress other output.",
     )(command)
 
 

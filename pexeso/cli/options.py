@@ -96,7 +96,7 @@ distance_options = (
     _of_distance("auto", "Choose the thresholds for this lake, and say why these."),
     _of_distance(
         "min_precision",
-        "Choose them so that this share of what is found is right, as estimated; brings --auto.  [default: 0.9]",
+        "Choose thresholds for this estimated precision (implies --auto).  [default: 0.9]",
         **_SHARE,
     ),
 )
@@ -123,7 +123,7 @@ run_options = (
     _of_distance(
         "memory_budget", "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.", **_SIZE
     ),
-    _of_distance("kernel", "What does the heavy steps; the answer is the same.", type=click.Choice(KERNELS)),
+    _of_distance("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),
 )
 search_settings = with_options(*distance_options, *choice_options, *run_options)
 distance_settings = with_options(*distance_options, *run_options)

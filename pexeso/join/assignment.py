@@ -34,7 +34,7 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
 
     Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on both sides, where it grows with the square of its query
     values at least: 300,000 values in components of four take some seconds, 100,000 in a single component took two minutes. Such components come of a
-    `max_distance` at which a value matches many strangers.
+    `max_distance` at which a value matches many unrelated neighbours.
 
     Parameters
     ----------

@@ -51,10 +51,10 @@ class Opinion:
     usual_distance: float
 
     def in_words(self) -> list[tuple[str, list[str]]]:
-        """Return the reasons for people: ``speaks for it`` and ``speaks against it``, each with its phrases, as far as there are any."""
+        """Return the reasons for people: ``evidence for it`` and ``evidence against it``, each with its phrases, as far as there are any."""
         sides = {
-            "speaks for it": [reason for reason in self.reasons if reason.added > 0],
-            "speaks against it": [reason for reason in self.reasons if reason.added < 0],
+            "evidence for it": [reason for reason in self.reasons if reason.added > 0],
+            "evidence against it": [reason for reason in self.reasons if reason.added < 0],
         }
         return [(name, in_words(some, self.usual_distance)) for name, some in sides.items() if some]
 
@@ -76,7 +76,7 @@ def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
 
 
 def _within(distances: Sequence[float]) -> str:
-    parts = ["at distance 0"] if 0.0 in distances else []
+    parts = ["exactly"] if 0.0 in distances else []
     others = " and ".join(f"{distance:.2g}" for distance in distances if distance)
     if others:
         parts.append(f"within {'' if parts else 'distance '}{others}")
@@ -105,8 +105,8 @@ def _one_to_one(value: float) -> str:
 
 def _equal_values(rarity: float) -> str:
     if rarity == 0:
-        return "no rare value matches at distance 0"
-    return f"the values that match at distance 0 are {_rare(rarity)} in the lake"
+        return "no rare value matches exactly"
+    return f"the values that match exactly are {_rare(rarity)} in the lake"
 
 
 def _names(value: float) -> str:
@@ -128,7 +128,7 @@ _PHRASES_AT: dict[str, Callable[[float], str]] = {
     "matched": lambda value: f"{_share(value)} of your distinct values match",
     "matched back": lambda value: f"{_share(value)} of its distinct values match back",
     "one to one": _one_to_one,
-    "rarity matched": lambda value: f"counting rare values more, {_share(value)} of your values match",
-    "rarity matched back": lambda value: f"counting rare values more, {_share(value)} of its values match back",
+    "rarity matched": lambda value: f"weighted by rarity, {_share(value)} of your values match",
+    "rarity matched back": lambda value: f"weighted by rarity, {_share(value)} of its values match back",
 }
 """Those that are counted at several distances."""

@@ -1,12 +1,12 @@
-"""Thresholds for finding columns, without labels: how many of the columns found at a distance join by more than strangers.
+"""Thresholds for finding columns, without labels: how many of the columns found at a distance join by more than unrelated neighbours.
 
 Columns of the index are drawn, and some of them ask the others. A pair of columns is *found* at a distance where at least the wanted share
-of the asked values have a match. Some matches are strangers: values that are near and not the same. How often a value meets one is known from
+of the asked values have a match. Some matches are unrelated neighbours: values that are near and not the same. How often a value meets one is known from
 within columns, whose values are nearly always different things: the share of them that have another value that near. A pair with m
-matches of n values, e of them of equal text, truly has the count needed c with the probability that at most m - c of n - e values met a stranger, a binomial
+matches of n values, e of them of equal text, truly has the count needed c with the probability that at most m - c of n - e values met an unrelated neighbour, a binomial
 one. The mean of these over all pairs found is the estimated precision at that distance; what equal texts find counts as right.
 
-The advice is the largest distance at which the precision holds, and at which no more values have a stranger within reach than may be wrong.
+The advice is the largest distance at which the precision holds, and at which no more values have an unrelated neighbour within reach than may be wrong.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from pexeso.thresholds.unrelated_neighbours import (
     EQUAL,
     distance_reaching,
     shares_within,
-    strangers_of,
     tried_distances,
+    unrelated_distances_of,
 )
 
 QUERY_COLUMNS = 100
@@ -44,7 +44,7 @@ CLOSE = 1e-9
 """A precision that is short of the one asked for by no more has it: probabilities are right to some 1e-14, on one machine otherwise than on another."""
 
 PRIOR_VALUES = 20
-"""The strangers of a column are mixed with the mean of all columns as if that came from so many more values of it."""
+"""The unrelated neighbours of a column are mixed with the mean of all columns as if that came from so many more values of it."""
 
 FEW_COLUMNS = 30
 """Advice from fewer columns says that it is from few."""
@@ -55,12 +55,12 @@ class Learnt:
     """What a sample of an index has taught; advice for any precision follows from it."""
 
     sample: SampledColumns
-    strangers: list[np.ndarray]
+    unrelated: list[np.ndarray]
 
     @property
     def median(self) -> float:
-        """The distance within which half of the values have a stranger, in the mean over columns."""
-        return distance_reaching(self.strangers, HALF)
+        """The distance within which half of the values have an unrelated neighbour, in the mean over columns."""
+        return distance_reaching(self.unrelated, HALF)
 
 
 @dataclass
@@ -76,14 +76,14 @@ class _Tally:
 
 @damage_made_plain("the index")
 def learn(scan: PartitionLoader) -> Learnt | None:
-    """Draw a sample of an index and measure how near strangers lie; None where fewer than two columns can be used.
+    """Draw a sample of an index and measure how near unrelated neighbours lie; None where fewer than two columns can be used.
 
     Takes about 200 MiB at 256 dimensions, whatever the size of the index.
     """
     sample = sample_columns(scan)
     if len(sample) < 2:
         return None
-    return Learnt(sample, strangers_of(sample))
+    return Learnt(sample, unrelated_distances_of(sample))
 
 
 @damage_made_plain("the index")
@@ -104,8 +104,8 @@ def advise_columns(
     Takes 20 MiB beside the sample, and what a search with 6,400 values for equal ones takes where the sample is not the whole index.
     """
     share = HALF if min_joinability is None else min_joinability
-    limits = tried_distances(distance_reaching(learnt.strangers, 1 - min_precision))
-    within = shares_within(learnt.strangers, limits)
+    limits = tried_distances(distance_reaching(learnt.unrelated, 1 - min_precision))
+    within = shares_within(learnt.unrelated, limits)
     tally = _asked(scan, learnt.sample, within, limits, share)
     found, right = (tally.equal + each for each in (tally.found, tally.right))
     precision = np.where(found > 0, right / np.maximum(found, 1e-9), 1.0)
@@ -153,12 +153,12 @@ def _asked(
 ) -> _Tally:
     """Let the first columns of the sample ask all others, each with the first of its values: both are in the order of hashes."""
     weight = np.minimum(sample.sizes, ROWS_AT_ONCE)[:, None]
-    strangers = (within * weight + PRIOR_VALUES * within.mean(0)) / (weight + PRIOR_VALUES)
+    unrelated = (within * weight + PRIOR_VALUES * within.mean(0)) / (weight + PRIOR_VALUES)
     tally = _Tally(*np.zeros((3, len(limits))))
     queries, equal_in_sample = [], 0
     for place in range(min(QUERY_COLUMNS, len(sample))):
         queries.append(_query_of(sample.column(place)[:QUERY_VALUES]))
-        equal_in_sample += _ask(sample, place, queries[-1].vectors, strangers, limits, share, tally)
+        equal_in_sample += _ask(sample, place, queries[-1].vectors, unrelated, limits, share, tally)
     # What is found by equal values can be counted in the whole index; the rest is known for the sample alone.
     whole = sample.share == 1.0
     tally.equal = float(equal_in_sample if whole else _equal_columns(scan, sample, queries, share))
@@ -171,7 +171,7 @@ def _ask(
     sample: SampledColumns,
     place: int,
     vectors: torch.Tensor,
-    strangers: np.ndarray,
+    unrelated: np.ndarray,
     limits: np.ndarray,
     share: float,
     tally: _Tally,
@@ -194,7 +194,7 @@ def _ask(
     for step, limit in enumerate(limits):
         some = pairs[last[pairs] <= limit]
         matches = (nearest[:, some] <= limit).sum(0)
-        right = bdtr(matches - needed, n - equal[some], strangers[some, step])
+        right = bdtr(matches - needed, n - equal[some], unrelated[some, step])
         tally.found[step] += len(some)
         tally.right[step] += right.sum()
     return int(by_equal.sum())
@@ -217,12 +217,12 @@ def _equal_columns(scan: PartitionLoader, sample: SampledColumns, queries: list[
 
 def _why(evidence: dict[str, float]) -> str:
     few = (
-        f" There are only {evidence['sampled_columns']:,} columns to learn from: look at the pairs."
+        f" Only {evidence['sampled_columns']:,} columns could be sampled: check the pairs."
         if evidence["sampled_columns"] < FEW_COLUMNS
         else ""
     )
     return (
-        f"within columns {percent(evidence['within_columns'])} of the values have another one so near, a stranger. Of the columns that "
-        f"{evidence['asked_columns']:,} columns of the lake find there, an estimated {percent(evidence['estimated_precision'])} join by more than "
-        f"strangers (asked for: {percent(evidence['min_precision'])}).{few}"
+        f"estimated precision {percent(evidence['estimated_precision'])} (target {percent(evidence['min_precision'])}) over "
+        f"{evidence['asked_columns']:,} columns of the lake; at this distance {percent(evidence['within_columns'])} of values "
+        f"have an unrelated neighbour in their own column.{few}"
     )

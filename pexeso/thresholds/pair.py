@@ -1,8 +1,8 @@
-"""A threshold for joining two given columns, without labels: strangers taken out of the nearest matches, and the best balance of what is left.
+"""A threshold for joining two given columns, without labels: unrelated neighbours taken out of the nearest matches, and the best balance of what is left.
 
 Each value of the query column is joined with the nearest one of the lake column. Of the values, M(d) have one within d. A value without a
-partner is joined with a stranger as often as values of one column have another one that near: W(d), known from within the two columns, the
-smaller of both. Where half of the index's values have a stranger nearby, hardly a partner is still to come; what is not joined there tells
+partner is joined with an unrelated neighbour as often as values of one column have another one that near: W(d), known from within the two columns, the
+smaller of both. Where half of the index's values have an unrelated neighbour nearby, hardly a partner is still to come; what is not joined there tells
 the share p of values without a partner. So M - p W are joined rightly, 1 - p could be, and precision, recall and F1 follow for each distance.
 
 Source: the share of true nulls from the tail of a mixture is that of Storey, "A direct approach to false discovery rates" (2002).
@@ -21,8 +21,8 @@ from pexeso.thresholds.unrelated_neighbours import (
     EQUAL,
     distance_reaching,
     shares_within,
-    stranger_distances,
     tried_distances,
+    unrelated_distances,
 )
 
 MOST_PAIRS = 1 << 27
@@ -31,10 +31,10 @@ MOST_PAIRS = 1 << 27
 LEAST_ROWS, MOST_ROWS = 1 << 7, 1 << 11
 
 ENOUGH_COLUMNS = 10
-"""From so many columns on, what is known of the whole index says where strangers abound; else the two columns alone do."""
+"""From so many columns on, what is known of the whole index says where unrelated neighbours abound; else the two columns alone do."""
 
 PRIOR_VALUES = 30
-"""The strangers of a column are mixed with those of the index as if they came from so many more values."""
+"""The unrelated neighbours of a column are mixed with those of the index as if they came from so many more values."""
 
 
 def advise_pair(
@@ -65,22 +65,22 @@ def advise_pair(
     if min(len(asked), len(others)) < 2:
         return None
     nearest = nearest_distances(metric, asked[: _most_rows(len(others))], others)
-    own = [np.sort(stranger_distances(metric, each, _most_rows(len(each)))) for each in (asked, others)]
-    every = own if learnt is None or len(learnt.sample) < ENOUGH_COLUMNS else learnt.strangers
+    own = [np.sort(unrelated_distances(metric, each, _most_rows(len(each)))) for each in (asked, others)]
+    every = own if learnt is None or len(learnt.sample) < ENOUGH_COLUMNS else learnt.unrelated
     limits = tried_distances(distance_reaching(every, HALF))
     within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
     sizes = np.array([[len(each)] for each in own])
-    stranger = ((within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)).min(0)
+    unrelated_share = ((within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)).min(0)
     # Distances of equal vectors are off by rounding.
     matched = (nearest[:, None] <= np.maximum(limits, EQUAL)).mean(0)
-    return _chosen(limits, matched, stranger, min_precision, len(nearest))
+    return _chosen(limits, matched, unrelated_share, min_precision, len(nearest))
 
 
 def _chosen(
-    limits: np.ndarray, matched: np.ndarray, stranger: np.ndarray, min_precision: float | None, n_rows: int
+    limits: np.ndarray, matched: np.ndarray, unrelated_share: np.ndarray, min_precision: float | None, n_rows: int
 ) -> Advice:
-    alone = min(1.0, float((1 - matched[-1]) / max(1 - stranger[-1], 1e-9)))
-    right = np.clip(matched - alone * stranger, 0, None)
+    alone = min(1.0, float((1 - matched[-1]) / max(1 - unrelated_share[-1], 1e-9)))
+    right = np.clip(matched - alone * unrelated_share, 0, None)
     precision = np.where(matched > 0, right / np.maximum(matched, 1e-9), 1.0)
     f1 = 2 * right / np.maximum(matched + 1 - alone, 1e-9)
     kept = precision >= (min_precision or 0.0) - 1e-9
@@ -89,15 +89,15 @@ def _chosen(
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[place]), 4),
         "estimated_f1": round(min(1.0, float(f1[place])), 4),
-        "within_columns": round(float(stranger[place]), 4),
+        "within_columns": round(float(unrelated_share[place]), 4),
         "between_columns": round(float(matched[place]), 4),
         "without_partner": round(alone, 4),
         "asked_values": n_rows,
     }
-    aim = "the best balance with those missed" if min_precision is None else f"asked for: {percent(min_precision)}"
+    aim = "best F1" if min_precision is None else f"target {percent(min_precision)}"
     why = (
-        f"{percent(matched[place])} of your values have one of that column so near; within the columns {percent(stranger[place])} have another one so near, "
-        f"a stranger. Of the values joined with the nearest, an estimated {percent(precision[place])} are joined rightly ({aim})."
+        f"estimated precision of the join {percent(precision[place])} ({aim}); {percent(matched[place])} of your values have a neighbour "
+        f"in that column; at this distance {percent(unrelated_share[place])} of values have an unrelated neighbour in their own column."
     )
     return Advice(float(limits[place]), None, why, evidence)
 

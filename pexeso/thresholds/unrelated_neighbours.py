@@ -1,4 +1,4 @@
-"""How near strangers lie: values of one column are nearly always different things, so their distances are a sample of false matches."""
+"""How near unrelated neighbours lie: values of one column are nearly always different things, so their distances are a sample of false matches."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pexeso.engine.metrics import Metric
 from pexeso.thresholds.sample import ROWS_AT_ONCE, SampledColumns, distances, in_steps
 
 STEPS = 64
-"""Distances that are tried, from 0 to the largest at which strangers are few enough."""
+"""Distances that are tried, from 0 to the largest at which unrelated neighbours are few enough."""
 
 EQUAL = 1e-3
 """Vectors no farther apart than this are those of one text in two forms; the rounding of the vectors keeps them from 0."""
 
 
-def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | None = None) -> np.ndarray:
+def unrelated_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | None = None) -> np.ndarray:
     """Return for values of a column the distance of the nearest other thing in it.
 
     Returns
@@ -35,15 +35,15 @@ def stranger_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | Non
     return nearest
 
 
-def strangers_of(sample: SampledColumns) -> list[np.ndarray]:
-    """Return `stranger_distances` of every sampled column, of the first `ROWS_AT_ONCE` of its values, each sorted."""
+def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
+    """Return `unrelated_distances` of every sampled column, of the first `ROWS_AT_ONCE` of its values, each sorted."""
     columns = (sample.column(place) for place in range(len(sample)))
-    return [np.sort(stranger_distances(sample.metric, column, ROWS_AT_ONCE)) for column in columns]
+    return [np.sort(unrelated_distances(sample.metric, column, ROWS_AT_ONCE)) for column in columns]
 
 
-def shares_within(strangers: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
-    """Return the share of each column's values that have a stranger within each distance, float64 (columns, limits)."""
-    return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in strangers])
+def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
+    """Return the share of each column's values that have an unrelated neighbour within each distance, float64 (columns, limits)."""
+    return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in unrelated])
 
 
 def tried_distances(largest: float) -> np.ndarray:
@@ -51,17 +51,17 @@ def tried_distances(largest: float) -> np.ndarray:
     return np.floor(np.linspace(0.0, largest, STEPS + 1) * 1000 + 1e-6) / 1000
 
 
-def distance_reaching(strangers: list[np.ndarray], share: float) -> float:
-    """Return the largest distance at which, in the mean over columns, at most a share of the values have a stranger that near.
+def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
+    """Return the largest distance at which, in the mean over columns, at most a share of the values have an unrelated neighbour that near.
 
     Returns
     -------
     float
         In [0, 1]; 1 where even at that distance not so many have one.
     """
-    apart = np.concatenate(strangers)
+    apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")
-    weights = np.concatenate([np.full(len(each), 1 / len(each) / len(strangers)) for each in strangers])[order]
+    weights = np.concatenate([np.full(len(each), 1 / len(each) / len(unrelated)) for each in unrelated])[order]
     place = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
     # Just below the first distance at which the share is passed.
     return 1.0 if place == len(apart) or not np.isfinite(apart[order[place]]) else float(apart[order[place]]) - 1e-6

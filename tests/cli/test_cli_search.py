@@ -72,14 +72,14 @@ def test_by_the_rows_that_match_alone(run, small_index, places):
 
 def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 2)
-    # What speaks for a column hangs on the trees that come with the package; here it stands apart.
+    # The evidence for a column hangs on the trees that come with the package; here it stands apart.
     lines = result.stdout.splitlines(keepends=True)
-    reasons = [line for line in lines if line.startswith("    speaks ")]
+    reasons = [line for line in lines if line.startswith("    evidence ")]
     assert "".join(line for line in lines if line not in reasons) == EXPLAINED
     assert lines[2 : 2 + len(reasons)] == reasons
-    assert reasons[0].startswith("    speaks for it: ")
+    assert reasons[0].startswith("    evidence for it: ")
     plain = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--no-rerank")
-    assert "speaks" not in plain.stdout
+    assert "evidence" not in plain.stdout
 
 
 def test_all_pairs(run, small_index, places):

@@ -71,8 +71,8 @@ def test_a_page_says_how_likely_a_column_can_be_joined_and_why():
     assert "Oslo/1.csv : Oslo 85.7 % 30 of 35 rows score 0.88" in text
     assert text.count("Why this score") == 2
     assert (
-        "speaks for it 95.0 % of your distinct values match at distance 0 "
-        "speaks against it the two columns have different names Carried by"
+        "evidence for it 95.0 % of your distinct values match exactly "
+        "evidence against it the two columns have different names Carried by"
     ) in text
     without = Reader(result("Oslo").to_html()).text
     assert "score 0" not in without

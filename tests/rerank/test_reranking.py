@@ -37,8 +37,8 @@ def test_the_order_follows_the_scores_and_nothing_is_lost(index, by_names):
     assert shown == sorted(shown, reverse=True)
     assert ranked[0].opinion.reasons[0] == ("same name", pytest.approx(1.0, abs=0.5), 1.0)
     # Features that these trees do not know are no reasons for people.
-    assert ranked[0].opinion.in_words() == [("speaks for it", ["the two columns have the same name"])]
-    assert ranked[1].opinion.in_words() == [("speaks against it", ["the two columns have different names"])]
+    assert ranked[0].opinion.in_words() == [("evidence for it", ["the two columns have the same name"])]
+    assert ranked[1].opinion.in_words() == [("evidence against it", ["the two columns have different names"])]
     assert ranked.to_dict()["results"][0]["score"] > 0.5
     assert ranked.to_pandas()["score"].tolist() == [result["score"] for result in ranked.to_dict()["results"]]
     assert "score" not in plain.to_dict()["results"][0]

@@ -69,7 +69,7 @@ def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
     found: dict[str, object] = {
         "vectors": lake.vectors.tobytes().hex()[:4096],
         "median": advisor.learnt.median,
-        "strangers": [float(each[0]) for each in advisor.learnt.strangers],
+        "strangers": [float(each[0]) for each in advisor.learnt.unrelated],
         "advice": [advisor.columns(precision).to_dict() for precision in (0.8, 0.9, 0.95, 0.99)],
     }
     long = sorted(range(len(lake.columns)), key=lambda column: -len(lake.columns[column]))[:4]

@@ -38,8 +38,8 @@ def test_the_distance_lets_partners_in_and_keeps_strangers_few(scan):
     assert advice.min_joinability == 0.5
     assert advice.evidence["columns_found"] == 24
     assert advice.evidence["within_columns"] <= 0.1
-    assert "of the values have another one so near, a stranger" in advice.why
-    assert "24 columns to learn from" in advice.why  # they are few
+    assert "of values have an unrelated neighbour in their own column" in advice.why
+    assert "Only 24 columns could be sampled" in advice.why  # they are few
 
 
 def test_a_higher_precision_never_gives_a_larger_distance(scan):
@@ -54,8 +54,8 @@ def test_strangers_alone_are_no_reason_to_find_a_column():
     kind = directions(1, 0)
     crowd = [moved(np.repeat(kind, 20, 0), 0.2, seed) for seed in range(20)]
     advice = Advisor(scan_of_columns(crowd), 0.06).columns()
-    strangers = np.concatenate(learn(scan_of_columns(crowd)).strangers)
-    assert advice.max_distance < np.quantile(strangers, 0.2)
+    unrelated = np.concatenate(learn(scan_of_columns(crowd)).unrelated)
+    assert advice.max_distance < np.quantile(unrelated, 0.2)
     assert advice.evidence["columns_found"] == 0
 
 

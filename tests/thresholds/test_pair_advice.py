@@ -29,7 +29,7 @@ def test_partners_are_let_in_and_strangers_kept_out(share):
     assert advice.min_joinability is None
     assert advice.evidence["without_partner"] == pytest.approx(1 - share, abs=0.1)
     assert advice.evidence["estimated_precision"] > 0.9
-    assert "of your values have one of that column so near" in advice.why
+    assert "of your values have a neighbour in that column" in advice.why
 
 
 def test_a_crowded_column_gets_a_smaller_distance_than_a_sparse_one():

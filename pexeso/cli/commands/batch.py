@@ -46,7 +46,7 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
     "rerank", "Give each result a score, how likely it can be joined, and order by it; or by rows that match alone."
 )
 @_of_batch("resume", "Go on with a file of answers that is there.")
-@_of_batch("restart", "Write a file of answers that is there anew.")
+@_of_batch("restart", "Overwrite an existing output file.")
 @spark_options
 @log_json_option
 @takes(BatchRequest)

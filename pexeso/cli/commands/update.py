@@ -75,13 +75,13 @@ def delete(request: DeleteRequest, form: str | None) -> None:
 
 @click.command()
 @index_argument
-@click.option("--all", "everything", is_flag=True, help="Divide all columns into partitions anew.")
+@click.option("--all", "everything", is_flag=True, help="Repartition all columns.")
 @spark_options
 @log_json_option
 @output_options("json")
 @takes(CompactRequest)
 def compact(request: CompactRequest, form: str | None) -> None:
-    """Rewrite what updates have left small or full of deleted columns.
+    """Merge small partitions and purge deleted columns.
 
     \b
     Example:

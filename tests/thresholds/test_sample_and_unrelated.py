@@ -15,9 +15,9 @@ from pexeso.thresholds.unrelated_neighbours import (
     EQUAL,
     distance_reaching,
     shares_within,
-    stranger_distances,
-    strangers_of,
     tried_distances,
+    unrelated_distances,
+    unrelated_distances_of,
 )
 
 LAKE = [directions(n, seed) for seed, n in enumerate((5, 9, 3, 7, 20, 6))]
@@ -101,24 +101,24 @@ def test_strangers_are_the_nearest_other_things(monkeypatch):
     exact = metric.fraction(metric.distances(vectors[:, None], vectors[None]), 32).numpy()
     exact[exact <= EQUAL] = np.inf
     monkeypatch.setattr("pexeso.thresholds.unrelated_neighbours.ROWS_AT_ONCE", 5)
-    np.testing.assert_allclose(stranger_distances(metric, vectors), exact.min(1), atol=1e-6)
-    np.testing.assert_allclose(stranger_distances(metric, vectors, 7), exact[:7].min(1), atol=1e-6)
-    assert np.isinf(stranger_distances(metric, vectors[[0, 20]])).all()  # nothing but one thing
+    np.testing.assert_allclose(unrelated_distances(metric, vectors), exact.min(1), atol=1e-6)
+    np.testing.assert_allclose(unrelated_distances(metric, vectors, 7), exact[:7].min(1), atol=1e-6)
+    assert np.isinf(unrelated_distances(metric, vectors[[0, 20]])).all()  # nothing but one thing
 
 
 def test_long_columns_ask_with_some_of_their_values(monkeypatch):
     monkeypatch.setattr("pexeso.thresholds.unrelated_neighbours.ROWS_AT_ONCE", 8)
     drawn = sample_columns(scan_of_columns(LAKE))
-    found = strangers_of(drawn)
+    found = unrelated_distances_of(drawn)
     assert [len(each) for each in found] == np.minimum(drawn.sizes, 8).tolist()
     assert all((np.diff(each) >= 0).all() for each in found)
 
 
 @given(st.lists(st.lists(st.integers(1, 99), min_size=1, max_size=6), min_size=1, max_size=5), st.integers(0, 100))
 def test_the_distance_reaching_a_share_is_the_largest_that_does_not_pass_it(columns, share):
-    strangers = [np.sort(np.array(column, np.float32) / 100) for column in columns]
-    reached = distance_reaching(strangers, share / 100)
-    within = shares_within(strangers, np.array([reached, reached + 2e-6])).mean(0)
+    unrelated = [np.sort(np.array(column, np.float32) / 100) for column in columns]
+    reached = distance_reaching(unrelated, share / 100)
+    within = shares_within(unrelated, np.array([reached, reached + 2e-6])).mean(0)
     assert within[0] <= share / 100 + 1e-6
     assert reached == 1.0 or within[1] > share / 100 - 1e-6
 
