@@ -40,9 +40,9 @@ class Vocabulary:
         if collides:
             return pc.fill_null(pc.index_in(words, value_set=self.words), -1).to_numpy().astype(np.int64)
         wanted = hash_strings(words)
-        place = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
-        found = rows[place]
-        maybe = np.flatnonzero(hashes[place] == wanted)
+        row = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
+        found = rows[row]
+        maybe = np.flatnonzero(hashes[row] == wanted)
         same = pc.equal(self.words.take(pa.array(found[maybe])), words.take(pa.array(maybe)))
         result = np.full(len(words), -1, np.int64)
         hits = maybe[same.to_numpy(zero_copy_only=False)]

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.results import Match, SearchResult
-    from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+    from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "pexeso.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
-    "pexeso.token_search.results": ("EqualTextMatch", "EqualTextResult"),
+    "pexeso.token_search.results": ("TokenMatch", "TokenSearchResult"),
     "pexeso.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
     "pexeso.enrichment.feature_selection": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
@@ -64,8 +64,6 @@ __all__ = [
     "DeviceError",
     "EmbedderError",
     "Enrichment",
-    "EqualTextMatch",
-    "EqualTextResult",
     "FeatureChoice",
     "Index",
     "IndexCorruptError",
@@ -84,6 +82,8 @@ __all__ = [
     "SparkError",
     "StoredIndexError",
     "TableReadError",
+    "TokenMatch",
+    "TokenSearchResult",
     "__version__",
     "build_index",
     "enrich",

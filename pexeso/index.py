@@ -16,7 +16,7 @@ from embed.protocol import Embedder
 from pexeso.answers.semantic_search import SemanticSearch
 from pexeso.errors import InputError
 from pexeso.html.renderer import HtmlRenderer
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import (
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from pexeso.thresholds.advice import Advice
     from pexeso.thresholds.advisor import Advisor
     from pexeso.thresholds.labels import ColumnLabel, ValueLabel
-    from pexeso.token_search.results import EqualTextResult
-    from pexeso.token_search.searches import EqualTextSearches
+    from pexeso.token_search.results import TokenSearchResult
+    from pexeso.token_search.searches import TokenSearches
 
 
 class Index:
@@ -103,7 +103,7 @@ class Index:
         return self._opened.store
 
     @property
-    def path(self) -> Path | Place:
+    def path(self) -> Path | Location:
         """Where the index is."""
         return self.store.path
 
@@ -123,7 +123,7 @@ class Index:
         return self._opened.embedder
 
     @property
-    def lake(self) -> Path | Place:
+    def lake(self) -> Path | Location:
         """The folder, or the place on another storage, that the index was built from."""
         return self._opened.lake
 
@@ -311,7 +311,7 @@ class Index:
         """
         return self._answering.thresholds.tune(labels, min_precision)
 
-    def overlap(self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False) -> EqualTextResult:
+    def overlap(self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False) -> TokenSearchResult:
         """Find the k columns that share most distinct values with a query column, as equal texts.
 
         Values are compared as `pexeso.lake.tokens` says: 1, "1" and 1.0 are equal, "01" is another; case counts.
@@ -327,7 +327,7 @@ class Index:
 
         Returns
         -------
-        EqualTextResult
+        TokenSearchResult
             Exact, best first; equal overlaps by table, then column.
 
         Raises
@@ -350,7 +350,7 @@ class Index:
         k: int = DEFAULT_OVERLAP_COLUMNS,
         exclude_self: bool = False,
         device: str | None = None,
-    ) -> list[EqualTextResult]:
+    ) -> list[TokenSearchResult]:
         """Search with several query columns as `overlap` does, counting the posting lists of all of them together.
 
         Parameters
@@ -364,7 +364,7 @@ class Index:
 
         Returns
         -------
-        list of EqualTextResult
+        list of TokenSearchResult
             In the order of the queries; the same answers as `overlap` gives.
 
         Raises
@@ -384,7 +384,7 @@ class Index:
         verify: bool = True,
         k: int | None = None,
         exclude_self: bool = False,
-    ) -> EqualTextResult:
+    ) -> TokenSearchResult:
         """Find the columns that have at least a share of a query column's distinct values, as equal texts.
 
         Parameters
@@ -400,7 +400,7 @@ class Index:
 
         Returns
         -------
-        EqualTextResult
+        TokenSearchResult
             Best first. With `verify` nothing is found wrongly, and a column that has enough is missed with a probability of at most 0.02.
 
         Raises
@@ -503,11 +503,11 @@ class _Answering:
         return cls(opened, thresholds, semantic)
 
     @cached_property
-    def equal_text(self) -> EqualTextSearches:
+    def equal_text(self) -> TokenSearches:
         """What searches by equal values; loaded when it is first asked."""
-        from pexeso.token_search.searches import EqualTextSearches
+        from pexeso.token_search.searches import TokenSearches
 
-        return EqualTextSearches(self.opened)
+        return TokenSearches(self.opened)
 
 
 def open_index(
@@ -547,7 +547,7 @@ def open_index(
     return Index(_open(path, OpenOptions(device, budget, kernel)))
 
 
-def _open(path: str | os.PathLike[str] | Place, options: OpenOptions) -> OpenIndex:
+def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
     """Open the newest snapshot of an index; a device or kernel that is not there is refused at once."""
     started = time.perf_counter()
     store = open_store_anywhere(path)
@@ -557,7 +557,7 @@ def _open(path: str | os.PathLike[str] | Place, options: OpenOptions) -> OpenInd
     return opened
 
 
-def _reopened(path: Path | Place, options: OpenOptions, executor: Executor) -> Index:
+def _reopened(path: Path | Location, options: OpenOptions, executor: Executor) -> Index:
     return Index(_open(path, options), executor)
 
 

@@ -76,6 +76,6 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
             raise InputError(f"The parts that an index can have are {' and '.join(allowed)}. Got {word!r}.")
     found = []
     for part in registered():
-        named = [place for place, word in enumerate(part.choices) if word in wanted]
+        named = [position for position, word in enumerate(part.choices) if word in wanted]
         found += part.choices[: max(named, default=-1) + 1]
     return tuple(found)

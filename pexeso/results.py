@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pexeso.engine.stats import SearchStats
-    from pexeso.explain.word_contributions import CarriedBy
+    from pexeso.explain.word_contributions import WordContributions
     from pexeso.join.tables import Joined
     from pexeso.rerank.attributions import Opinion
 
@@ -57,7 +57,7 @@ class Details(Protocol):
         """Count pairs and rows of a column by kind."""
         ...
 
-    def carried_by(self, position: int, n: int) -> CarriedBy:
+    def word_contributions(self, position: int, n: int) -> WordContributions:
         """Return the words that carry the match of a column."""
         ...
 
@@ -128,13 +128,13 @@ class Match:
         """Count pairs and rows by what makes them match: ``exact``, ``spelling`` or ``meaning``."""
         return self._details.kinds(self._position)
 
-    def carried_by(self, n: int = 10) -> CarriedBy:
+    def word_contributions(self, n: int = 10) -> WordContributions:
         """Find the words that carry the match, at most `n`, heaviest first.
 
         Of each query value the nearest pair is looked at. A word weighs what the distance of its pair grows by without it, each pair counting alike. At
         most 4,096 texts are embedded for that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read` says how many.
         """
-        return self._details.carried_by(self._position, n)
+        return self._details.word_contributions(self._position, n)
 
     def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
         """List the texts of the query column without a match here, each with its nearest lake value: the first `most`, or all."""
@@ -386,7 +386,7 @@ class Explanation:
             "options": self.options.to_dict(),
             **self.match.to_dict(),
             "kinds": self.match.kinds().to_dict(),
-            "carried_by": self.match.carried_by().to_dict(),
+            "carried_by": self.match.word_contributions().to_dict(),
             "pairs": [pair.to_list() for pair in self.match.pairs()],
             "unmatched": [each.to_dict() for each in self.unmatched],
         }

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pexeso.io.location import Place, locate
+from pexeso.io.location import Location, locate
 
 CREDENTIALS = {"key": "test-access-key", "secret": "test-secret-key"}
 CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
@@ -119,13 +119,13 @@ class Server:
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
-    def make_bucket(self) -> Place:
+    def make_bucket(self) -> Location:
         """Make a bucket of its own for a test."""
         place = locate(f"s3://test-{secrets.token_hex(8)}", **self.options)
         place.filesystem.mkdir(place.path)
         return place
 
-    def objects(self, place: Place) -> dict[str, bytes]:
+    def objects(self, place: Location) -> dict[str, bytes]:
         """Return all objects below a place by their path from there."""
         return {name: place.joined(name).read() for name in place.find()}
 
@@ -159,6 +159,6 @@ def s3_server(s3_process: Server) -> Iterator[Server]:
 
 
 @pytest.fixture
-def bucket(s3_server: Server) -> Place:
+def bucket(s3_server: Server) -> Location:
     """Return an empty bucket on the server."""
     return s3_server.make_bucket()

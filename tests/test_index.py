@@ -346,7 +346,7 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     assert match.kinds().rows == {"exact": 2, "spelling": 1, "meaning": 0}
     assert match.kinds().pairs["exact"] == 2
     assert match.matched == 3
-    carried = match.carried_by(1)
+    carried = match.word_contributions(1)
     assert (carried.words[0].label, carried.words[0].share, carried.n_words) == ("helsinkii ~ helsinki", 0.5, 2)
     assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
     assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]

@@ -209,7 +209,7 @@ def _column_families(
 def _tables(model: CalibratedModel, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw the centres, float32 (topics * families, 1 + words, d), and the axes of the noise, float32 (d, d); in float64 on the CPU.
 
-    Place 0 of a family is its own centre, the others are its words.
+    Location 0 of a family is its own centre, the others are its words.
     """
     shape, d = model.shape, model.dimensions
     generator = torch.Generator().manual_seed(piece_seed(_WORLD, _TABLES, 0))

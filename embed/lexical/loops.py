@@ -37,18 +37,18 @@ def _squares_of_few(vector: np.ndarray, start: int, stop: int) -> float:
     if stop - start >= 8:
         a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         first = stop - (stop - start) % 8
-        for place in range(start, first, 8):
-            a += vector[place] * vector[place]
-            b += vector[place + 1] * vector[place + 1]
-            c += vector[place + 2] * vector[place + 2]
-            d += vector[place + 3] * vector[place + 3]
-            e += vector[place + 4] * vector[place + 4]
-            f += vector[place + 5] * vector[place + 5]
-            g += vector[place + 6] * vector[place + 6]
-            h += vector[place + 7] * vector[place + 7]
+        for position in range(start, first, 8):
+            a += vector[position] * vector[position]
+            b += vector[position + 1] * vector[position + 1]
+            c += vector[position + 2] * vector[position + 2]
+            d += vector[position + 3] * vector[position + 3]
+            e += vector[position + 4] * vector[position + 4]
+            f += vector[position + 5] * vector[position + 5]
+            g += vector[position + 6] * vector[position + 6]
+            h += vector[position + 7] * vector[position + 7]
         total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for place in range(first, stop):
-        total += vector[place] * vector[place]
+    for position in range(first, stop):
+        total += vector[position] * vector[position]
     return total
 
 
@@ -84,8 +84,8 @@ def _shorten(vector: np.ndarray, scale: float, waiting: np.ndarray) -> None:
     if length <= VANISHED * scale:
         vector[:] = 0.0
         return
-    for place in range(len(vector)):
-        vector[place] /= length
+    for position in range(len(vector)):
+        vector[position] /= length
 
 
 @loop
@@ -108,15 +108,15 @@ def weighted_units(
             unit[:] = 0.0
             continue
         mean = means[word]
-        for place in range(len(unit)):
-            unit[place] = mean[place]
+        for position in range(len(unit)):
+            unit[position] = mean[position]
         scale = np.sqrt(_sum_of_squares(unit, waiting))
-        for place in range(len(unit)):
-            unit[place] -= centre[place]
+        for position in range(len(unit)):
+            unit[position] -= centre[position]
         _shorten(unit, scale, waiting)
         weight = np.float64(weights[word])
-        for place in range(len(unit)):
-            unit[place] *= weight
+        for position in range(len(unit)):
+            unit[position] *= weight
 
 
 @loop
@@ -137,12 +137,12 @@ def sum_words(
         total[:] = 0.0
         for number in range(offsets[value], offsets[value + 1]):
             unit = units[ids[number]]
-            for place in range(len(total)):
-                total[place] += unit[place]
+            for position in range(len(total)):
+                total[position] += unit[position]
         _shorten(total, (offsets[value + 1] - offsets[value]) * smallest_weight, waiting)
         vector = vectors[value]
-        for place in range(len(total)):
-            vector[place] = total[place]
+        for position in range(len(total)):
+            vector[position] = total[position]
 
 
 @loop
@@ -173,8 +173,8 @@ def sign_units(
             continue
         _count_signs(signs, lanes, ids[offsets[word] : offsets[word + 1]], own[word], codes)
         _tabulate(codes, size, share, table, unit, waiting)
-        for place in range(dimensions):
-            unit[place] = table[codes[place]]
+        for position in range(dimensions):
+            unit[position] = table[codes[position]]
         length = np.sqrt(_sum_of_squares(unit, waiting))
         if length == 0.0:
             units[word, :] = 0.0
@@ -182,8 +182,8 @@ def sign_units(
         weight = np.float64(weights[word])
         for code in range(2 * (size + 1)):
             table[code] = table[code] / length * weight
-        for place in range(dimensions):
-            units[word, place] = table[codes[place]]
+        for position in range(dimensions):
+            units[word, position] = table[codes[position]]
 
 
 @loop
@@ -218,8 +218,8 @@ def sign_means(
         size = offsets[word + 1] - offsets[word]
         _count_signs(signs, lanes, ids[offsets[word] : offsets[word + 1]], own[word], codes)
         _tabulate(codes, size, share, table, letters, waiting)
-        for place in range(dimensions):
-            means[word, place] = table[codes[place]]
+        for position in range(dimensions):
+            means[word, position] = table[codes[position]]
 
 
 @loop
@@ -235,13 +235,13 @@ def _count_signs(signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, own: int
             row = signs[ids[number]]
             for byte in range(width):
                 counted[byte] += lanes[row[byte]]
-        for place in range(len(codes)):
-            codes[place] += 2 * np.int64(ones_of_lane[place])
+        for position in range(len(codes)):
+            codes[position] += 2 * np.int64(ones_of_lane[position])
     row = signs[own]
     for byte in range(width):
         counted[byte] = lanes[row[byte]]
-    for place in range(len(codes)):
-        codes[place] += np.int64(ones_of_lane[place])
+    for position in range(len(codes)):
+        codes[position] += np.int64(ones_of_lane[position])
 
 
 @loop
@@ -256,8 +256,8 @@ def _tabulate(
         table[2 * ones], table[2 * ones + 1] = mean, mean
     if share == 0:
         return
-    for place in range(len(codes)):
-        letters[place] = table[codes[place]]
+    for position in range(len(codes)):
+        letters[position] = table[codes[position]]
     length = np.sqrt(_sum_of_squares(letters, waiting))
     if length == 0.0:
         length = 1.0
@@ -269,7 +269,7 @@ def _tabulate(
 
 @loop
 def hash_pieces(
-    text: np.ndarray, starts: np.ndarray, min_n: int, max_n: int, places: np.ndarray, hashes: np.ndarray
+    text: np.ndarray, starts: np.ndarray, min_n: int, max_n: int, positions: np.ndarray, hashes: np.ndarray
 ) -> None:
     """Hash the n-grams of words between brackets; see `embed.lexical.ngrams.hash_ngrams`.
 
@@ -287,8 +287,8 @@ def hash_pieces(
     """
     bracketed = np.empty(np.diff(starts).max() + 2, np.uint8)
     for word in range(len(starts) - 1):
-        place = places[word]
-        if place == places[word + 1]:
+        position = positions[word]
+        if position == positions[word + 1]:
             continue
         size = starts[word + 1] - starts[word] + 2
         bracketed[0], bracketed[size - 1] = 0x3C, 0x3E
@@ -307,8 +307,8 @@ def hash_pieces(
                     after += 1
                 # A bracket alone is no n-gram.
                 if n >= min_n and (n > 1 or (first > 0 and after < size)):
-                    hashes[place] = state
-                    place += 1
+                    hashes[position] = state
+                    position += 1
 
 
 @loop

@@ -16,7 +16,7 @@ from pexeso.results import Match
 from pexeso.search.query import query_from_values
 from pexeso.token_search.overlap_search import overlap_with
 from pexeso.token_search.query import token_query
-from pexeso.token_search.results import EqualTextMatch
+from pexeso.token_search.results import TokenMatch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ class CombinedMatch:
         Which searches found it, of `HOWS`.
     meaning : Match or None
         None where semantic search did not find it.
-    equal_text : EqualTextMatch or None
+    equal_text : TokenMatch or None
         None where it shares no value with the query, or is no token set of the index.
     """
 
@@ -48,7 +48,7 @@ class CombinedMatch:
     column: str
     found_by: tuple[str, ...]
     meaning: Match | None
-    equal_text: EqualTextMatch | None
+    equal_text: TokenMatch | None
 
     @property
     def share(self) -> float:

@@ -12,7 +12,7 @@ from pexeso.engine.metrics import Metric
 from pexeso.engine.stats import SearchStats
 from pexeso.explain.explanation import find_unmatched, texts_without_value
 from pexeso.explain.row_preview import TwoTables
-from pexeso.explain.word_contributions import CarriedBy, carried_by
+from pexeso.explain.word_contributions import WordContributions, word_contributions
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
@@ -71,14 +71,14 @@ class MatchDetails:
         """Count pairs and rows of a column by kind."""
         return self.table(position).count_kinds(self._query.rows_of_text)
 
-    def carried_by(self, position: int, n: int) -> CarriedBy:
+    def word_contributions(self, position: int, n: int) -> WordContributions:
         """Find the words that carry the match of a column, in the nearest pair of each query value: by that its rows match and are joined."""
         table = self.table(position)
         _, value_of_text = self._query.texts
         values, first = np.unique(value_of_text[table.text[table.starts]], return_index=True)
         keys = table.keys.take(pa.array(table.starts[first]))
         metric = Metric(self._opened.store.manifest.options["grid"]["metric"])
-        return carried_by(self._query.values.take(pa.array(values)), keys, self._opened.embedder, metric, n)
+        return word_contributions(self._query.values.take(pa.array(values)), keys, self._opened.embedder, metric, n)
 
     def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
         """List the texts of the query without a match in a column, with the nearest lake value of each: the first `most`, or all."""

@@ -16,7 +16,7 @@ from pexeso.build.job import BuildJob
 from pexeso.build.lake_source.changes import CHANGED, GONE, UNCHANGED, find_changes
 from pexeso.build.lake_source.source import LISTING, FolderSource
 from pexeso.build.recorded import options_of
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.parts.base import OfParts
 from pexeso.registry import asked, require_parts
 from pexeso.store.manifest import Manifest
@@ -48,7 +48,7 @@ class Added(OfParts):
 
 
 def add_parts(
-    path: str | os.PathLike[str] | Place,
+    path: str | os.PathLike[str] | Location,
     parts: Iterable[str],
     *,
     master: str | None = None,

@@ -19,14 +19,14 @@ from pexeso.build.lake_source.changes import CHANGED, GONE, NEW, UNCHANGED, find
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
 from pexeso.errors import InputError, LakeError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
 def append(
-    path: str | os.PathLike[str] | Place,
+    path: str | os.PathLike[str] | Location,
     lake: str | os.PathLike[str] | None = None,
     *,
     delete_missing: bool = False,

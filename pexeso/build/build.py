@@ -14,7 +14,7 @@ from pexeso.build.job import BuildJob
 from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.recorded import described
 from pexeso.errors import LakeError, OutputError, SparkError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.options import BuildOptions
 from pexeso.spark.failures import reason_of_failure
 from pexeso.spark.session import spark_session
@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 def build(
     lake: Any,
-    path: str | os.PathLike[str] | Place,
+    path: str | os.PathLike[str] | Location,
     options: BuildOptions,
     *,
     overwrite: bool = False,

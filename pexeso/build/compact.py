@@ -12,14 +12,14 @@ from pexeso.build.job import BuildJob, Update, folder_counts
 from pexeso.build.lake_source.changes import live_rows
 from pexeso.build.numbering import write_numbered, write_tables
 from pexeso.build.recorded import options_of
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.lake.catalog import COLUMNS, TABLES
 from pexeso.store.id_ranges import merge_ranges
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
 def compact(
-    path: str | os.PathLike[str] | Place,
+    path: str | os.PathLike[str] | Location,
     *,
     everything: bool = False,
     master: str | None = None,

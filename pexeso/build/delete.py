@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pexeso.build.job import BuildJob, Update, folder_counts, ids_of
 from pexeso.build.recorded import options_of
 from pexeso.errors import InputError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.runtime.formatting import shown
 from pexeso.store.id_ranges import merge_ranges, ranges_of
@@ -21,7 +21,7 @@ from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
-def delete(path: str | os.PathLike[str] | Place, tables: Iterable[str]) -> Update:
+def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Update:
     """Delete tables from an index; their files in the lake are not touched.
 
     The columns are no longer found from the commit on; `compact` removes their data. Takes no Spark, and reads the catalog only.

@@ -211,10 +211,10 @@ class BuildJob:
         """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
-            place = self.writer.catalog_folder
+            position = self.writer.catalog_folder
             self.empty_catalog()
-            write_tables(self.records("table").unionByName(skipped, allowMissingColumns=True), place)
-            columns = number_columns(self.records("column"), place, first_id=first_id)
+            write_tables(self.records("table").unionByName(skipped, allowMissingColumns=True), position)
+            columns = number_columns(self.records("column"), position, first_id=first_id)
             keys = self.kept_columns().select("table", "position", "column_id")
             values = self.records("value").join(keys, ["table", "position"])
             values.select("column_id", "value", "text", "count").write.parquet(spark_path(folder / "postings"))

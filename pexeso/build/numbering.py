@@ -160,7 +160,7 @@ def _shares(counts: Sequence[tuple[int, int, int]], kind: str, first_id: int | N
 
 
 def _write_shares(ranges: DataFrame, shares: Mapping[int, _Share], folder: Path, schema: pa.Schema) -> None:
-    place = str(folder)
+    position = str(folder)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next((batch for batch in batches if batch.num_rows), None)
@@ -172,7 +172,7 @@ def _write_shares(ranges: DataFrame, shares: Mapping[int, _Share], folder: Path,
             yield first
             yield from batches
 
-        yield _write_file(every(), shares[part], Path(place), schema)
+        yield _write_file(every(), shares[part], Path(position), schema)
 
     ranges.mapInArrow(write, "rows long").collect()
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import pexeso.errors
 from pexeso.errors import PexesoError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -26,7 +26,7 @@ _OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
 def read_tables(
     batches: Batches,
     *,
-    root: Path | Place,
+    root: Path | Location,
     rules: ColumnRules,
     normaliser: Normaliser,
     max_table_bytes: int,
@@ -59,7 +59,7 @@ def write_folders(
             yield pa.RecordBatch.from_pydict({"number": [number], "entry": [entry_to_json(entry)]})
 
 
-def compare_contents(batches: Batches, *, root: Path | Place) -> Batches:
+def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
     """Return, by their fingerprints, which files of a listing have changed; gives table and change."""
     for batch in batches:
         for row in batch.to_pylist():

@@ -12,13 +12,13 @@ from pexeso import __version__
 from pexeso.cli.commands.batch import batch
 from pexeso.cli.commands.build import index
 from pexeso.cli.commands.demo import demo
-from pexeso.cli.commands.equal_text import contain, overlap
 from pexeso.cli.commands.estimate import estimate
 from pexeso.cli.commands.explain import explain
 from pexeso.cli.commands.inspect import check, doctor, info
 from pexeso.cli.commands.join import join
 from pexeso.cli.commands.rules import rules
 from pexeso.cli.commands.search import search
+from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.tune import tune
 from pexeso.cli.commands.update import append, compact, delete
 from pexeso.cli.errors import plain_errors, remember_arguments

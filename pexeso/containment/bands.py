@@ -61,12 +61,12 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     ):  # so many stay in the processor's cache until each of their columns is written
         values[:, row : row + _ROWS_TURNED] = signatures[row : row + _ROWS_TURNED].T
     numbers = np.arange(n_sets, dtype=np.uint64)
-    for place in range(permutations):
-        keys = (values[place].astype(np.uint64) << _ROW_BITS) | numbers
+    for position in range(permutations):
+        keys = (values[position].astype(np.uint64) << _ROW_BITS) | numbers
         keys.sort()
-        sets[place] = keys & _LOW
+        sets[position] = keys & _LOW
         keys >>= _ROW_BITS
-        values[place] = keys
+        values[position] = keys
     return BandTables(values, sets)
 
 
@@ -115,17 +115,17 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
     left = n_sets
     while left > 1:
         half = left >> 1
-        for place in range(len(lows)):
-            if values[place, lows[place] + half - 1] < query[place]:
-                lows[place] += half
+        for position in range(len(lows)):
+            if values[position, lows[position] + half - 1] < query[position]:
+                lows[position] += half
         left -= half
     n = 0
-    for place in range(len(lows)):
-        wanted, of_table = query[place], sets[place]
-        at, p = lows[place], 0
-        if at < n_sets and values[place, at] < wanted:
+    for position in range(len(lows)):
+        wanted, of_table = query[position], sets[position]
+        at, p = lows[position], 0
+        if at < n_sets and values[position, at] < wanted:
             at += 1
-        while at < n_sets and values[place, at] == wanted:
+        while at < n_sets and values[position, at] == wanted:
             row = of_table[at]
             if row < 0 or row >= n_sets:
                 return -1
@@ -134,14 +134,14 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
             if p == len(ranges):
                 break
             bands, rows = settings[p, 0], settings[p, 1]
-            serves = place % rows == 0 and place < bands * rows
+            serves = position % rows == 0 and position < bands * rows
             least = ranges[p, 2] if serves else ranges[p, 1]
             if row < least:
                 # The first set that counts, among those with this value: they end where the next value begins.
-                at = next_of(values[place], of_table, at, wanted, least)
+                at = next_of(values[position], of_table, at, wanted, least)
                 continue
             agrees = True
-            for k in range(place + 1, place + rows):
+            for k in range(position + 1, position + rows):
                 if signatures[row, k] != query[k]:
                     agrees = False
                     break

@@ -213,11 +213,11 @@ class Ensemble:
         tuner = tuner or self._usual_tuner
         self._require(threshold, route, tuner)
         left_out = _ids(exclude)
-        looked = self.lists.look_up(query)
-        needed = tokens_needed(looked.size, threshold)
-        if self._by_lists(looked, needed, threshold, tuner, route):
-            return self._found_by_lists(looked, needed, left_out)
-        return self._found_by_bands(np.unique(as_hashes(query)), looked, needed, threshold, tuner, left_out, verify)
+        probed = self.lists.look_up(query)
+        needed = tokens_needed(probed.size, threshold)
+        if self._by_lists(probed, needed, threshold, tuner, route):
+            return self._found_by_lists(probed, needed, left_out)
+        return self._found_by_bands(np.unique(as_hashes(query)), probed, needed, threshold, tuner, left_out, verify)
 
     def _require(self, threshold: float, route: str, tuner: Tuner) -> None:
         if not isinstance(threshold, Real) or not 0 < threshold <= 1:
@@ -230,25 +230,25 @@ class Ensemble:
                 f"Got one for {tuner.permutations} and {tuner.max_rows}."
             )
 
-    def _by_lists(self, looked: QueryLists, needed: int, threshold: float, tuner: Tuner, route: str) -> bool:
+    def _by_lists(self, probed: QueryLists, needed: int, threshold: float, tuner: Tuner, route: str) -> bool:
         if route != "auto":
             return route == "lists"
-        size = looked.size
-        expected = lists_seconds(size, looked.n_entries(needed))
-        by_bands = bands_seconds(size, self.options.permutations, len(self), looked.n_entries(1), self._usual_size)
+        size = probed.size
+        expected = lists_seconds(size, probed.n_entries(needed))
+        by_bands = bands_seconds(size, self.options.permutations, len(self), probed.n_entries(1), self._usual_size)
         if expected <= by_bands:
             return True
         asked, _ = self._plan(size, needed, threshold, tuner)
         return bool((asked.recalls < tuner.recall).any())
 
-    def _found_by_lists(self, looked: QueryLists, needed: int, left_out: np.ndarray) -> Found:
-        sets, counts = looked.at_least(needed)
+    def _found_by_lists(self, probed: QueryLists, needed: int, left_out: np.ndarray) -> Found:
+        sets, counts = probed.at_least(needed)
         sets, counts = _without(left_out, sets, counts)
         if len(sets) > 1:
             order = np.lexsort((sets, -counts))
             sets, counts = sets[order], counts[order]
-        shares, sizes, hits = counts / max(looked.size, 1), self.lists.sizes_of(sets), np.zeros(len(sets), np.int64)
-        return Found(sets, sizes, counts, shares, hits, looked.size, needed, len(sets), "lists", None)
+        shares, sizes, hits = counts / max(probed.size, 1), self.lists.sizes_of(sets), np.zeros(len(sets), np.int64)
+        return Found(sets, sizes, counts, shares, hits, probed.size, needed, len(sets), "lists", None)
 
     @cached_property
     def _usual_tuner(self) -> Tuner:
@@ -284,7 +284,7 @@ class Ensemble:
     def _found_by_bands(
         self,
         hashed: np.ndarray,
-        looked: QueryLists,
+        probed: QueryLists,
         needed: int,
         threshold: float,
         tuner: Tuner,
@@ -298,7 +298,7 @@ class Ensemble:
         sets, rows, hits = _without(left_out, self.sets[rows], rows, hits)
         n_candidates, counts = len(sets), np.full(len(sets), -1, np.int64)
         if verify:
-            counts = looked.overlaps(sets, needed)
+            counts = probed.overlaps(sets, needed)
             kept = counts >= needed
             sets, rows, hits, counts = sets[kept], rows[kept], hits[kept], counts[kept]
             shares = counts / max(len(hashed), 1)

@@ -135,14 +135,14 @@ def _fill(before, weighted, sizes, cuts):
                     break
             last += 1
             hull[last] = k
-            place = 1.0 / sizes[c - 1]
+            position = 1.0 / sizes[c - 1]
             while first < last:
                 a, b = hull[first], hull[first + 1]
-                if intercepts[b] + weighted[b] * place < intercepts[a] + weighted[a] * place:
+                if intercepts[b] + weighted[b] * position < intercepts[a] + weighted[a] * position:
                     first += 1
                 else:
                     break
             k = hull[first]
             cuts[i, c] = k
-            cost[c] = before[c] - weighted[c] * place + (intercepts[k] + weighted[k] * place)
+            cost[c] = before[c] - weighted[c] * position + (intercepts[k] + weighted[k] * position)
         intercepts = cost - before

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pexeso.io.location import Place, locate
+from pexeso.io.location import Location, locate
 from pexeso.registry import registered
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.opening import open_store_anywhere
@@ -17,7 +17,7 @@ from pexeso.store.opening import open_store_anywhere
 Progress = Callable[[int, int], None]
 
 
-def check_index(path: str | os.PathLike[str] | Place, progress: Progress | None = None) -> list[Problem]:
+def check_index(path: str | os.PathLike[str] | Location, progress: Progress | None = None) -> list[Problem]:
     """Read an index twice: every byte against its checksum, then the contents of each part against what a search takes for granted.
 
     Parameters
@@ -45,16 +45,16 @@ def check_index(path: str | os.PathLike[str] | Place, progress: Progress | None 
         if progress is not None:
             progress(part, 2 * total)
 
-    place = locate(path)
-    if isinstance(place, Place):
+    location = locate(path)
+    if isinstance(location, Location):
         from pexeso.store.remote.check import check_remote_store
 
-        problems = check_remote_store(place, report)
+        problems = check_remote_store(location, report)
     else:
-        problems = check_store(place, report)
+        problems = check_store(location, report)
     if any(problem.is_failure for problem in problems):
         return problems
-    store, total = open_store_anywhere(place), done[1]
+    store, total = open_store_anywhere(location), done[1]
     found, begun, whole = (
         [],
         0,

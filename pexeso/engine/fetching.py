@@ -76,8 +76,8 @@ def fetch_vectors(
     """
     if partition.pages is None or not partition.pages.missing():
         return
-    _, place = expand_ranges(pairs.offsets[members], pairs.sizes[members])
-    candidates = pairs.rows[place]
+    _, position = expand_ranges(pairs.offsets[members], pairs.sizes[members])
+    candidates = pairs.rows[position]
     rows = _rows_of(candidates[candidates >= 0])
     csr = partition.value_columns
     kept = []

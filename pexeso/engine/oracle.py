@@ -82,8 +82,8 @@ def oracle_counts(
     -------
     int64 (C,)
     """
-    owner, place = expand_ranges(column_values.offsets[:-1], column_values.sizes)
-    members = column_values.members[place].long()
+    owner, position = expand_ranges(column_values.offsets[:-1], column_values.sizes)
+    members = column_values.members[position].long()
     counts = torch.zeros(len(column_values), dtype=torch.int64, device=weights.device)
     for each in torch.unique(query).tolist():
         hit = torch.zeros(n_values, dtype=torch.bool, device=weights.device)

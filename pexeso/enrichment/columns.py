@@ -104,9 +104,9 @@ def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
     kind = kind_of(cells, min_number_fraction)
     groups = Groups.of(parents)
     values = aggregated(cells, groups, "mean" if kind == NUMBER else "first")
-    place = np.full(len(lists), -1, dtype=np.int64)
-    place[parents[groups.starts]] = np.arange(len(groups))
-    return Column(kind, values.take(pa.array(place, mask=place < 0)))
+    position = np.full(len(lists), -1, dtype=np.int64)
+    position[parents[groups.starts]] = np.arange(len(groups))
+    return Column(kind, values.take(pa.array(position, mask=position < 0)))
 
 
 def column_by_key(column: Column, key: pa.Int32Array) -> Column:
@@ -128,9 +128,9 @@ def column_by_key(column: Column, key: pa.Int32Array) -> Column:
         numbers = column.cells.to_numpy(zero_copy_only=False)[order]
         means = np.bincount(groups.of_row, weights=numbers, minlength=len(groups)) / np.bincount(groups.of_row)
         values = pa.array(means.astype(np.float64))
-    place = np.full(int(keys.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last is that of rows without a key
-    place[keys[order][groups.starts]] = np.arange(len(groups))
-    rows = place[keys]
+    position = np.full(int(keys.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last is that of rows without a key
+    position[keys[order][groups.starts]] = np.arange(len(groups))
+    rows = position[keys]
     return Column(column.kind, values.take(pa.array(rows, mask=rows < 0)))
 
 
@@ -157,8 +157,8 @@ class Compared:
         encoded = pc.utf8_lower(cells).dictionary_encode()
         hashes = hash_array(np.append(encoded.dictionary.to_numpy(zero_copy_only=False), "").astype(object))
         hashes[-1] = 0
-        places = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
-        return cls(TEXT, hashes[places])
+        positions = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
+        return cls(TEXT, hashes[positions])
 
     @property
     def filled(self) -> np.ndarray:

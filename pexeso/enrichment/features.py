@@ -38,7 +38,7 @@ class Features:
 
     def of(self, names: list[str]) -> np.ndarray:
         """Return the features of these names; those that are none are passed over."""
-        return self.matrix[:, [place for place, name in enumerate(self.names) if name in set(names)]]
+        return self.matrix[:, [position for position, name in enumerate(self.names) if name in set(names)]]
 
 
 def read_features(

@@ -53,9 +53,9 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     if row["column_id"] is None:
         raise ColumnNotFoundError(f"The column {column!r} of '{table}' is not in the index: {row['reason']}.")
     for number in range(store.n_partitions):
-        places = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
-        if len(places):
-            return Hit(row["column_id"], 0, number, int(places[0]), table, row["label"])
+        positions = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
+        if len(positions):
+            return Hit(row["column_id"], 0, number, int(positions[0]), table, row["label"])
     raise IndexCorruptError(
         f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition holds it: build the index again."
     )
@@ -81,7 +81,7 @@ def find_unmatched(
     """
     texts, value_of_text = query.texts
     known = (query.vectors != 0).any(1).numpy()
-    left = [(texts[place], int(value_of_text[place])) for place in np.flatnonzero(~is_matched)[:most].tolist()]
+    left = [(texts[position], int(value_of_text[position])) for position in np.flatnonzero(~is_matched)[:most].tolist()]
     wanted = sorted({value for _, value in left if known[value]})
     nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
     found = [
@@ -101,28 +101,28 @@ def _nearest(
 ) -> list[tuple[str, float]] | list[tuple[None, None]]:
     """Give, for each query vector, the nearest value of a column and its distance."""
     partition = scan.open(hit.partition)
-    start, end = partition.column_values.offsets[hit.place : hit.place + 2].tolist()
+    start, end = partition.column_values.offsets[hit.position : hit.position + 2].tolist()
     if start == end:
         return [(None, None)] * len(vectors)
     vectors = vectors.to(partition.device)
     rows = partition.column_values.members[start:end].long()
-    place = _nearest_rows(partition, vectors, rows)
+    position = _nearest_rows(partition, vectors, rows)
     # The matrix product chose; the distance shown is the defining one.
-    distance = partition.metric.distances(vectors, partition.vectors[rows[place]])
+    distance = partition.metric.distances(vectors, partition.vectors[rows[position]])
     fraction = partition.metric.fraction(distance, partition.dimensions)
-    texts, _ = posting_arrays(scan, hit.partition, (place + start).cpu().numpy())
+    texts, _ = posting_arrays(scan, hit.partition, (position + start).cpu().numpy())
     return list(zip(texts.to_pylist(), fraction.tolist(), strict=True))
 
 
 def _nearest_rows(partition: Partition, vectors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """Return the place in `rows` of the stored vector nearest to each query vector, the first of several."""
     best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=vectors.device)
-    place = torch.zeros(len(vectors), dtype=torch.int64, device=vectors.device)
+    position = torch.zeros(len(vectors), dtype=torch.int64, device=vectors.device)
     for ours in torch.split(torch.arange(len(vectors), device=vectors.device), QUERY_VALUES_AT_ONCE):
         for theirs in torch.split(torch.arange(len(rows), device=vectors.device), LAKE_VALUES_AT_ONCE):
             lake = partition.vectors[rows[theirs]].double()
             least, which = partition.metric.quick_distances(vectors[ours].double(), lake).min(1)
             nearer = least < best[ours]
             best[ours] = torch.where(nearer, least, best[ours])
-            place[ours] = torch.where(nearer, theirs[which], place[ours])
-    return place
+            position[ours] = torch.where(nearer, theirs[which], position[ours])
+    return position

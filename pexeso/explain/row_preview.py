@@ -19,7 +19,7 @@ from pexeso.lake.rows import read_rows
 if TYPE_CHECKING:
     import os
 
-    from pexeso.io.location import Place
+    from pexeso.io.location import Location
     from pexeso.lake.catalog import Catalog
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.search.match_kinds import Pair
@@ -95,7 +95,7 @@ class TwoTables:
     def __init__(
         self,
         query: QueryColumn,
-        lake: str | os.PathLike[str] | Place,
+        lake: str | os.PathLike[str] | Location,
         normaliser: Normaliser,
         catalog: Catalog,
         max_table_bytes: int = DEFAULT_MAX_BYTES,
@@ -119,10 +119,10 @@ class TwoTables:
             Never an error for a table that cannot be read: its half has the key alone, and says why.
         """
         nearest = pairs.take(pairs.starts)
-        places = pc.index_in(self._query.values, value_set=nearest.texts.take(pa.array(nearest.text)))
-        rows = pc.indices_nonzero(places.is_valid())
+        locations = pc.index_in(self._query.values, value_set=nearest.texts.take(pa.array(nearest.text)))
+        rows = pc.indices_nonzero(locations.is_valid())
         shown = rows.slice(0, n_rows)
-        keys = nearest.take(places.take(shown).to_numpy(zero_copy_only=False)).to_pairs()
+        keys = nearest.take(locations.take(shown).to_numpy(zero_copy_only=False)).to_pairs()
         ours, our_cells = self._ours(shown, n_columns)
         theirs, their_cells = self._theirs(table, column, keys, n_columns)
         joined = zip(our_cells, their_cells, keys, strict=True)
@@ -147,8 +147,8 @@ class TwoTables:
             return Half((label,), 1, found if isinstance(found, str) else None), _cells([self._query.values], rows)
         labels, columns = found
         order = _key_first(labels.index(label), len(labels), most)
-        half = Half(tuple(labels[place] for place in order), len(labels))
-        return half, _cells([columns[place] for place in order], rows)
+        half = Half(tuple(labels[location] for location in order), len(labels))
+        return half, _cells([columns[location] for location in order], rows)
 
     def _theirs(
         self, table: str, column: str, pairs: Sequence[Pair], most: int
@@ -174,23 +174,23 @@ class TwoTables:
         labels = found.column_names
         key = find_column(labels, column)
         values = self._normaliser.normalise(found.column(key).combine_chunks())
-        places = {pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs}
+        locations = {pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs}
         order = _key_first(key, len(labels), most)
-        gone = any(place < 0 for place in places.values())
+        gone = any(location < 0 for location in locations.values())
         note = "The table has changed since it was indexed: not all of these values are in it." if gone else None
-        columns = [found.column(place).combine_chunks() for place in order]
-        rows = pa.array([None if places[pair.key] < 0 else places[pair.key] for pair in pairs], pa.int64())
+        columns = [found.column(location).combine_chunks() for location in order]
+        rows = pa.array([None if locations[pair.key] < 0 else locations[pair.key] for pair in pairs], pa.int64())
         cells = _cells(columns, rows)
         # A value that is gone is shown as the index has it.
         cells = [
             cell if row is not None else (pair.value, *cell[1:])
             for cell, row, pair in zip(cells, rows.to_pylist(), pairs, strict=True)
         ]
-        return Half(tuple(labels[place] for place in order), len(labels), note), cells
+        return Half(tuple(labels[location] for location in order), len(labels), note), cells
 
 
 def _key_first(key: int, n_columns: int, most: int) -> list[int]:
-    others = (place for place in range(n_columns) if place != key)
+    others = (location for location in range(n_columns) if location != key)
     return [key, *others][:most]
 
 

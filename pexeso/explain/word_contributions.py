@@ -33,7 +33,7 @@ DISTANCES_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class CarryingWord:
+class ContributingWord:
     """A word that two columns share, or one that stands in the values of one side only.
 
     Attributes
@@ -65,12 +65,12 @@ class CarryingWord:
 
 
 @dataclass(frozen=True)
-class CarriedBy:
+class WordContributions:
     """The words that carry a match, and how much of it they were taken from.
 
     Attributes
     ----------
-    words : tuple of CarryingWord
+    words : tuple of ContributingWord
         Heaviest first.
     n_words : int
         How many there are in all.
@@ -80,7 +80,7 @@ class CarriedBy:
         Pairs that the match rests on: the nearest of each query value.
     """
 
-    words: tuple[CarryingWord, ...]
+    words: tuple[ContributingWord, ...]
     n_words: int
     pairs_read: int
     pairs: int
@@ -96,7 +96,7 @@ class CarriedBy:
         return {"words": words, "n_words": self.n_words, "pairs_read": self.pairs_read, "pairs": self.pairs}
 
 
-def carried_by(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Metric, n: int) -> CarriedBy:
+def word_contributions(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Metric, n: int) -> WordContributions:
     """Find the words that carry a match.
 
     At most `MAX_TEXTS` texts are embedded, in one call, whatever the number of pairs; that takes milliseconds with word
@@ -120,8 +120,8 @@ def carried_by(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Met
             shares[words] = shares.get(words, 0.0) + share / len(chosen)
             counts[words] = counts.get(words, 0) + 1
     order = sorted(shares, key=lambda words: (-shares[words], words[0] or words[1] or "", words[1] or ""))
-    found = tuple(CarryingWord(*words, shares[words], counts[words]) for words in order[:n])
-    return CarriedBy(found, len(order), len(chosen), len(ours))
+    found = tuple(ContributingWord(*words, shares[words], counts[words]) for words in order[:n])
+    return WordContributions(found, len(order), len(chosen), len(ours))
 
 
 @dataclass(frozen=True)
@@ -161,15 +161,15 @@ def _at_most_words(values: pa.Array) -> np.ndarray:
 
 def _losses(sides: Sequence[_Side], embedder: Embedder, metric: Metric) -> list[np.ndarray]:
     """Return for each side what the distance of its pair grows by without each of its words, at least 0."""
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     left, right, starts = [], [], [0]
     for side in sides:
         if len(side.words) > 1:  # of a value of one word that word carries all
             for text in (side.value, *_without_each(side)):
-                left.append(places.setdefault(text, len(places)))
-                right.append(places.setdefault(side.other, len(places)))
+                left.append(positions.setdefault(text, len(positions)))
+                right.append(positions.setdefault(side.other, len(positions)))
         starts.append(len(left))
-    distances = _distances(list(places), left, right, embedder, metric)
+    distances = _distances(list(positions), left, right, embedder, metric)
     parts = [distances[start:end] for start, end in pairwise(starts)]
     return [np.maximum(part[1:] - part[0], 0.0) if len(part) else np.zeros(0) for part in parts]
 
@@ -229,8 +229,8 @@ def _partners(ours: tuple[str, ...], theirs: tuple[str, ...]) -> dict[str, str]:
     if not rest or not others:
         return found
     alike = process.cdist(rest, others, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)
-    for place in np.argsort(-alike, axis=None, kind="stable").tolist():
-        row, column = divmod(place, len(others))
+    for position in np.argsort(-alike, axis=None, kind="stable").tolist():
+        row, column = divmod(position, len(others))
         if alike[row, column] < LEAST_LIKENESS:
             break
         if rest[row] not in found and others[column] not in found.values():

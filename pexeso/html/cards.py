@@ -10,7 +10,7 @@ from pexeso.search.match_kinds import KINDS, KindCounts
 
 if TYPE_CHECKING:
     from pexeso.explain.row_preview import SideBySide, TwoTables
-    from pexeso.explain.word_contributions import CarriedBy
+    from pexeso.explain.word_contributions import WordContributions
     from pexeso.options import SearchOptions
     from pexeso.results import Explanation, Match, Pair, SearchResult, Unmatched
 
@@ -80,7 +80,7 @@ class Card:
     match: Match
     is_least: bool
     bar: tuple[Segment, ...]
-    carried: CarriedBy
+    carried: WordContributions
     pairs: list[Pair]
     n_pairs: int
     unmatched: tuple[Unmatched, ...]
@@ -135,10 +135,10 @@ def section_of_result(result: SearchResult, number: int, n_cards: int, limits: L
         result.matches[0]._details.find(range(len(shown)))
     is_least = result.options.counts == "decide" and result.options.k is None
     listed = [
-        Listed(_anchor(number, place), match, _bar(match, match.kinds()))
-        if place < n_cards
+        Listed(_anchor(number, position), match, _bar(match, match.kinds()))
+        if position < n_cards
         else Listed(None, match, ())
-        for place, match in enumerate(result.matches[: limits.listed])
+        for position, match in enumerate(result.matches[: limits.listed])
     ]
     return Section(
         result.query,
@@ -163,29 +163,29 @@ def _cards(matches: tuple[Match, ...], number: int, is_least: bool, limits: Limi
     if not matches:
         return
     tables = matches[0]._details.two_tables()
-    for place, match in enumerate(matches):
-        yield _card(match, tables, _anchor(number, place), is_least, limits)
+    for position, match in enumerate(matches):
+        yield _card(match, tables, _anchor(number, position), is_least, limits)
 
 
 def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: Limits) -> Card:
-    evidence, place = match._details, match._position
-    pairs = evidence.table(place)
+    evidence, position = match._details, match._position
+    pairs = evidence.table(position)
     return Card(
         anchor=anchor,
         match=match,
         is_least=is_least,
         bar=_bar(match, match.kinds()),
-        carried=match.carried_by(limits.words),
-        pairs=evidence.pairs(place, limits.pairs),
+        carried=match.word_contributions(limits.words),
+        pairs=evidence.pairs(position, limits.pairs),
         n_pairs=len(pairs),
         unmatched=match.unmatched(limits.unmatched),
-        n_unmatched=evidence.n_unmatched(place),
+        n_unmatched=evidence.n_unmatched(position),
         tables=tables.show(match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns),
     )
 
 
-def _anchor(number: int, place: int) -> str:
-    return f"found-{number}-{place + 1}"
+def _anchor(number: int, position: int) -> str:
+    return f"found-{number}-{position + 1}"
 
 
 def _bar(match: Match, kinds: KindCounts) -> tuple[Segment, ...]:

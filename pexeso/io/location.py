@@ -1,7 +1,7 @@
 """Where a lake or an index lies: a folder of this machine, or a place on a storage that fsspec or pyarrow reaches.
 
 What lies on this machine is a `pathlib.Path` and stays one; nothing but the standard library is loaded for it. All else
-is a `Place`: an URL such as ``s3://bucket/lake`` with the options of its storage. It holds no connection, can be pickled,
+is a `Location`: an URL such as ``s3://bucket/lake`` with the options of its storage. It holds no connection, can be pickled,
 and shows no password.
 """
 
@@ -33,7 +33,7 @@ from pexeso.io.filesystems import (
 
 __all__ = [
     "READ_BYTES",
-    "Place",
+    "Location",
     "PlaceEntry",
     "is_refusal",
     "is_url",
@@ -51,7 +51,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A file or folder on another storage; made by `locate`.
 
     Attributes
@@ -100,7 +100,7 @@ class Place:
         with self._plain_errors("opened"):
             return import_fsspec().filesystem(self.protocol, **self.options)
 
-    def joined(self, relative: str) -> Place:
+    def joined(self, relative: str) -> Location:
         """Return the place of a name below this one.
 
         Raises
@@ -114,7 +114,7 @@ class Place:
             )
         return replace(self, url=f"{self.url}/{relative}", path=f"{self.path}/{relative}")
 
-    def __truediv__(self, relative: str) -> Place:
+    def __truediv__(self, relative: str) -> Location:
         return self.joined(relative)
 
     def look(self) -> PlaceEntry | None:
@@ -261,14 +261,14 @@ class Place:
         return entry.kind != "folder" and name.rstrip("/").lstrip("/") == self.path.lstrip("/")
 
 
-def locate(where: Any, path: str | None = None, **options: Any) -> Path | Place:
+def locate(where: Any, path: str | None = None, **options: Any) -> Path | Location:
     """Return the folder of this machine, or the place elsewhere, that is meant.
 
     Parameters
     ----------
     where
         A local path; an URL (``s3://bucket/lake``, ``memory://lake``, ``file:///data/lake``, or any other protocol of
-        fsspec); a `Place`; or a filesystem of pyarrow or fsspec, with `path`.
+        fsspec); a `Location`; or a filesystem of pyarrow or fsspec, with `path`.
     path
         The path within the filesystem that was given.
     **options
@@ -289,7 +289,7 @@ def locate(where: Any, path: str | None = None, **options: Any) -> Path | Place:
     >>> print(locate("memory://lake").joined("nested/cities.csv"))
     memory://lake/nested/cities.csv
     """
-    if isinstance(where, Place):
+    if isinstance(where, Location):
         return replace(where, options={**where.options, **options}) if options else where
     if isinstance(where, str | os.PathLike):
         text = os.fspath(where)
@@ -313,7 +313,7 @@ def is_url(where: Any) -> bool:
     (True, False, False)
     """
     match = _URL.match(where) if isinstance(where, str) else None
-    return isinstance(where, Place) or (match is not None and match.group(1).lower() not in ("file", "local"))
+    return isinstance(where, Location) or (match is not None and match.group(1).lower() not in ("file", "local"))
 
 
 def spark_path(path: str | os.PathLike[str]) -> str:
@@ -381,7 +381,7 @@ def read_up_to(stream: BinaryIO, limit: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _from_url(url: str, protocol: str, options: Mapping[str, Any]) -> Path | Place:
+def _from_url(url: str, protocol: str, options: Mapping[str, Any]) -> Path | Location:
     if protocol in ("file", "local"):
         return _from_file_url(url)
     if "::" in url:
@@ -391,7 +391,7 @@ def _from_url(url: str, protocol: str, options: Mapping[str, Any]) -> Path | Pla
         raise InputError(f"The URL {shown_url(url)!r} has '.' or '..' parts: give the path without them.")
     kind = filesystem_class(protocol, shown_url(url))
     full = f"{protocol}://{rest}"
-    return Place(shown_url(full), kind._strip_protocol(full), {**kind._get_kwargs_from_urls(full), **options})
+    return Location(shown_url(full), kind._strip_protocol(full), {**kind._get_kwargs_from_urls(full), **options})
 
 
 def _from_file_url(url: str) -> Path:
@@ -401,19 +401,19 @@ def _from_file_url(url: str) -> Path:
     return Path("/" + unquote(path))
 
 
-def _from_filesystem(filesystem: Any, path: str) -> Path | Place:
+def _from_filesystem(filesystem: Any, path: str) -> Path | Location:
     protocol = filesystem.protocol if isinstance(filesystem.protocol, str) else filesystem.protocol[0]
     if protocol in ("file", "local"):
         return Path(path)
     if any(part in (".", "..") for part in path.split("/")):
         raise InputError(f"The path {path!r} has '.' or '..' parts: give it without them.")
     path = filesystem._strip_protocol(path).rstrip("/")
-    return Place(f"{protocol}://{path.lstrip('/')}", path, given=filesystem)
+    return Location(f"{protocol}://{path.lstrip('/')}", path, given=filesystem)
 
 
-def name_within(lake: Path | Place, file: str | os.PathLike[str]) -> str | None:
+def name_within(lake: Path | Location, file: str | os.PathLike[str]) -> str | None:
     """Return the name of a file below a folder or place, or None where it does not lie there."""
-    if isinstance(lake, Place):
+    if isinstance(lake, Location):
         below = f"{lake}/"
         return str(file).removeprefix(below) if str(file).startswith(below) else None
     folder, path = lake.resolve(), Path(file).resolve()

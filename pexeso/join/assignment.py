@@ -66,8 +66,8 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
 
 
 def _renumbered(ids: np.ndarray) -> tuple[np.ndarray, int]:
-    distinct, places = np.unique(ids, return_inverse=True)
-    return places, len(distinct)
+    distinct, positions = np.unique(ids, return_inverse=True)
+    return positions, len(distinct)
 
 
 def _components(query: np.ndarray, lake: np.ndarray, n_queries: int, n_lake: int) -> np.ndarray:

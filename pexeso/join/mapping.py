@@ -124,8 +124,8 @@ def _places(values: pa.StringArray, among: pa.StringArray) -> np.ndarray:
     return pc.index_in(values, among).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _first_of(places: np.ndarray, n_places: int) -> np.ndarray:
+def _first_of(positions: np.ndarray, n_places: int) -> np.ndarray:
     """Return where each place stands first."""
     first = np.zeros(n_places, dtype=np.int64)
-    first[places[::-1]] = np.arange(len(places))[::-1]
+    first[positions[::-1]] = np.arange(len(positions))[::-1]
     return first

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.join.mapping import make_mapping
 from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
@@ -43,7 +43,7 @@ class Lake:
         From a table to its columns as the index knows them.
     """
 
-    where: Path | Place
+    where: Path | Location
     normaliser: Normaliser
     max_table_bytes: int
     labels_of: Callable[[str], list[str]]

@@ -134,10 +134,10 @@ def find_rows(
     starts = np.searchsorted(key[by_key], np.arange(len(mapping.lake_keys) + 1))
     links = np.flatnonzero(mapping.chosen)
     lake = mapping.lake[links]
-    link, place = expand(starts[lake], starts[lake + 1] - starts[lake])
+    link, row = expand(starts[lake], starts[lake + 1] - starts[lake])
     link = links[link]
     return FoundRows(
-        table, column, rows, mapping, options, key, mapping.query[link], by_key[place], mapping.distance[link]
+        table, column, rows, mapping, options, key, mapping.query[link], by_key[row], mapping.distance[link]
     )
 
 

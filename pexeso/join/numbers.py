@@ -53,7 +53,7 @@ def _read(cells: pa.StringArray) -> pa.DoubleArray:
 
 def _values(parts: pa.StructArray) -> np.ndarray:
     """Return the numbers of cells that have the parts of one, NaN where they are none all the same; float64."""
-    opened, sign, inner, digits, exponent, closed = (parts.field(place) for place in range(6))
+    opened, sign, inner, digits, exponent, closed = (parts.field(position) for position in range(6))
     plain = _plain(digits)
     numbers = pc.cast(pc.binary_join_element_wise(plain, exponent, ""), pa.float64())
     numbers = pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)

@@ -100,7 +100,7 @@ class JoinReport:
             "conflicts": {
                 kind: {
                     "count": number,
-                    "examples": [self._example(kind, place) for place in range(min(number, EXAMPLES))],
+                    "examples": [self._example(kind, position) for position in range(min(number, EXAMPLES))],
                 }
                 for kind, number in self.counts.items()
             },
@@ -116,9 +116,9 @@ class JoinReport:
     def _of(self, kind: str) -> pa.Table:
         return self.conflicts.filter(pc.equal(self.conflicts["kind"], kind))
 
-    def _example(self, kind: str, place: int) -> dict[str, Any]:
+    def _example(self, kind: str, position: int) -> dict[str, Any]:
         rows = self._of(kind)
-        subject = _subjects(rows, kind)[place]
+        subject = _subjects(rows, kind)[position]
         rows = rows.filter(pc.equal(rows[KINDS[kind]], subject))
         column = rows["column"][0]
         if column.is_valid:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError, TableReadError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.join.conflicts import CONFLICTS, GONE, NOT_SEARCHED, conflict_rows, mapping_conflicts, row_conflicts
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import FoundRows, find_rows, found_types
@@ -61,7 +61,7 @@ class FoundTable:
         The columns of the table as the index knows them.
     """
 
-    where: Path | Place
+    where: Path | Location
     table: str
     column: str
     labels: list[str]
@@ -78,7 +78,7 @@ class FoundTable:
     def schema(self) -> pa.Schema:
         """What tasks give: the query value, then what `FoundRows.take` gives."""
         types = found_types(self.labels, self.options)
-        return pa.schema([(_QUERY, pa.int64()), *((f"c{place}", each) for place, each in enumerate(types))])
+        return pa.schema([(_QUERY, pa.int64()), *((f"c{location}", each) for location, each in enumerate(types))])
 
 
 def join_frame(
@@ -107,7 +107,7 @@ def join_frame(
     names = choose_names(mine, asked.labels, asked.table, asked.options, fold_case=fold_case)
     source = _SparkTable(spark, asked) if from_spark else _File(spark, asked)
     beside = _by_text(spark, asked.mapping).join(source.rows(), _QUERY).drop(_QUERY)
-    ours = frame.toDF(*(f"u{place}" for place in range(len(mine))))
+    ours = frame.toDF(*(f"u{location}" for location in range(len(mine))))
     text = ours[f"u{position}"].cast("string")
     joined = ours.join(beside, text == beside[_TEXT], asked.options.how)
     kept = [*ours.columns, *(name for name in asked.schema.names if name != _QUERY)]
@@ -209,7 +209,7 @@ class _SparkTable:
         frame = spark.table(quoted)
         if label_columns(frame.columns) != asked.labels:
             raise TableReadError(f"'{asked.table}' has other columns than when it was indexed: build the index again.")
-        frame = frame.toDF(*(f"c{place}" for place in range(len(asked.labels))))
+        frame = frame.toDF(*(f"c{location}" for location in range(len(asked.labels))))
         self._cells = frame.select(*(sql.col(name).cast("string") for name in frame.columns))
         self._key = f"c{find_column(asked.labels, asked.column)}"
 

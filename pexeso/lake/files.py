@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError
-from pexeso.io.location import Place, PlaceEntry, is_refusal, locate
+from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
 
 TableFormat = Literal["delimited", "parquet", "jsonlines"]
 
@@ -61,7 +61,7 @@ class TableFile:
     """
 
     table: str
-    path: Path | Place
+    path: Path | Location
     format: TableFormat
     n_bytes: int
     modified: int | None = None
@@ -101,7 +101,7 @@ def table_format(path: str | os.PathLike[str]) -> TableFormat | None:
     return None if packed and found == "parquet" else found
 
 
-def find_tables(lake: str | os.PathLike[str] | Place) -> tuple[list[TableFile], list[SkippedFile]]:
+def find_tables(lake: str | os.PathLike[str] | Location) -> tuple[list[TableFile], list[SkippedFile]]:
     """List the table files under a folder, and everything else there with the reason why it is none.
 
     A path that is one file is a lake of one table, whatever its extension. Hidden files and folders, and folders that
@@ -111,7 +111,7 @@ def find_tables(lake: str | os.PathLike[str] | Place) -> tuple[list[TableFile], 
     Parameters
     ----------
     lake
-        A folder, or one file: a path, an URL or a `Place`.
+        A folder, or one file: a path, an URL or a `Location`.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def find_tables(lake: str | os.PathLike[str] | Place) -> tuple[list[TableFile], 
     return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
 
 
-def look_at_lake(lake: str | os.PathLike[str] | Place) -> tuple[Path | Place, TableFile | None]:
+def look_at_lake(lake: str | os.PathLike[str] | Location) -> tuple[Path | Location, TableFile | None]:
     """Return where a lake is, and its one table where it is a file; requires that it is there and can be listed.
 
     Raises
@@ -145,13 +145,13 @@ def look_at_lake(lake: str | os.PathLike[str] | Place) -> tuple[Path | Place, Ta
         The path does not exist, cannot be listed, or is itself an index.
     """
     root = locate(lake)
-    single = _single_place(root) if isinstance(root, Place) else _single_file(root)
+    single = _single_place(root) if isinstance(root, Location) else _single_file(root)
     if single is None:
         _require_listable(root)
     return root, single
 
 
-def list_folder(root: Path | Place, folder: str = "") -> Listing:
+def list_folder(root: Path | Location, folder: str = "") -> Listing:
     """List one folder of a lake, without going into those below it.
 
     Parameters
@@ -172,10 +172,10 @@ def list_folder(root: Path | Place, folder: str = "") -> Listing:
     PlaceError
         The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
     """
-    return _list_place(root, folder) if isinstance(root, Place) else _list_local(root, folder)
+    return _list_place(root, folder) if isinstance(root, Location) else _list_local(root, folder)
 
 
-def walk_lake(root: Path | Place) -> Iterator[Listing]:
+def walk_lake(root: Path | Location) -> Iterator[Listing]:
     """Yield the listings of all folders of a lake, level by level; see `list_folder`.
 
     Memory grows with the folders that are still to be listed.
@@ -186,12 +186,12 @@ def walk_lake(root: Path | Place) -> Iterator[Listing]:
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
         while pending:
             now, pending = pending[:_FOLDERS_AT_ONCE], pending[_FOLDERS_AT_ONCE:]
-            for listing in pool.map(look, now) if isinstance(root, Place) else map(look, now):
+            for listing in pool.map(look, now) if isinstance(root, Location) else map(look, now):
                 pending += listing.folders
                 yield listing
 
 
-def path_from_text(root: Path | Place, text: str) -> Path | Place:
+def path_from_text(root: Path | Location, text: str) -> Path | Location:
     """Return the `path` of a `TableFile` of a lake from its text, as `str` gave it.
 
     What reaches the storage of a lake elsewhere is not in the text: it is taken from the lake.
@@ -215,7 +215,7 @@ def _single_file(root: Path) -> TableFile | None:
     return TableFile(root.name, root, table_format(root) or "delimited", status.st_size, status.st_mtime_ns)
 
 
-def _single_place(root: Place) -> TableFile | None:
+def _single_place(root: Location) -> TableFile | None:
     try:
         found = root.look()
     except PlaceError as error:
@@ -225,11 +225,11 @@ def _single_place(root: Place) -> TableFile | None:
     return _table_at(root, root.name, table_format(root.name) or "delimited", found) if found.kind == "file" else None
 
 
-def _require_listable(root: Path | Place) -> None:
+def _require_listable(root: Path | Location) -> None:
     if isinstance(root, Path) and not root.is_dir():
         raise _no_lake(root)
     try:
-        if isinstance(root, Place):
+        if isinstance(root, Location):
             names = {entry.name for entry in root.entries()}
             is_index = root.name.lower().endswith(INDEX_EXTENSION) or (_MANIFEST_NAME in names and _is_index_at(root))
         else:
@@ -244,16 +244,16 @@ def _require_listable(root: Path | Place) -> None:
         raise LakeError(f"{root} is a pexeso index, not a folder of tables; give the folder that it was built from.")
 
 
-def _no_lake(root: Path | Place) -> LakeError:
+def _no_lake(root: Path | Location) -> LakeError:
     return LakeError(f"{root} is neither a folder nor a file; give the folder that holds the tables.")
 
 
-def _list_place(root: Place, folder: str) -> Listing:
+def _list_place(root: Location, folder: str) -> Listing:
     listing = Listing([], [], [])
-    place = root.joined(folder) if folder else root
+    location = root.joined(folder) if folder else root
     try:
-        entries = place.entries()
-        if any(entry.name == _MANIFEST_NAME for entry in entries) and _is_index_at(place):
+        entries = location.entries()
+        if any(entry.name == _MANIFEST_NAME for entry in entries) and _is_index_at(location):
             listing.skipped.append(SkippedFile(folder, "a pexeso index"))
             return listing
     except PlaceError as error:
@@ -269,7 +269,7 @@ def _list_place(root: Place, folder: str) -> Listing:
         elif entry.kind == "folder":
             listing.folders.append(relative)
         else:
-            listing.tables.append(_table_at(place.joined(entry.name), relative, table_format(entry.name), entry))
+            listing.tables.append(_table_at(location.joined(entry.name), relative, table_format(entry.name), entry))
     return listing
 
 
@@ -285,8 +285,8 @@ def _reason_not_taken(entry: PlaceEntry) -> str | None:
     return None if entry.kind == "file" else "not a regular file"
 
 
-def _table_at(place: Place, table: str, found: Any, entry: PlaceEntry) -> TableFile:
-    return TableFile(table, place, found, entry.n_bytes, entry.modified, entry.version)
+def _table_at(location: Location, table: str, found: Any, entry: PlaceEntry) -> TableFile:
+    return TableFile(table, location, found, entry.n_bytes, entry.modified, entry.version)
 
 
 def _list_local(root: Path, folder: str) -> Listing:
@@ -377,7 +377,7 @@ def _is_index(folder: Path) -> bool:
         return False
 
 
-def _is_index_at(folder: Place) -> bool:
+def _is_index_at(folder: Location) -> bool:
     """Return whether the file named like a manifest in a folder elsewhere is one."""
     manifest = folder.joined(_MANIFEST_NAME)
     found = manifest.look()

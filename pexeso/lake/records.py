@@ -201,8 +201,8 @@ def counted_column_records(
     values = _normalised_values([raw], normaliser)[0] if reason is None else None
     record, reason = _column_record(profile, values, reason, rules)
     yield batch_of([about | record | {"n_rows": n_rows}])
-    place, label = int(str(about["position"])), str(about["label"])
-    column = ReadColumn(place, label, raw.field("values"), profile, values if reason is None else None)
+    column_position, label = int(str(about["position"])), str(about["label"])
+    column = ReadColumn(column_position, label, raw.field("values"), profile, values if reason is None else None)
     for records_of in wanted:
         yield from records_of(ReadTable(str(about["table"]), [column], rules))
 

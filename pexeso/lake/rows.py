@@ -7,14 +7,14 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.io.location import Place, locate
+from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 
 
-def table_path(lake: str | os.PathLike[str] | Place, table: str) -> Path | Place:
+def table_path(lake: str | os.PathLike[str] | Location, table: str) -> Path | Location:
     """Return where the file of a table is.
 
     Parameters
@@ -39,7 +39,7 @@ def table_path(lake: str | os.PathLike[str] | Place, table: str) -> Path | Place
         if table != root.name:
             raise InputError(f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}.")
         return root
-    if isinstance(root, Place):
+    if isinstance(root, Location):
         return root.joined(table)
     path = root / table
     if not path.resolve().is_relative_to(root.resolve()):
@@ -47,7 +47,7 @@ def table_path(lake: str | os.PathLike[str] | Place, table: str) -> Path | Place
     return path
 
 
-def _is_file(root: Path | Place) -> bool:
+def _is_file(root: Path | Location) -> bool:
     if isinstance(root, Path):
         return root.is_file()
     found = root.look()
@@ -55,7 +55,7 @@ def _is_file(root: Path | Place) -> bool:
 
 
 def read_rows(
-    lake: str | os.PathLike[str] | Place,
+    lake: str | os.PathLike[str] | Location,
     table: str,
     columns: Sequence[str] | None = None,
     *,

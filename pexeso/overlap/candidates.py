@@ -76,10 +76,10 @@ class Candidates:
                 self._meet(found, rows, starts[block], weights[block], takes)
                 slots[rows] = self._slots[found.sets[rows]]
         live = np.flatnonzero(slots > 0)
-        places = slots[live] - 1
-        np.add.at(self.count, places, weights[np.searchsorted(ends, live, side="right")])
+        positions = slots[live] - 1
+        np.add.at(self.count, positions, weights[np.searchsorted(ends, live, side="right")])
         # Positions ascend with the place in the query: of several the last one written is the latest match.
-        self.end[places] = found.positions[live] + 1
+        self.end[positions] = found.positions[live] + 1
 
     def _meet(self, found: PostingList, rows: np.ndarray, first: np.ndarray, weight: np.ndarray, takes: Takes) -> None:
         """Make candidates of sets in these rows, none of which was seen before."""

@@ -265,12 +265,12 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
     if span <= max(_TABLE, 16 * len(tokens)):
         table = np.zeros(span + 1, np.int8)
         table[wanted - least] = 1
-        places = tokens - least
-        places[(places < 0) | (places > span)] = span
-        found = table[places]
+        positions = tokens - least
+        positions[(positions < 0) | (positions > span)] = span
+        found = table[positions]
     else:
-        places = np.minimum(np.searchsorted(wanted, tokens), len(wanted) - 1)
-        found = wanted[places] == tokens
+        positions = np.minimum(np.searchsorted(wanted, tokens), len(wanted) - 1)
+        found = wanted[positions] == tokens
     return np.add.reduceat(found, np.cumsum(lengths) - lengths, dtype=np.int64)
 
 

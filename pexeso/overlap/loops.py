@@ -107,12 +107,12 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
     int64 (q,)
         The place of each, -1 where it is not there.
     """
-    places = np.zeros(len(wanted), np.int64)
-    if not _find(*_letters(texts), *_letters(wanted), places):
+    positions = np.zeros(len(wanted), np.int64)
+    if not _find(*_letters(texts), *_letters(wanted), positions):
         raise IndexCorruptError(
             "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' tells which. Restore it from a copy, or build it again."
         )
-    return places
+    return positions
 
 
 def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -128,29 +128,29 @@ def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 @loop
-def _find(offsets, data, wanted_offsets, wanted, places):
+def _find(offsets, data, wanted_offsets, wanted, positions):
     n = len(offsets) - 1
     left = n
     while left > 1:
         half = left >> 1
-        for j in range(len(places)):
-            order = _compared(offsets, data, places[j] + half - 1, wanted_offsets, wanted, j)
+        for j in range(len(positions)):
+            order = _compared(offsets, data, positions[j] + half - 1, wanted_offsets, wanted, j)
             if order == _DAMAGED:
                 return False
             if order < 0:
-                places[j] += half
+                positions[j] += half
         left -= half
-    for j in range(len(places)):
+    for j in range(len(positions)):
         # The search ends at the last place that can be, and where that is less at the one behind.
         for _ in range(2):
-            order = _compared(offsets, data, places[j], wanted_offsets, wanted, j) if places[j] < n else 1
+            order = _compared(offsets, data, positions[j], wanted_offsets, wanted, j) if positions[j] < n else 1
             if order == _DAMAGED:
                 return False
             if order >= 0:
                 break
-            places[j] += 1
+            positions[j] += 1
         if order != 0:
-            places[j] = -1
+            positions[j] = -1
     return True
 
 

@@ -72,9 +72,9 @@ def _counted(
         counts[excluded] = 0
         found = np.flatnonzero(counts)
         return found, counts[found]
-    found, places = np.unique(sets, return_inverse=True)
-    counts = np.bincount(places)
-    np.add.at(counts, places[rows], again)
+    found, positions = np.unique(sets, return_inverse=True)
+    counts = np.bincount(positions)
+    np.add.at(counts, positions[rows], again)
     kept = ~np.isin(found, excluded)
     return found[kept], counts[kept]
 

@@ -66,9 +66,9 @@ class Planner:
             return cls()
         rng, watch = np.random.default_rng(seed), FaultWatch()
         watch.restart()
-        places = rng.integers(0, len(index.list_sets), _SAMPLES)
+        positions = rng.integers(0, len(index.list_sets), _SAMPLES)
         begin = clock()
-        index.list_sets[places].sum()
+        index.list_sets[positions].sum()
         seconds = clock() - begin
         if not watch.missing():
             return cls()

@@ -35,8 +35,8 @@ def require_contents(manifest: Manifest) -> None:
     IndexCorruptError
         An entry is missing or of another type.
     """
-    for place, needed in _NEEDED.items():
-        _require(getattr(manifest, place), needed, f"its {place}")
+    for position, needed in _NEEDED.items():
+        _require(getattr(manifest, position), needed, f"its {position}")
     _require(manifest.options["grid"], _GRID, "the options of its partitions")
     for entry in manifest.partitions:
         counts = {name: int for name in _PARTITION if name in entry.facts}
@@ -58,9 +58,9 @@ def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
         ) from error
 
 
-def _require(found: dict[str, Any], needed: dict[str, type], place: str) -> None:
+def _require(found: dict[str, Any], needed: dict[str, type], position: str) -> None:
     for name, kind in needed.items():
         if type(found.get(name)) is not kind:
             raise IndexCorruptError(
-                f"The manifest of the index has no {kind.__name__} {name!r} among {place}: it was not written by pexeso. Build the index again."
+                f"The manifest of the index has no {kind.__name__} {name!r} among {position}: it was not written by pexeso. Build the index again."
             )

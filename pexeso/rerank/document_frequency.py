@@ -61,9 +61,9 @@ def document_frequencies(scan: PartitionLoader, rows: Mapping[int, np.ndarray]) 
         for start in range(0, len(values), VALUES_AT_ONCE):
             some = values.slice(start, VALUES_AT_ONCE)
             require_sound(some)
-            places = pc.index_in(some.cast(pa.large_string()), encoded.dictionary)
-            held = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-            found = places.drop_null().to_numpy(zero_copy_only=False)
+            positions = pc.index_in(some.cast(pa.large_string()), encoded.dictionary)
+            held = np.flatnonzero(positions.is_valid().to_numpy(zero_copy_only=False))
+            found = positions.drop_null().to_numpy(zero_copy_only=False)
             np.add.at(totals, found, _live_columns(scan, number, start + held))
     of_rows = totals[encoded.indices.to_numpy(zero_copy_only=False)]
     bounds = np.cumsum([len(some) for some in rows.values()])[:-1]

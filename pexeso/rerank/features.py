@@ -166,17 +166,17 @@ def lake_of(scan: PartitionLoader, hits: Sequence[Hit]) -> Lake:
     hits : sequence of Hit
         Those of all queries that `count` is to be asked for.
     """
-    places: dict[int, set[int]] = {}
+    positions: dict[int, set[int]] = {}
     for hit in hits:
-        places.setdefault(hit.partition, set()).add(hit.place)
-    rows = {number: _rows_of(scan, number, sorted(places[number])) for number in sorted(places)}
+        positions.setdefault(hit.partition, set()).add(hit.position)
+    rows = {number: _rows_of(scan, number, sorted(positions[number])) for number in sorted(positions)}
     frequencies, n_columns = document_frequencies(scan, rows), n_live_columns(scan)
     return Lake({number: LakeValues(rows[number], frequencies[number], n_columns) for number in rows}, n_columns)
 
 
-def _rows_of(scan: PartitionLoader, number: int, places: Sequence[int]) -> np.ndarray:
+def _rows_of(scan: PartitionLoader, number: int, positions: Sequence[int]) -> np.ndarray:
     """List the distinct values of some columns of a partition: rows there, ascending."""
-    postings, columns = scan.mapped(number).column_values, torch.tensor(places)
+    postings, columns = scan.mapped(number).column_values, torch.tensor(positions)
     _, posting = expand_ranges(postings.offsets[columns], postings.sizes_of(columns))
     return np.unique(postings.members[posting].numpy()).astype(np.int64)
 
@@ -207,7 +207,7 @@ def count(
     of_hits = _zeros(n, n_values)
     at_once = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
     of_partition = {
-        number: np.array([place for place, hit in enumerate(hits) if hit.partition == number])
+        number: np.array([position for position, hit in enumerate(hits) if hit.partition == number])
         for number in sorted({hit.partition for hit in hits})
     }
     n_columns, most = lake.n_columns, np.zeros(n_values, np.int64)
@@ -215,8 +215,8 @@ def count(
         partition, values = scan.open(number), lake.partitions[number]
         for start in range(0, len(here), at_once):
             some = here[start : start + at_once]
-            places = torch.tensor([hits[place].place for place in some])
-            found, held = _counted(partition, query.vectors, places, values, usual_distance, stats)
+            positions = torch.tensor([hits[position].position for position in some])
+            found, held = _counted(partition, query.vectors, positions, values, usual_distance, stats)
             for name, array in found.items():
                 of_hits[name][some] = array
             np.maximum(most, held, out=most)
@@ -247,7 +247,7 @@ def _zeros(n: int, n_values: int) -> dict[str, np.ndarray]:
 def _counted(
     partition: Partition,
     vectors: torch.Tensor,
-    places: torch.Tensor,
+    positions: torch.Tensor,
     lake: LakeValues,
     usual_distance: float,
     stats: SearchStats,
@@ -255,11 +255,11 @@ def _counted(
     """Count for some columns of a partition; besides, how many columns have each query value, where one of these has it."""
     reach = min(max(RATIOS) * usual_distance, 1.0)
     column, value, posting, distance = (
-        each.cpu().numpy() for each in column_pairs(partition, vectors, places, reach, stats)
+        each.cpu().numpy() for each in column_pairs(partition, vectors, positions, reach, stats)
     )
-    n, n_values = len(places), len(vectors)
+    n, n_values = len(positions), len(vectors)
     bounds = [max(ratio * usual_distance, EQUAL) for ratio in RATIOS]
-    owner, rank, rare, holders = _values_of(partition, places, lake)
+    owner, rank, rare, holders = _values_of(partition, positions, lake)
     theirs, ours = np.full(len(owner), np.inf), np.full(n * n_values, np.inf)
     np.minimum.at(theirs, rank(column, posting), distance)
     np.minimum.at(ours, column * n_values + value, distance)
@@ -285,11 +285,11 @@ def _counted(
 
 
 def _values_of(
-    partition: Partition, places: torch.Tensor, lake: LakeValues
+    partition: Partition, positions: torch.Tensor, lake: LakeValues
 ) -> tuple[np.ndarray, Callable[[np.ndarray, np.ndarray], np.ndarray], np.ndarray, np.ndarray]:
     """List the values of some columns: whose they are, where a posting of one of them stands in the list, how rare they are and who has them."""
-    postings, places = partition.column_values, places.to(partition.device)
-    starts, sizes = postings.offsets[places], postings.sizes_of(places)
+    postings, positions = partition.column_values, positions.to(partition.device)
+    starts, sizes = postings.offsets[positions], postings.sizes_of(positions)
     owner, posting = expand_ranges(starts, sizes)
     holders = lake.frequencies_of(postings.members[posting].cpu().numpy())
     shift = (torch.cumsum(sizes, 0) - sizes - starts).cpu().numpy()

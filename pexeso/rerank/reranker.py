@@ -71,21 +71,21 @@ def reranked(
         Of the index's model, as a fraction of the largest.
     """
     started = time.perf_counter()
-    looked, others = list(hits[:MOST_HITS]), list(hits[MOST_HITS:])
-    features = count(scan, query, looked, lake, usual_distance, stats).features()
+    probed, others = list(hits[:MOST_HITS]), list(hits[MOST_HITS:])
+    features = count(scan, query, probed, lake, usual_distance, stats).features()
     scores, added = reranker().explained(features)
     scores = scores.round(SCORE_DECIMALS)
     # As it is shown: a difference that nobody sees must not turn over the order by rows that match.
     order = np.argsort(-scores.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
     opinions: list[Opinion | None] = [
-        Opinion(float(scores[place]), _reasons(added[place], features[place]), usual_distance) for place in order
+        Opinion(float(scores[position]), _reasons(added[position], features[position]), usual_distance) for position in order
     ]
-    return [looked[place] for place in order] + others, opinions + [None] * len(others)
+    return [probed[position] for position in order] + others, opinions + [None] * len(others)
 
 
 def _reasons(added: np.ndarray, features: np.ndarray) -> tuple[Reason, ...]:
     most = np.argsort(-np.abs(added), kind="stable")[:N_REASONS]
     return tuple(
-        Reason(FEATURES[place], round(float(added[place]), 3), round(float(features[place]), 6)) for place in most
+        Reason(FEATURES[position], round(float(added[position]), 3), round(float(features[position]), 6)) for position in most
     )

@@ -205,38 +205,38 @@ def _skip_answered(
     """Cut off a half-written last line, and pass over the queries whose answers are there; refuse answers to others."""
     stream.seek(0)
     end = 0
-    for place, line in enumerate(stream, 1):
+    for position, line in enumerate(stream, 1):
         if not line.endswith(b"\n"):
             break
         end += len(line)
-        answer = _answer(path, place, line)
+        answer = _answer(path, position, line)
         query = next(islice(remaining, 1), None)
         if query is None:
             raise OutputError(f"'{path}' holds more answers than there are queries: it belongs to another run.")
         expected = json.loads(json.dumps(batch_id(*query)))
         if answer["id"] != expected:
             raise OutputError(
-                f"'{path}' belongs to other queries: answer {place} is to {answer['id']!r}, and query {place} is {expected!r} (line {query[0]})."
+                f"'{path}' belongs to other queries: answer {position} is to {answer['id']!r}, and query {position} is {expected!r} (line {query[0]})."
             )
-        _require_same_options(path, place, answer, marks)
+        _require_same_options(path, position, answer, marks)
         run.note(answer)
     stream.truncate(end)
     run.earlier = run.answered
 
 
-def _answer(path: Path, place: int, line: bytes) -> dict[str, Any]:
+def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict) or "id" not in answer or not answer.keys() & {"results", "error"}:
         raise OutputError(
-            f"'{path}' is no file of answers: its line {place} is none. Choose another name, or --restart to lose what is in it."
+            f"'{path}' is no file of answers: its line {position} is none. Choose another name, or --restart to lose what is in it."
         )
     return answer
 
 
-def _require_same_options(path: Path, place: int, answer: dict[str, Any], marks: dict[str, Any]) -> None:
+def _require_same_options(path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]) -> None:
     if "results" not in answer:
         return
     theirs = answer.get("options")
@@ -248,5 +248,5 @@ def _require_same_options(path: Path, place: int, answer: dict[str, Any], marks:
         same = same and all((name in result) == asked for result in answer["results"])
     if not same:
         raise OutputError(
-            f"The answers in '{path}' were made with other options (line {place}). Resume with the same ones, or --restart to answer everything anew."
+            f"The answers in '{path}' were made with other options (line {position}). Resume with the same ones, or --restart to answer everything anew."
         )

@@ -64,8 +64,8 @@ class EncodedQuery:
         rows = pc.drop_null(pc.indices_nonzero(pc.is_valid(self.value_of_row)))
         encoded = self.column.values.take(rows).dictionary_encode()
         _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
-        places = self.value_of_row.take(rows).to_numpy(zero_copy_only=False)
-        return encoded.dictionary.to_pylist(), places[first]
+        positions = self.value_of_row.take(rows).to_numpy(zero_copy_only=False)
+        return encoded.dictionary.to_pylist(), positions[first]
 
     @cached_property
     def text_array(self) -> pa.StringArray:
@@ -75,8 +75,8 @@ class EncodedQuery:
     @cached_property
     def rows_of_text(self) -> np.ndarray:
         """How many rows of the column have each of `texts`, int64."""
-        places = pc.drop_null(pc.index_in(self.column.values, value_set=self.text_array))
-        return np.bincount(places.to_numpy(zero_copy_only=False), minlength=len(self.text_array)).astype(np.int64)
+        positions = pc.drop_null(pc.index_in(self.column.values, value_set=self.text_array))
+        return np.bincount(positions.to_numpy(zero_copy_only=False), minlength=len(self.text_array)).astype(np.int64)
 
     def describe(self) -> dict[str, Any]:
         """Return the query as plain JSON: source, rows, distinct values, rows that cannot match."""
@@ -93,8 +93,8 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     encoded = normaliser.normalise(column.values).dictionary_encode()
     values = encoded.dictionary.cast(pa.string())
     value_of_row = encoded.indices.cast(pa.int64())
-    places = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
-    weights = np.bincount(places, minlength=len(values)).astype(np.int64)
+    positions = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
+    weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
     vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
     require_unit_or_zero(values, vectors)
     return EncodedQuery(column, values, value_of_row, torch.from_numpy(vectors), torch.from_numpy(weights))

@@ -103,14 +103,14 @@ def search_store(
     with prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits:
         for visit in visits:
             partition = scan.open(visit.number) if visit.partition is None else visit.partition
-            for each, looked in visit.looked:
-                each.search(visit.number, partition, looked)
+            for each, probed in visit.probed:
+                each.search(visit.number, partition, probed)
             # The next one is copied to a device only when this one is gone, unless there is room for both.
             del partition, visit
     results: list[tuple[list[Hit], SearchStats]] = [([], SearchStats()) for _ in queries]
     for each in passes:
-        for place, answer in each.results():
-            results[place] = answer
+        for position, answer in each.results():
+            results[position] = answer
     return results
 
 
@@ -128,15 +128,15 @@ class Visit:
 
     number: int
     partition: Partition | None
-    looked: list[tuple[Pass, ProbeResult]]
+    probed: list[tuple[Pass, ProbeResult]]
 
 
 def _passes(scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]) -> list[Pass]:
     shared = batches_of(queries, options)
-    alone = sorted(set(range(len(queries))) - {place for batch in shared for place in batch.places})
+    alone = sorted(set(range(len(queries))) - {position for batch in shared for position in batch.positions})
     return [
         *(SharedPass(scan, batch, queries, options) for batch in shared),
-        *(SingleQueryPass(scan, place, queries[place], options[place]) for place in alone),
+        *(SingleQueryPass(scan, position, queries[position], options[position]) for position in alone),
     ]
 
 
@@ -145,10 +145,10 @@ def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
     overlap = scan.room_for_two
     for number in _order(scan, passes):
         with few_threads():
-            looked = [(each, each.look(number)) for each in passes]
-        looked = [(each, seen) for each, seen in looked if seen is not None]
-        if looked:
-            yield Visit(number, scan.open_ahead(number) if overlap else None, looked)
+            probed = [(each, each.look(number)) for each in passes]
+        probed = [(each, seen) for each, seen in probed if seen is not None]
+        if probed:
+            yield Visit(number, scan.open_ahead(number) if overlap else None, probed)
 
 
 def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:

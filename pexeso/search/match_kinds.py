@@ -73,7 +73,7 @@ def _are_near(ours: list[str], theirs: list[str]) -> np.ndarray:
         left = np.flatnonzero(~near)
         if not len(left):
             break
-        one, other = ([texts[place] for place in left.tolist()] for texts in (ours, theirs))
+        one, other = ([texts[position] for position in left.tolist()] for texts in (ours, theirs))
         alike = process.cpdist(one, other, scorer=scorer, score_cutoff=LEAST_LIKENESS)
         near[left] = alike >= LEAST_LIKENESS
     return near

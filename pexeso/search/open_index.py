@@ -13,7 +13,7 @@ import pyarrow as pa
 from embed.registry import load_embedder
 from pexeso.engine.kernels import choose_kernel
 from pexeso.errors import EmbedderError
-from pexeso.io.location import Place, locate, name_within
+from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
@@ -130,7 +130,7 @@ class OpenIndex:
         return Catalog(self.store.catalog_files)
 
     @property
-    def lake(self) -> Path | Place:
+    def lake(self) -> Path | Location:
         """The folder, or the place on another storage, that the index was built from."""
         return locate(self.store.manifest.facts["lake"])
 

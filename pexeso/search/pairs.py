@@ -112,8 +112,8 @@ def find_pairs(
     texts_of_value = _rows_by_value(query)
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
-        places = torch.tensor([hits[position].place for position in here])
-        found = column_pairs(scan.open(number), query.vectors, places, options.max_distance, stats)
+        positions = torch.tensor([hits[position].position for position in here])
+        found = column_pairs(scan.open(number), query.vectors, positions, options.max_distance, stats)
         column, value, posting, distance = (each.cpu().numpy() for each in found)
         values, keys = posting_arrays(scan, number, posting)
         kinds = kinds_of(query.values.take(pa.array(value)), keys)

@@ -24,7 +24,7 @@ _SCHEMA = pa.schema(
         ("label", pa.large_string()),
         ("column_id", pa.int64()),
         ("partition", pa.int64()),
-        ("place", pa.int64()),
+        ("position", pa.int64()),
     ]
 )
 
@@ -36,7 +36,7 @@ class Hit:
     column_id: int
     matched: int
     partition: int
-    place: int
+    position: int
     table: str | None = None
     label: str | None = None
 
@@ -100,12 +100,12 @@ class Ranking:
         columns, counts = self._enough(columns, counts)
         if not len(columns):
             return
-        places = pa.array(columns, pa.int64())
+        positions = pa.array(columns, pa.int64())
         table, label = (take_texts(texts, columns).cast(pa.large_string()) for texts in (names.tables, names.labels))
         ids = pa.array(names.ids[columns], pa.int64())
         partition = pa.array(np.full(len(columns), number), pa.int64())
         self._parts.append(
-            pa.table([pa.array(counts, pa.int64()), table, label, ids, partition, places], schema=_SCHEMA)
+            pa.table([pa.array(counts, pa.int64()), table, label, ids, partition, positions], schema=_SCHEMA)
         )
         if self._k is not None:
             self._merge()
@@ -113,7 +113,7 @@ class Ranking:
     def hits(self) -> list[Hit]:
         """Return the columns, best first."""
         self._merge()
-        fields = ("column_id", "matched", "partition", "place", "table", "label")
+        fields = ("column_id", "matched", "partition", "position", "table", "label")
         return [Hit(*row) for row in zip(*(self._parts[0][name].to_pylist() for name in fields), strict=True)]
 
     def _enough(self, columns: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

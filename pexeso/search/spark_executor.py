@@ -53,7 +53,7 @@ _SCHEMA = pa.schema(
         ("query", pa.int64()),
         ("partition", pa.int64()),
         ("stats", pa.string()),
-        *((name, pa.list_(pa.int64())) for name in ("column_id", "matched", "place")),
+        *((name, pa.list_(pa.int64())) for name in ("column_id", "matched", "position")),
         *((name, pa.list_(pa.string())) for name in ("table", "label")),
     ]
 )
@@ -67,7 +67,7 @@ _SPARK_SCHEMA = (
 class _Chunk:
     """Queries that one task searches with, and their places among all."""
 
-    places: list[int]
+    positions: list[int]
     queries: list[EncodedQuery]
     options: list[SearchOptions]
 
@@ -163,12 +163,12 @@ def divide(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions], n_
     n_chunks = max(1, least, min(n_wanted, len(queries) // MIN_CHUNK_QUERIES))
     chunks: list[list[int]] = [[] for _ in range(n_chunks)]
     # The largest first, each to the next chunk in turn: so every chunk has as many queries, and nearly as many values.
-    order = sorted(range(len(queries)), key=lambda place: -len(queries[place].values))
-    for rank, place in enumerate(order):
-        chunks[rank % n_chunks].append(place)
+    order = sorted(range(len(queries)), key=lambda position: -len(queries[position].values))
+    for rank, position in enumerate(order):
+        chunks[rank % n_chunks].append(position)
     return [
-        _Chunk(places, [_without_texts(queries[place]) for place in places], [options[place] for place in places])
-        for places in map(sorted, chunks)
+        _Chunk(positions, [_without_texts(queries[position]) for position in positions], [options[position] for position in positions])
+        for positions in map(sorted, chunks)
     ]
 
 
@@ -188,13 +188,13 @@ def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.Re
     )
     rows = [
         {
-            "query": place,
+            "query": position,
             "partition": number,
             "stats": json.dumps(vars(stats)),
-            **{name: [getattr(hit, name) for hit in hits] for name in ("column_id", "matched", "place")},
+            **{name: [getattr(hit, name) for hit in hits] for name in ("column_id", "matched", "position")},
             **{name: [getattr(hit, name) for hit in hits] for name in ("table", "label")},
         }
-        for place, (hits, stats) in zip(chunk.places, search_store(scan, chunk.queries, chunk.options), strict=True)
+        for position, (hits, stats) in zip(chunk.positions, search_store(scan, chunk.queries, chunk.options), strict=True)
     ]
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
@@ -206,10 +206,10 @@ def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
     for row in rows.sort_by([("query", "ascending"), ("partition", "ascending")]).to_pylist():
         hits, stats = answers[row["query"]]
         stats.add(SearchStats(**json.loads(row["stats"])))
-        fields = [row[name] for name in ("column_id", "matched", "place", "table", "label")]
+        fields = [row[name] for name in ("column_id", "matched", "position", "table", "label")]
         hits += [
-            Hit(column_id, matched, row["partition"], place, table, label)
-            for column_id, matched, place, table, label in zip(*fields, strict=True)
+            Hit(column_id, matched, row["partition"], position, table, label)
+            for column_id, matched, position, table, label in zip(*fields, strict=True)
         ]
     for (hits, _), chosen in zip(answers, options, strict=True):
         hits.sort(key=lambda hit: (-hit.matched, hit.table, hit.label, hit.column_id))

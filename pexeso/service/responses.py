@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pexeso.results import Match, SearchResult
     from pexeso.search.batch_file import BatchRun
     from pexeso.store.integrity import Problem
-    from pexeso.token_search.results import EqualTextResult
+    from pexeso.token_search.results import TokenSearchResult
 
 Answer = dict[str, Any]
 """Plain JSON."""
@@ -27,11 +27,11 @@ class SearchResponse:
     Attributes
     ----------
     request : SearchRequest, OverlapRequest or ContainRequest
-    results : list of SearchResult, EqualTextResult or CombinedResult
+    results : list of SearchResult, TokenSearchResult or CombinedResult
     """
 
     request: Any
-    results: list[SearchResult] | list[EqualTextResult] | list[CombinedResult]
+    results: list[SearchResult] | list[TokenSearchResult] | list[CombinedResult]
 
     def to_dict(self) -> Answer:
         """Return the JSON form of the result, or with `all_columns` of all under ``columns``."""

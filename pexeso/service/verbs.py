@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pexeso.search.query import QueryColumn
     from pexeso.store.local.reader import Store
     from pexeso.thresholds.advice import Advice
-    from pexeso.token_search.searches import EqualTextSearches
+    from pexeso.token_search.searches import TokenSearches
 
 
 class Service:
@@ -116,7 +116,7 @@ class Service:
             )
         return index
 
-    def open_tokens(self, path: str) -> Index | EqualTextSearches:
+    def open_tokens(self, path: str) -> Index | TokenSearches:
         """Return what searches by equal values: the token sets alone, unless indexes are kept open."""
         if self._keep_open:
             return self.open(path)

@@ -253,15 +253,15 @@ def writing(path: Path) -> Iterator[None]:
 
 def output_error(error: OSError, path: Path) -> OutputError:
     """Return what a failed write means and what can be done about it."""
-    place = error.filename if isinstance(error.filename, str) else os.fspath(path)
+    position = error.filename if isinstance(error.filename, str) else os.fspath(path)
     if error.errno in _NO_SPACE:
         return OutputError(
-            f"No space is left where '{place}' is being written: free some, or choose another place for the index."
+            f"No space is left where '{position}' is being written: free some, or choose another place for the index."
         )
     if error.errno in _NO_PERMISSION:
         return OutputError(
-            f"There is no permission to write '{place}': change it, or choose another place for the index."
+            f"There is no permission to write '{position}': change it, or choose another place for the index."
         )
     if error.errno == errno.EROFS:
-        return OutputError(f"'{place}' is on a read-only file system: choose another place for the index.")
-    return OutputError(f"'{place}' cannot be written: {error.strerror or error}.")
+        return OutputError(f"'{position}' is on a read-only file system: choose another place for the index.")
+    return OutputError(f"'{position}' cannot be written: {error.strerror or error}.")

@@ -357,9 +357,9 @@ def _require_distinct_files(folder: FolderEntry) -> None:
 def _require_own_places(manifest: Manifest) -> None:
     if not manifest.catalogs:
         raise InputError("An index must have a catalog.")
-    for entry, place in (*((catalog, "catalog") for catalog in manifest.catalogs), (manifest.embedder, "embedder")):
-        if not isinstance(entry, FolderEntry) or not entry.folder.startswith(place):
-            raise InputError(f"The entry {place} must be a folder named {place} or {place}. with a number.")
+    for entry, position in (*((catalog, "catalog") for catalog in manifest.catalogs), (manifest.embedder, "embedder")):
+        if not isinstance(entry, FolderEntry) or not entry.folder.startswith(position):
+            raise InputError(f"The entry {position} must be a folder named {position} or {position}. with a number.")
     for name, entries in manifest.parts.items():
         if not isinstance(name, str) or not _PART_NAME.fullmatch(name):
             raise InputError(f"The name of a part must be of lower-case letters, digits and _. Got {name!r}.")

@@ -6,44 +6,44 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from pexeso.io.location import Place, locate
+from pexeso.io.location import Location, locate
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.local.reader import Store, open_store, require_index
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import Manifest, read_manifest
 
 
-def open_store_anywhere(path: str | os.PathLike[str] | Place) -> Store:
-    """Open the store of an index at a path, an URL or a `Place`.
+def open_store_anywhere(path: str | os.PathLike[str] | Location) -> Store:
+    """Open the store of an index at a path, an URL or a `Location`.
 
     Raises
     ------
     StoredIndexError, PlaceError
         There is no index that can be read.
     """
-    place = locate(path)
-    if isinstance(place, Place):
+    location = locate(path)
+    if isinstance(location, Location):
         from pexeso.store.remote.store import open_remote_store
 
-        return open_remote_store(place)
-    return open_store(place)
+        return open_remote_store(location)
+    return open_store(location)
 
 
 def open_writer(
-    path: str | os.PathLike[str] | Place, *, overwrite: bool = False, update: bool = False, purpose: str | None = None
+    path: str | os.PathLike[str] | Location, *, overwrite: bool = False, update: bool = False, purpose: str | None = None
 ) -> BuildWriter:
-    """Return the writer for an index at a path, an URL or a `Place`; arguments as for `pexeso.store.local.writer.IndexWriter`."""
-    place = locate(path)
-    if isinstance(place, Place):
+    """Return the writer for an index at a path, an URL or a `Location`; arguments as for `pexeso.store.local.writer.IndexWriter`."""
+    location = locate(path)
+    if isinstance(location, Location):
         from pexeso.store.remote.writer import RemoteWriter
 
-        return RemoteWriter(place, overwrite, update=update, purpose=purpose)
-    return IndexWriter(place, overwrite, update=update, purpose=purpose)
+        return RemoteWriter(location, overwrite, update=update, purpose=purpose)
+    return IndexWriter(location, overwrite, update=update, purpose=purpose)
 
 
 def publish_index(
     local: str | os.PathLike[str],
-    place: Place,
+    location: Location,
     *,
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -77,4 +77,4 @@ def publish_index(
 
     root = Path(local)
     manifest = read_manifest(root, require_index(root))
-    return publish(root, manifest, begin(place, overwrite), progress=progress)
+    return publish(root, manifest, begin(location, overwrite), progress=progress)

@@ -92,5 +92,5 @@ def _field(buffer: bytes, table: int, number: int) -> int | None:
 
 def _inner(buffer: bytes, table: int, number: int) -> int | None:
     """Return the place of the table or vector that a field refers to."""
-    place = _field(buffer, table, number)
-    return None if place is None else place + struct.unpack_from("<I", buffer, place)[0]
+    position = _field(buffer, table, number)
+    return None if position is None else position + struct.unpack_from("<I", buffer, position)[0]

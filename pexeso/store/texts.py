@@ -121,8 +121,8 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     if len(rows) == 0:
         return texts.slice(0, 0)
     _, offsets, data = texts.buffers()
-    places = np.frombuffer(offsets, np.int32 if texts.type == pa.string() else np.int64)
-    first, last = places[rows + texts.offset], places[rows + texts.offset + 1]
+    positions = np.frombuffer(offsets, np.int32 if texts.type == pa.string() else np.int64)
+    first, last = positions[rows + texts.offset], positions[rows + texts.offset + 1]
     if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
         raise IndexCorruptError(_DAMAGED)
     taken = texts.take(pa.array(rows))

@@ -109,8 +109,8 @@ def effective_values(column: QueryColumn) -> int:
 def column_vectors(scan: PartitionLoader, hit: Hit) -> torch.Tensor:
     """Return the vectors of a column of the index by the hashes of its values, float32 (n, d), without those that are zero."""
     partition = scan.mapped(hit.partition)
-    start = int(partition.column_values.offsets[hit.place])
-    (size,) = partition.column_values.sizes_of(torch.tensor([hit.place])).tolist()
+    start = int(partition.column_values.offsets[hit.position])
+    (size,) = partition.column_values.sizes_of(torch.tensor([hit.position])).tolist()
     rows = partition.column_values.members[start : start + size].long().numpy()
     return vectors_by_hash(scan, hit.partition, rows)
 

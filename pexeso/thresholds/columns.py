@@ -109,13 +109,13 @@ def advise_columns(
     tally = _asked(scan, learnt.sample, within, limits, share)
     found, right = (tally.equal + each for each in (tally.found, tally.right))
     precision = np.where(found > 0, right / np.maximum(found, 1e-9), 1.0)
-    place = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
-    chance = float(tally.chance[place] / max(tally.asked, 1))
+    position = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
+    chance = float(tally.chance[position] / max(tally.asked, 1))
     evidence = {
         "min_precision": min_precision,
-        "estimated_precision": round(float(precision[place]), 4),
-        "within_columns": round(float(within[:, place].mean()), 4),
-        "columns_found": round(float(found[place]), 1),
+        "estimated_precision": round(float(precision[position]), 4),
+        "within_columns": round(float(within[:, position].mean()), 4),
+        "columns_found": round(float(found[position]), 1),
         "columns_found_by_equal_text": round(tally.equal, 1),
         "chance_match": round(chance, 6),
         "columns": learnt.sample.n_usable,
@@ -125,7 +125,7 @@ def advise_columns(
         "asked_columns": min(QUERY_COLUMNS, len(learnt.sample)),
         "asked_joinability": share,
     }
-    return Advice(float(limits[place]), HALF if min_joinability is None else None, _why(evidence), evidence)
+    return Advice(float(limits[position]), HALF if min_joinability is None else None, _why(evidence), evidence)
 
 
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
@@ -156,9 +156,9 @@ def _asked(
     unrelated = (within * weight + PRIOR_VALUES * within.mean(0)) / (weight + PRIOR_VALUES)
     tally = _Tally(*np.zeros((3, len(limits))))
     queries, equal_in_sample = [], 0
-    for place in range(min(QUERY_COLUMNS, len(sample))):
-        queries.append(_query_of(sample.column(place)[:QUERY_VALUES]))
-        equal_in_sample += _ask(sample, place, queries[-1].vectors, unrelated, limits, share, tally)
+    for position in range(min(QUERY_COLUMNS, len(sample))):
+        queries.append(_query_of(sample.column(position)[:QUERY_VALUES]))
+        equal_in_sample += _ask(sample, position, queries[-1].vectors, unrelated, limits, share, tally)
     # What is found by equal values can be counted in the whole index; the rest is known for the sample alone.
     whole = sample.share == 1.0
     tally.equal = float(equal_in_sample if whole else _equal_columns(scan, sample, queries, share))
@@ -169,7 +169,7 @@ def _asked(
 
 def _ask(
     sample: SampledColumns,
-    place: int,
+    position: int,
     vectors: torch.Tensor,
     unrelated: np.ndarray,
     limits: np.ndarray,
@@ -180,11 +180,11 @@ def _ask(
     n, needed = len(vectors), count_needed(share, len(vectors))
     apart = distances(sample.metric, in_steps(vectors), sample.steps)
     nearest = np.minimum.reduceat(apart, sample.offsets[:-1], axis=1)  # query values by columns
-    nearest[:, place] = np.inf
+    nearest[:, position] = np.inf
     equal = (nearest <= EQUAL).sum(0)
     by_equal = equal >= needed
     strange = equal == 0
-    strange[place] = False
+    strange[position] = False
     if strange.any():
         counts = np.searchsorted(np.sort(nearest[:, strange], axis=None), limits, side="right")
         tally.chance += counts / (n * strange.sum())

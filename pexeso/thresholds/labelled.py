@@ -43,11 +43,11 @@ def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndar
     """Return the distances of labelled values, float64; infinite where one of them has no vector."""
     texts = [label.query for label in labels] + [label.value for label in labels]
     query = opened.encode(texts)
-    places = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
-    known = np.append((query.vectors != 0).any(1).numpy(), False)[places]
+    positions = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
+    known = np.append((query.vectors != 0).any(1).numpy(), False)[positions]
     left, right = np.split(np.arange(len(texts)), 2)
     metric = Metric(opened.store.manifest.options["grid"]["metric"])
-    sides = (query.vectors[torch.from_numpy(np.maximum(places[side], 0))] for side in (left, right))
+    sides = (query.vectors[torch.from_numpy(np.maximum(positions[side], 0))] for side in (left, right))
     apart = metric.fraction(metric.distances(*sides), query.vectors.shape[1]).numpy()
     return np.where(known[left] & known[right], apart, np.inf)
 

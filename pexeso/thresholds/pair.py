@@ -84,22 +84,22 @@ def _chosen(
     precision = np.where(matched > 0, right / np.maximum(matched, 1e-9), 1.0)
     f1 = 2 * right / np.maximum(matched + 1 - alone, 1e-9)
     kept = precision >= (min_precision or 0.0) - 1e-9
-    place = int(np.argmax(np.where(kept, f1.round(6), -1.0))) if kept.any() else 0
+    position = int(np.argmax(np.where(kept, f1.round(6), -1.0))) if kept.any() else 0
     evidence = {
         "min_precision": min_precision,
-        "estimated_precision": round(float(precision[place]), 4),
-        "estimated_f1": round(min(1.0, float(f1[place])), 4),
-        "within_columns": round(float(unrelated_share[place]), 4),
-        "between_columns": round(float(matched[place]), 4),
+        "estimated_precision": round(float(precision[position]), 4),
+        "estimated_f1": round(min(1.0, float(f1[position])), 4),
+        "within_columns": round(float(unrelated_share[position]), 4),
+        "between_columns": round(float(matched[position]), 4),
         "without_partner": round(alone, 4),
         "asked_values": n_rows,
     }
     aim = "best F1" if min_precision is None else f"target {percent(min_precision)}"
     why = (
-        f"estimated precision of the join {percent(precision[place])} ({aim}); {percent(matched[place])} of your values have a neighbour "
-        f"in that column; at this distance {percent(unrelated_share[place])} of values have an unrelated neighbour in their own column."
+        f"estimated precision of the join {percent(precision[position])} ({aim}); {percent(matched[position])} of your values have a neighbour "
+        f"in that column; at this distance {percent(unrelated_share[position])} of values have an unrelated neighbour in their own column."
     )
-    return Advice(float(limits[place]), None, why, evidence)
+    return Advice(float(limits[position]), None, why, evidence)
 
 
 def _most_rows(n_others: int) -> int:

@@ -81,9 +81,9 @@ class SampledColumns:
         """Values of each column, int64 (c,)."""
         return np.diff(self.offsets)
 
-    def column(self, place: int) -> torch.Tensor:
+    def column(self, position: int) -> torch.Tensor:
         """Return the vectors of a column, float32 (its values, d)."""
-        return self.vectors[self.offsets[place] : self.offsets[place + 1]]
+        return self.vectors[self.offsets[position] : self.offsets[position + 1]]
 
     @property
     def share(self) -> float:
@@ -101,9 +101,9 @@ def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
     """
     every = _columns_by_hash(scan, seed)
     parts, sizes, ids, n_seen, n_cut, n_values = [], [], [], 0, 0, 0
-    for number, place, column_id in every[:MOST_VALUES].tolist():
+    for number, position, column_id in every[:MOST_VALUES].tolist():
         n_seen += 1
-        rows = _rows_of(scan, number, place)
+        rows = _rows_of(scan, number, position)
         if len(rows) < LEAST_VALUES:
             continue
         is_cut = len(rows) > MOST_OF_A_COLUMN
@@ -200,10 +200,10 @@ def _mixed_hashes(texts: pa.Array, seed: int | np.ndarray) -> np.ndarray:
     return mixed(hash_strings(texts.cast(pa.large_string())) ^ mixed(np.atleast_1d(np.asarray(seed, np.uint64))))
 
 
-def _rows_of(scan: PartitionLoader, number: int, place: int) -> np.ndarray:
+def _rows_of(scan: PartitionLoader, number: int, position: int) -> np.ndarray:
     values = scan.mapped(number).column_values
-    start = int(values.offsets[place])
-    (size,) = values.sizes_of(torch.tensor([place])).tolist()
+    start = int(values.offsets[position])
+    (size,) = values.sizes_of(torch.tensor([position])).tolist()
     return values.members[start : start + size].long().numpy()
 
 

@@ -50,7 +50,7 @@ class Chosen:
         Whether the precision asked for holds on the labels.
     """
 
-    place: int
+    position: int
     f1: float
     precision: float
     recall: float
@@ -78,7 +78,7 @@ def tune_values(
     options = np.unique(np.append(VALUE_DISTANCES, prior.max_distance))
     found = distances[:, None] <= options
     chosen = choose(found, _answers(labels), np.abs(options - prior.max_distance), min_precision)
-    return _advice(labels, chosen, float(options[chosen.place]), prior.min_joinability, prior, min_precision)
+    return _advice(labels, chosen, float(options[chosen.position]), prior.min_joinability, prior, min_precision)
 
 
 def tune_columns(
@@ -99,7 +99,7 @@ def tune_columns(
     least = prior.min_joinability or 0.5
     away = np.abs(COLUMN_DISTANCES - prior.max_distance)[:, None] / max(prior.max_distance, 0.01)
     chosen = choose(found, _answers(labels), (away + np.abs(JOINABILITIES - least)).ravel(), min_precision)
-    distance, share = divmod(chosen.place, len(JOINABILITIES))
+    distance, share = divmod(chosen.position, len(JOINABILITIES))
     return _advice(labels, chosen, float(COLUMN_DISTANCES[distance]), float(JOINABILITIES[share]), prior, min_precision)
 
 
@@ -129,14 +129,14 @@ def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision:
     best = int(np.argmax(np.where(allowed, f1, -1.0)))
     spread = (f1s[:, [best]] - f1s).std(0)
     as_good = allowed & (f1[best] - f1 <= AS_GOOD * spread + 1e-9)
-    place = int(np.lexsort((-f1, away, ~as_good))[0])
-    interval = f1_interval(*_counts(found[:, place], same))
+    position = int(np.lexsort((-f1, away, ~as_good))[0])
+    interval = f1_interval(*_counts(found[:, position], same))
     left_out = _left_out_f1(drawn, f1s, found, same, away, allowed)
     return Chosen(
-        place,
-        float(f1[place]),
-        float(precision[place]),
-        float(recall[place]),
+        position,
+        float(f1[position]),
+        float(precision[position]),
+        float(recall[position]),
         interval,
         left_out,
         reached,
@@ -174,9 +174,9 @@ def _left_out_f1(
     drawn: np.ndarray, f1s: np.ndarray, found: np.ndarray, same: np.ndarray, away: np.ndarray, allowed: np.ndarray
 ) -> float:
     """Score, on the labels that each draw leaves out, the option that is best on the draw."""
-    places = np.argmax(np.where(allowed, f1s, -1.0) - 1e-6 * away / max(float(away.max()), 1e-9), axis=1)
+    positions = np.argmax(np.where(allowed, f1s, -1.0) - 1e-6 * away / max(float(away.max()), 1e-9), axis=1)
     left = drawn == 0
-    taken = found[:, places].T & left
+    taken = found[:, positions].T & left
     right, wrong, positive = (taken & same).sum(), (taken & ~same).sum(), (left & same).sum()
     return float(2 * right / max(right + wrong + positive, 1))
 

@@ -37,7 +37,7 @@ def unrelated_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | No
 
 def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
     """Return `unrelated_distances` of every sampled column, of the first `ROWS_AT_ONCE` of its values, each sorted."""
-    columns = (sample.column(place) for place in range(len(sample)))
+    columns = (sample.column(position) for position in range(len(sample)))
     return [np.sort(unrelated_distances(sample.metric, column, ROWS_AT_ONCE)) for column in columns]
 
 
@@ -62,6 +62,6 @@ def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
     apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")
     weights = np.concatenate([np.full(len(each), 1 / len(each) / len(unrelated)) for each in unrelated])[order]
-    place = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
+    position = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
     # Just below the first distance at which the share is passed.
-    return 1.0 if place == len(apart) or not np.isfinite(apart[order[place]]) else float(apart[order[place]]) - 1e-6
+    return 1.0 if position == len(apart) or not np.isfinite(apart[order[position]]) else float(apart[order[position]]) - 1e-6

@@ -17,7 +17,7 @@ from pexeso.parts.token_sets.open import Shard
 from pexeso.runtime.jit import loops_pay
 from pexeso.token_search.found import SetFound, counted_ways, found_by_lists, result_of
 from pexeso.token_search.query import TokenQuery
-from pexeso.token_search.results import EqualTextResult
+from pexeso.token_search.results import TokenSearchResult
 
 if TYPE_CHECKING:
     from pexeso.containment.ensemble import Found
@@ -33,7 +33,7 @@ def search_containment(
     verify: bool = True,
     k: int | None = None,
     exclude_table: str | None = None,
-) -> EqualTextResult:
+) -> TokenSearchResult:
     """Find the columns that have at least a share of a query's distinct values; see `pexeso.Index.contain`."""
     require_min_containment(min_containment)
     if k is not None:

@@ -13,7 +13,7 @@ from pexeso.errors import IndexCorruptError
 from pexeso.overlap.topk import Overlaps
 from pexeso.parts.token_sets.open import Shard
 from pexeso.token_search.query import TokenQuery
-from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,17 @@ def found_by_lists(shard: Shard, answer: Overlaps, n_asked: int) -> list[SetFoun
     ]
 
 
-def match_of(query: TokenQuery, found: SetFound) -> EqualTextMatch:
+def match_of(query: TokenQuery, found: SetFound) -> TokenMatch:
     """Make the match of a set that was found."""
     shared = partial(shared_values, found.shard, found.number, query.tokens)
-    return EqualTextMatch(found.table, found.label, found.overlap, found.containment, found.size, shared)
+    return TokenMatch(found.table, found.label, found.overlap, found.containment, found.size, shared)
 
 
 def result_of(
     query: TokenQuery, options: dict[str, Any], found: list[SetFound], fields: tuple[str, ...], stats: dict[str, Any]
-) -> EqualTextResult:
+) -> TokenSearchResult:
     """Make a result of the sets found, in their order."""
-    return EqualTextResult(query.describe(), options, tuple(match_of(query, each) for each in found), fields, stats)
+    return TokenSearchResult(query.describe(), options, tuple(match_of(query, each) for each in found), fields, stats)
 
 
 def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> list[str]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pexeso.io.location import Place, locate, name_within
+from pexeso.io.location import Location, locate, name_within
 from pexeso.parts.metadata import require_contents
 from pexeso.parts.token_sets.open import Shard, open_shards
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
-from pexeso.token_search.searches import EqualTextSearches
+from pexeso.token_search.searches import TokenSearches
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TokenSets:
         return name_within(locate(self.store.manifest.facts["lake"]), file)
 
 
-def open_token_sets(path: str | os.PathLike[str] | Path | Place) -> EqualTextSearches:
+def open_token_sets(path: str | os.PathLike[str] | Path | Location) -> TokenSearches:
     """Open the token sets of an index, read-only, in milliseconds.
 
     Raises
@@ -41,4 +41,4 @@ def open_token_sets(path: str | os.PathLike[str] | Path | Place) -> EqualTextSea
     """
     store = open_store_anywhere(path)
     require_contents(store.manifest)
-    return EqualTextSearches(TokenSets(store))
+    return TokenSearches(TokenSets(store))

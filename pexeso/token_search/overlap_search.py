@@ -14,14 +14,14 @@ from pexeso.overlap.topk import require_k
 from pexeso.parts.token_sets.open import Shard
 from pexeso.token_search.found import SetFound, best_of, counted_ways, found_by_lists, match_of, result_of
 from pexeso.token_search.query import TokenQuery
-from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 FIELDS = ("table", "column", "overlap")
 
 
 def search_overlap(
     shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
-) -> EqualTextResult:
+) -> TokenSearchResult:
     """Find the k columns that share most distinct values with a query, exactly; see `pexeso.Index.overlap`.
 
     Notes
@@ -49,7 +49,7 @@ def search_overlap_batch(
     *,
     device: str = "cpu",
     exclude_tables: Sequence[str | None] | None = None,
-) -> list[EqualTextResult]:
+) -> list[TokenSearchResult]:
     """Find the k columns that share most distinct values with each of several queries, whose lists are counted together on a device."""
     require_k(k)
     started = time.perf_counter()
@@ -81,7 +81,7 @@ def _overlap_stats(shards: Sequence[Shard], ways: list[str], reads: Sequence[Rea
 
 def overlap_with(
     shards: Sequence[Shard], query: TokenQuery, columns: Sequence[tuple[str, str]]
-) -> list[EqualTextMatch | None]:
+) -> list[TokenMatch | None]:
     """Count what named columns share with a query.
 
     Parameters
@@ -91,18 +91,18 @@ def overlap_with(
 
     Returns
     -------
-    list of EqualTextMatch or None
+    list of TokenMatch or None
         None for a column that shares nothing, or that no shard holds.
     """
-    found: list[EqualTextMatch | None] = [None] * len(columns)
+    found: list[TokenMatch | None] = [None] * len(columns)
     for shard in shards if columns and len(query) else ():
         numbers = shard.numbers_of(columns)
         asked = shard.overlap.find(query.tokens)
-        for place in np.flatnonzero(numbers >= 0).tolist():
-            number, (table, label) = int(numbers[place]), columns[place]
+        for position in np.flatnonzero(numbers >= 0).tolist():
+            number, (table, label) = int(numbers[position]), columns[position]
             tokens = shard.overlap.suffix(number, 0)
             overlap = int(np.isin(asked, tokens).sum())
             if overlap:
                 one = SetFound(shard, number, table, label, len(tokens), overlap, overlap / len(query))
-                found[place] = match_of(query, one)
+                found[position] = match_of(query, one)
     return found

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EqualTextMatch:
+class TokenMatch:
     """A column of the lake that has values of the query column, as equal texts.
 
     Attributes
@@ -46,7 +46,7 @@ class EqualTextMatch:
 
 
 @dataclass(frozen=True)
-class EqualTextResult(Sequence[EqualTextMatch]):
+class TokenSearchResult(Sequence[TokenMatch]):
     """The columns found, best first; equal ones by table, then column.
 
     Attributes
@@ -55,7 +55,7 @@ class EqualTextResult(Sequence[EqualTextMatch]):
         Where the query came from, its rows, and ``values``: how many distinct ones it has.
     options : dict
         What was asked for, defaults filled in.
-    matches : tuple of EqualTextMatch
+    matches : tuple of TokenMatch
     fields : tuple of str
         What `to_dict`, `to_pandas` and CSV tell of each column found.
     stats : dict
@@ -64,23 +64,23 @@ class EqualTextResult(Sequence[EqualTextMatch]):
 
     query: dict[str, Any]
     options: dict[str, Any]
-    matches: tuple[EqualTextMatch, ...]
+    matches: tuple[TokenMatch, ...]
     fields: tuple[str, ...]
     stats: dict[str, Any]
 
     @overload
-    def __getitem__(self, position: int) -> EqualTextMatch: ...
+    def __getitem__(self, position: int) -> TokenMatch: ...
 
     @overload
-    def __getitem__(self, position: slice) -> tuple[EqualTextMatch, ...]: ...
+    def __getitem__(self, position: slice) -> tuple[TokenMatch, ...]: ...
 
-    def __getitem__(self, position: int | slice) -> EqualTextMatch | tuple[EqualTextMatch, ...]:
+    def __getitem__(self, position: int | slice) -> TokenMatch | tuple[TokenMatch, ...]:
         return self.matches[position]
 
     def __len__(self) -> int:
         return len(self.matches)
 
-    def __iter__(self) -> Iterator[EqualTextMatch]:
+    def __iter__(self) -> Iterator[TokenMatch]:
         return iter(self.matches)
 
     def rows(self) -> list[dict[str, Any]]:

@@ -16,16 +16,16 @@ from pexeso.token_search.query import TokenQuery, token_query
 if TYPE_CHECKING:
     from pexeso.search.open_index import OpenIndex
     from pexeso.token_search.opening import TokenSets
-    from pexeso.token_search.results import EqualTextResult
+    from pexeso.token_search.results import TokenSearchResult
 
 
 @dataclass(frozen=True)
-class EqualTextSearches:
+class TokenSearches:
     """Answers searches by equal values of one snapshot; for the meaning of arguments see `pexeso.Index`."""
 
     opened: OpenIndex | TokenSets
 
-    def overlap(self, values: Any, k: int, exclude_self: bool) -> EqualTextResult:
+    def overlap(self, values: Any, k: int, exclude_self: bool) -> TokenSearchResult:
         """Find the k columns that share most distinct values with a query column."""
         require_part(self.opened.store, "overlap")
         query = token_query(values)
@@ -35,7 +35,7 @@ class EqualTextSearches:
 
     def overlap_batch(
         self, queries: Iterable[Any], k: int, exclude_self: bool, device: str | None
-    ) -> list[EqualTextResult]:
+    ) -> list[TokenSearchResult]:
         """Search with several query columns as `overlap` does, counting the posting lists of all of them together."""
         require_part(self.opened.store, "overlap")
         from pexeso.search.opening import choose_device  # brings torch, which other searches do without
@@ -51,7 +51,7 @@ class EqualTextSearches:
 
     def contain(
         self, values: Any, min_containment: float, verify: bool, k: int | None, exclude_self: bool
-    ) -> EqualTextResult:
+    ) -> TokenSearchResult:
         """Find the columns that have at least a share of a query column's distinct values."""
         require_part(self.opened.store, "containment")
         query = token_query(values)

@@ -13,7 +13,7 @@ from pexeso.cli.main import cli
 from pexeso.cli.output.report import EQUAL, write_results
 from pexeso.index import open_index
 from pexeso.token_search.containment_search import FIELDS
-from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 pytestmark = pytest.mark.spark
 
@@ -380,9 +380,9 @@ def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
 
 
 def test_an_estimate_is_marked_as_one(capsys):
-    match = EqualTextMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
+    match = TokenMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
     query, options = {"file": None, "column": None, "rows": 9, "values": 9}, {"min_containment": 0.7}
-    result = EqualTextResult(query, options, (match,), FIELDS, {"seconds": 0.001})
+    result = TokenSearchResult(query, options, (match,), FIELDS, {"seconds": 0.001})
     write_results(EQUAL, [result], "table", 0, explain=False, name_queries=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
     assert result.to_dict()["results"] == [{"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}]

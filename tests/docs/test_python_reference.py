@@ -17,8 +17,8 @@ CLASSES = (
     pexeso.Index,
     pexeso.SearchResult,
     pexeso.Match,
-    pexeso.EqualTextResult,
-    pexeso.EqualTextMatch,
+    pexeso.TokenSearchResult,
+    pexeso.TokenMatch,
     pexeso.CombinedResult,
     pexeso.CombinedMatch,
 )
@@ -29,7 +29,7 @@ SHOWN_FIELDS = (
     options.BuildOptions,
     options.SearchOptions,
     pexeso.Match,
-    pexeso.EqualTextMatch,
+    pexeso.TokenMatch,
     pexeso.CombinedMatch,
     Pair,
 )

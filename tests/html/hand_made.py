@@ -6,7 +6,7 @@ from collections import Counter
 
 from pexeso.engine.stats import SearchStats
 from pexeso.explain.row_preview import Half, JoinedRow, SideBySide
-from pexeso.explain.word_contributions import CarriedBy, CarryingWord
+from pexeso.explain.word_contributions import ContributingWord, WordContributions
 from pexeso.html.renderer import HtmlRenderer
 from pexeso.options import SearchOptions
 from pexeso.rerank.attributions import Opinion, Reason
@@ -39,9 +39,9 @@ class Details:
         counts = Counter({kind: 0 for kind in KINDS}) + Counter(pair.kind for pair in self._pairs)
         return KindCounts(*({kind: counts[kind] for kind in KINDS} for _ in range(2)))
 
-    def carried_by(self, place, n):
-        words = (CarryingWord(self._word, self._word, 0.5, 2), CarryingWord(None, self._word, 0.25, 1))
-        return CarriedBy(words[:n], 9, 2, 3)
+    def word_contributions(self, place, n):
+        words = (ContributingWord(self._word, self._word, 0.5, 2), ContributingWord(None, self._word, 0.25, 1))
+        return WordContributions(words[:n], 9, 2, 3)
 
     def unmatched(self, place, most):
         every = [Unmatched(self._word, reason) for reason in ("unknown", "empty")]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pexeso.errors import InputError, MissingPackageError, PlaceError
 from pexeso.io import location
-from pexeso.io.location import Place, is_url, locate, read_parquet, read_up_to, spark_path
+from pexeso.io.location import Location, is_url, locate, read_parquet, read_up_to, spark_path
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -64,7 +64,7 @@ def test_a_local_path_loads_no_package_of_storages():
 )
 def test_an_url_is_a_place_that_reads_as_it_was_written(url, text):
     place = locate(url)
-    assert isinstance(place, Place)
+    assert isinstance(place, Location)
     assert is_url(url)
     assert str(place) == text
     assert locate(str(place)) == place
@@ -260,8 +260,8 @@ def test_no_credentials_are_shown(bucket, s3_server):
             raise PermissionError(f"the secret {secret} at https://user:hunter2@host/ is wrong")
 
     for place in (
-        Place("refusing://x", "x", {"secret": secret, "nested": {"aws_secret_access_key": "hunter2"}}),
-        Place("refusing://x", "x", given=Refusing(client_kwargs={"secret": secret})),
+        Location("refusing://x", "x", {"secret": secret, "nested": {"aws_secret_access_key": "hunter2"}}),
+        Location("refusing://x", "x", given=Refusing(client_kwargs={"secret": secret})),
     ):
         fsspec.register_implementation("refusing", Refusing, clobber=True)
         with pytest.raises(PlaceError) as raised:

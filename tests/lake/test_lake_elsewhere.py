@@ -12,7 +12,7 @@ import pyarrow.fs
 import pytest
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
-from pexeso.io.location import Place, locate
+from pexeso.io.location import Location, locate
 from pexeso.join.mapping import make_mapping
 from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
@@ -28,7 +28,7 @@ from pexeso.results import Pair
 from pexeso.store.remote.commit import require_safe_commits
 
 
-def copy_to(place: Place, folder: Path) -> Place:
+def copy_to(place: Location, folder: Path) -> Location:
     """Put every file of a folder below a place."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         place.joined(path.relative_to(folder).as_posix()).write(path.read_bytes())
@@ -51,7 +51,7 @@ both = pytest.mark.parametrize("storage", ["s3", "memory"], indirect=True)
 
 
 @pytest.fixture
-def lake(bucket, small_lake) -> Place:
+def lake(bucket, small_lake) -> Location:
     return copy_to(bucket.joined("lake"), small_lake)
 
 
@@ -179,7 +179,7 @@ def test_a_lake_that_is_not_there_is_refused(bucket, s3_server):
         find_tables(locate("s3://no-such-bucket-anywhere", **s3_server.options))
 
 
-def failing(place: Place, error: Exception) -> Place:
+def failing(place: Location, error: Exception) -> Location:
     """Return the place on a storage that fails whatever it is asked."""
 
     class Failing(type(place.filesystem)):
@@ -188,7 +188,7 @@ def failing(place: Place, error: Exception) -> Place:
 
         ls = open = info
 
-    return Place(place.url, place.path, given=Failing(skip_instance_cache=True))
+    return Location(place.url, place.path, given=Failing(skip_instance_cache=True))
 
 
 def test_a_storage_that_refuses_is_told_in_one_sentence(bucket):
@@ -205,7 +205,7 @@ def test_a_storage_that_refuses_is_told_in_one_sentence(bucket):
     assert "there is no permission" in record["reason"]
 
 
-def table_at(place: Place) -> TableFile:
+def table_at(place: Location) -> TableFile:
     return TableFile("a.csv", place.joined("a.csv"), "delimited", 1)
 
 
@@ -224,7 +224,7 @@ def test_a_storage_that_breaks_off_is_no_reason_to_leave_anything_out(bucket):
 
 def test_a_table_replaced_while_it_is_read_is_read_again(lake, monkeypatch):
     replaced, new = lake.joined("cities.csv"), b"city\n" + b"Oslo\n" * 1000
-    opened, times = Place.open, []
+    opened, times = Location.open, []
 
     @contextmanager
     def replaced_once(self):
@@ -234,7 +234,7 @@ def test_a_table_replaced_while_it_is_read_is_read_again(lake, monkeypatch):
                 replaced.write(new)
             yield stream
 
-    monkeypatch.setattr(Place, "open", replaced_once)
+    monkeypatch.setattr(Location, "open", replaced_once)
     assert read_content(replaced).data == new
 
 

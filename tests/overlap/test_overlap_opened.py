@@ -80,14 +80,14 @@ def test_pages_of_a_stretch_are_asked_for(tmp_path, monkeypatch):
     assert len(asked["texts"]) < 8
     whole = (tmp_path / "texts.arrow").read_bytes()
     assert whole[at[2] : at[3] + 1].decode() == texts[row].as_py()
-    assert len(letters) == heads.places[-1]
+    assert len(letters) == heads.positions[-1]
 
 
 def test_heads_that_were_changed_are_noticed(tmp_path):
     index = index_of(random_lake(np.random.default_rng(2)))
     opened = saved(tmp_path, index)
     texts = opened.dictionary.texts
-    for heads in (Heads(texts.slice(1, 1), heads_of(texts).places), Heads(texts.slice(0, 1), np.array([0, 1]))):
+    for heads in (Heads(texts.slice(1, 1), heads_of(texts).positions), Heads(texts.slice(0, 1), np.array([0, 1]))):
         spoilt = MappedIndex(**{**vars(index), "dictionary": Dictionary(texts, opened.dictionary.numbers, heads)})
         assert check_overlap(spoilt) == [
             "The token sets: heads: they must be every 128th text, and where its letters begin."

@@ -57,7 +57,7 @@ class Lake:
         return normalise(np.array([np.bincount(codes[v], minlength=codebook.n_regions) for v in self.values]))
 
     def partitions(self, clustering, n_partitions):
-        """Place clusters as the distributed plan must, from arrays alone."""
+        """Location clusters as the distributed plan must, from arrays alone."""
         n_values = np.array([len(values) for values in self.values])
         n_bytes = partition_bytes(n_values, n_values, DIMENSIONS)
         limits = fixed_limits(n_partitions, N_COLUMNS, int(n_bytes.sum()))

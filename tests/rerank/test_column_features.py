@@ -25,7 +25,7 @@ def own_rarities(index, query, hits):
     partition = index._opened.loader.open(0)
     assert {hit.partition for hit in hits} == {0}
     for hit in hits:
-        start, stop = partition.column_values.offsets[hit.place : hit.place + 2].tolist()
+        start, stop = partition.column_values.offsets[hit.position : hit.position + 2].tolist()
         for value in partition.column_values.members[start:stop].tolist():
             equal = (query.vectors - partition.vectors[value]).norm(dim=1).numpy() / 2 <= EQUAL
             holders[equal] = int(
@@ -46,7 +46,7 @@ def test_counts_are_those_of_brute_force(index, numbers_at_once, monkeypatch):
     np.testing.assert_allclose(counts.query_rarity, own.mean())
     for place, hit in enumerate(hits):
         partition = index._opened.loader.open(hit.partition)
-        start, stop = partition.column_values.offsets[hit.place : hit.place + 2].tolist()
+        start, stop = partition.column_values.offsets[hit.position : hit.position + 2].tolist()
         values = partition.column_values.members[start:stop].long()
         distances = (vectors[:, None] - partition.vectors[values].double()[None]).norm(dim=2).numpy() / 2
         for number, ratio in enumerate(RATIOS):

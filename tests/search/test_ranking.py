@@ -25,6 +25,6 @@ def test_the_best_over_partitions_are_the_best_of_all(partitions, k):
     best = sorted(everything)[:k]
     hits = ranking.hits()
     assert [(-hit.matched, hit.table, hit.label, hit.column_id) for hit in hits] == best
-    assert all(hit.column_id == hit.partition * 100 + 2 * hit.place for hit in hits)
+    assert all(hit.column_id == hit.partition * 100 + 2 * hit.position for hit in hits)
     if k is not None:
         assert ranking.floor == (-best[k - 1][0] if len(best) == k else 0)

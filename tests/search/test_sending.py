@@ -31,7 +31,7 @@ def searched(index):
 
 def told(result):
     return [
-        (match.table, match.pairs(), match.unmatched(), match.carried_by(), match.join_with_report({table}).table.shape)
+        (match.table, match.pairs(), match.unmatched(), match.word_contributions(), match.join_with_report({table}).table.shape)
         for match in result
     ]
 

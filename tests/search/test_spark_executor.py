@@ -117,8 +117,8 @@ def test_queries_are_divided_evenly(index, n_queries, n_wanted, n_chunks):
     prepared = prepare(query_from_values(["oslo", "rome"]), index.normaliser, index.embedder)
     chunks = distributed.divide([prepared] * n_queries, list(range(n_queries)), n_wanted)
     assert len(chunks) == n_chunks
-    assert sorted(place for chunk in chunks for place in chunk.places) == list(range(n_queries))
-    assert all(chunk.options == chunk.places for chunk in chunks)
+    assert sorted(place for chunk in chunks for place in chunk.positions) == list(range(n_queries))
+    assert all(chunk.options == chunk.positions for chunk in chunks)
     sizes = [len(chunk.queries) for chunk in chunks]
     assert max(sizes) - min(sizes) <= 1
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.arrays import write_arrays
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.local.writer import IndexWriter
@@ -18,12 +18,12 @@ from pexeso.store.texts import write_texts
 
 
 @pytest.fixture
-def place(bucket, tmp_path, monkeypatch) -> Place:
+def place(bucket, tmp_path, monkeypatch) -> Location:
     monkeypatch.setenv("PEXESO_CACHE", str(tmp_path / "cache"))
     return bucket.joined("lake.pexeso")
 
 
-def build(path: Path | Place, seed: int = 0) -> None:
+def build(path: Path | Location, seed: int = 0) -> None:
     with open_writer(path) as writer:
         (writer.catalog_folder / "tables.parquet").write_bytes(b"tables")
         write_arrays(writer.embedder_folder, {"weights": np.arange(5)})

@@ -6,7 +6,7 @@ import pytest
 import pexeso
 from pexeso.diagnostics.info import last_report
 from pexeso.errors import OutputError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 TOWNS = ["oslo", "Rome", "Madrid", "vienna", "Paris"]
@@ -20,7 +20,7 @@ def reached(s3_server, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def lake(bucket, small_lake) -> Place:
+def lake(bucket, small_lake) -> Location:
     place = bucket.joined("lake")
     files = {
         path.relative_to(small_lake).as_posix(): path.read_bytes() for path in small_lake.rglob("*") if path.is_file()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError, OutputError, PlaceError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.remote import cache as remote_cache
 from pexeso.store.remote import fetch
@@ -32,7 +32,7 @@ def local(tmp_path, build_index) -> Path:
 
 
 @pytest.fixture
-def place(bucket, local) -> Place:
+def place(bucket, local) -> Location:
     """The index, copied there file by file, as any tool copies."""
     index = bucket.joined("lake.pexeso")
     files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
@@ -346,7 +346,7 @@ def test_a_store_can_be_sent_to_another_process(place, local, cache):
 
 
 def test_fewer_bytes_than_asked_for_are_asked_for_again(place, local, cache, monkeypatch):
-    read, n_short = Place.read, []
+    read, n_short = Location.read, []
 
     def short(self, start=0, stop=None):
         data = read(self, start, stop)
@@ -356,13 +356,13 @@ def test_fewer_bytes_than_asked_for_are_asked_for_again(place, local, cache, mon
         return data[:-1]
 
     store = open_remote_store(place, cache)
-    monkeypatch.setattr(Place, "read", short)
+    monkeypatch.setattr(Location, "read", short)
     assert_same(store, open_store(local))
     assert len(n_short) == 2
 
 
 def test_a_manifest_replaced_while_it_is_read_comes_with_its_own_version(place, tmp_path, build_index, monkeypatch):
-    read, later = Place.read, [build_index(tmp_path / f"later-{seed}", seed=seed).to_bytes() for seed in (1, 2)]
+    read, later = Location.read, [build_index(tmp_path / f"later-{seed}", seed=seed).to_bytes() for seed in (1, 2)]
 
     def then_replaced(self, start=0, stop=None):
         data = read(self, start, stop)
@@ -370,7 +370,7 @@ def test_a_manifest_replaced_while_it_is_read_comes_with_its_own_version(place, 
             self.write(later.pop())
         return data
 
-    monkeypatch.setattr(Place, "read", then_replaced)
+    monkeypatch.setattr(Location, "read", then_replaced)
     manifest, version = read_remote_manifest(place)
     assert version == place.joined("manifest.json").look().version
     assert manifest.options == {"seed": 1}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pexeso.errors import OutputError, PlaceError
-from pexeso.io.location import Place, locate
+from pexeso.io.location import Location, locate
 from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import Manifest
 from pexeso.store.remote import garbage_collection
@@ -20,7 +20,7 @@ from pexeso.store.remote.store import open_remote_store, read_remote_manifest
 
 
 @pytest.fixture
-def place(bucket) -> Place:
+def place(bucket) -> Location:
     return bucket.joined("lake.pexeso")
 
 
@@ -35,7 +35,7 @@ def build(tmp_path, build_index):
     return build_local
 
 
-def put(place: Place, built: tuple[Path, Manifest], **options) -> Manifest:
+def put(place: Location, built: tuple[Path, Manifest], **options) -> Manifest:
     return publish(*built, begin(place, overwrite=True), **options)
 
 
@@ -43,11 +43,11 @@ def listed(manifest: Manifest) -> set[str]:
     return {file.path for file in manifest.files()}
 
 
-def objects(place: Place) -> set[str]:
+def objects(place: Location) -> set[str]:
     return set(place.find())
 
 
-def assert_same_arrays(place: Place, built: tuple[Path, Manifest], tmp_path: Path) -> None:
+def assert_same_arrays(place: Location, built: tuple[Path, Manifest], tmp_path: Path) -> None:
     store, expected = open_remote_store(place, Cache(tmp_path / "cache")), open_store(built[0])
     assert store.n_partitions == expected.n_partitions
     for number in range(expected.n_partitions):
@@ -190,7 +190,7 @@ def test_a_server_that_stops_checking_is_noticed_when_another_build_was_overwrit
     data = build(seed=2)[1].to_bytes()
     s3_server.faults.ignores_conditions = True
 
-    class Overwritten(Place):
+    class Overwritten(Location):
         """A place where another build writes between this one's write and its look at what is there."""
 
         def put_if(self, data, expected):
@@ -235,7 +235,7 @@ def test_an_unreadable_manifest_is_not_overwritten(place):
 def test_an_upload_that_fails_leaves_what_was_there(place, build, monkeypatch):
     first = put(place, build(seed=1))
     before = objects(place)
-    write_file, n_written = Place.write_file, []
+    write_file, n_written = Location.write_file, []
 
     def fails(self, local):
         if len(n_written) == 3:
@@ -243,7 +243,7 @@ def test_an_upload_that_fails_leaves_what_was_there(place, build, monkeypatch):
         n_written.append(1)
         write_file(self, local)
 
-    monkeypatch.setattr(Place, "write_file", fails)
+    monkeypatch.setattr(Location, "write_file", fails)
     with pytest.raises(OutputError, match=r"^The index cannot be written there: 's3://.*the connection broke off\.$"):
         put(place, build(seed=2))
     assert read_remote_manifest(place)[0] == first
@@ -260,7 +260,7 @@ def test_a_local_file_that_changed_is_not_uploaded(place, build):
 
 def test_a_commit_that_broke_off_leaves_its_files_since_they_may_be_in_use(place, build, monkeypatch):
     first = put(place, build(seed=1))
-    put_if = Place.put_if
+    put_if = Location.put_if
 
     def answer_lost(self, data, expected):
         version = put_if(self, data, expected)
@@ -269,7 +269,7 @@ def test_a_commit_that_broke_off_leaves_its_files_since_they_may_be_in_use(place
         return version
 
     with monkeypatch.context() as lost:
-        lost.setattr(Place, "put_if", answer_lost)
+        lost.setattr(Location, "put_if", answer_lost)
         with pytest.raises(PlaceError, match="It is not known whether the index was put in place"):
             put(place, build(seed=2))
     second = read_remote_manifest(place)[0]
@@ -280,13 +280,13 @@ def test_a_commit_that_broke_off_leaves_its_files_since_they_may_be_in_use(place
 
 
 def test_an_answer_that_was_lost_and_asked_again_is_a_commit(place, build, monkeypatch):
-    put_if = Place.put_if
+    put_if = Location.put_if
 
     def done_twice(self, data, expected):
         version = put_if(self, data, expected)
         return put_if(self, data, expected) if self.name == "manifest.json" else version
 
-    monkeypatch.setattr(Place, "put_if", done_twice)
+    monkeypatch.setattr(Location, "put_if", done_twice)
     manifest = put(place, build(seed=2))
     assert read_remote_manifest(place)[0] == manifest
 
@@ -309,7 +309,7 @@ def test_a_sweep_removes_nothing_that_a_manifest_kept_for_readers_lists(place, b
     second = publish(path, replace(local, embedder=first.embedder), begin(place, overwrite=True))
     third = put(place, build(seed=3))
     ages = {"retired/manifest.1.json": 0, "retired/manifest.2.json": 10**30}  # the first is old, the second is new
-    find = Place.find
+    find = Location.find
 
     def with_ages(self):
         folder = self.path.removeprefix(f"{place.path}/")
@@ -318,7 +318,7 @@ def test_a_sweep_removes_nothing_that_a_manifest_kept_for_readers_lists(place, b
             for name, entry in find(self).items()
         }
 
-    monkeypatch.setattr(Place, "find", with_ages)
+    monkeypatch.setattr(Location, "find", with_ages)
     garbage_collection.sweep(place, third)
     monkeypatch.undo()
     assert objects(place) == listed(second) | listed(third) | {"manifest.json", "retired/manifest.2.json"}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
 from pexeso.store.local.build_writer import BuildWriter
@@ -27,7 +27,7 @@ def cache(tmp_path) -> Cache:
 
 
 @pytest.fixture
-def place(bucket) -> Place:
+def place(bucket) -> Location:
     return bucket.joined("lake.pexeso")
 
 
@@ -59,22 +59,22 @@ def commit(writer: BuildWriter, partitions: list[FolderEntry], previous: Manifes
     )
 
 
-def build(place: Place, cache: Cache, *seeds: int, overwrite: bool = True) -> Manifest:
+def build(place: Location, cache: Cache, *seeds: int, overwrite: bool = True) -> Manifest:
     with RemoteWriter(place, overwrite, cache=cache) as writer:
         return commit(writer, [put_partition(writer, number, seed) for number, seed in enumerate(seeds)])
 
 
-def update(place: Place, cache: Cache, seed: int) -> Manifest:
+def update(place: Location, cache: Cache, seed: int) -> Manifest:
     with RemoteWriter(place, update=True, cache=cache) as writer:
         return commit(writer, [put_partition(writer, 0, seed)], writer.previous)
 
 
-def vectors(place: Place, cache: Cache) -> list[int]:
+def vectors(place: Location, cache: Cache) -> list[int]:
     store = open_remote_store(place, cache)
     return [int(store.array(number, "vectors")[0, 0]) for number in range(store.n_partitions)]
 
 
-def objects(place: Place) -> set[str]:
+def objects(place: Location) -> set[str]:
     return set(place.find())
 
 
@@ -220,16 +220,16 @@ def test_what_a_build_left_that_died_after_its_commit_is_not_taken_for_waste(pla
 
 
 def test_a_server_that_fails_in_the_middle_of_a_partition_leaves_nothing_of_it(place, cache, monkeypatch):
-    real = Place.write_file
+    real = Location.write_file
 
-    def fails(self: Place, local: Path) -> None:
+    def fails(self: Location, local: Path) -> None:
         if self.name == "values.arrow":
             raise remote_target.PlaceError("the line is down")
         real(self, local)
 
     with RemoteWriter(place, cache=cache) as writer:
         with monkeypatch.context() as patched:
-            patched.setattr(Place, "write_file", fails)
+            patched.setattr(Location, "write_file", fails)
             with pytest.raises(OutputError, match="cannot be written there: the line"):
                 put_partition(writer, 0, 1)
         assert objects(place) == set()

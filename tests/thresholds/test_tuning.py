@@ -90,7 +90,7 @@ def test_columns_choose_both_thresholds():
 
 def test_of_equal_options_the_nearest_is_chosen():
     found = np.array([[True, True, True], [False, False, False]])
-    assert choose(found, np.array([True, False]), np.array([2.0, 0.5, 1.0]), None).place == 1
+    assert choose(found, np.array([True, False]), np.array([2.0, 0.5, 1.0]), None).position == 1
 
 
 @pytest.mark.parametrize("n", [20, 200])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pexeso.io.location import Place, read_parquet, spark_path
+from pexeso.io.location import Location, read_parquet, spark_path
 from pexeso.lake.files import Listing, SkippedFile, TableFile, list_folder
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Found:
 
 def list_lake(
     spark: SparkSession,
-    root: Path | Place,
+    root: Path | Location,
     tables: Path,
     skipped: Path,
     scratch: Path,
@@ -92,10 +92,10 @@ def list_lake(
     n_rounds, pending = 0, _first(spark)
     n_folders = 1
     while n_folders:
-        place = scratch / f"round-{n_rounds:05d}"
+        location = scratch / f"round-{n_rounds:05d}"
         limit = more_folders if n_rounds else first_folders
-        _walk_all(pending, root, limit).write.parquet(spark_path(place))
-        found = read_parquet(spark, place, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
+        _walk_all(pending, root, limit).write.parquet(spark_path(location))
+        found = read_parquet(spark, location, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
         n_folders, n_rounds = found.count(), n_rounds + 1
         pending = found.repartition(_n_tasks(spark, n_folders)) if n_folders else found
     return _collect(spark, scratch, tables, skipped, n_rounds)
@@ -110,7 +110,7 @@ def _n_tasks(spark: SparkSession, n_folders: int) -> int:
     return max(1, min(n_folders, max(4 * cores, n_folders // FIRST_FOLDERS)))
 
 
-def _walk_all(pending: DataFrame, root: Path | Place, limit: int) -> DataFrame:
+def _walk_all(pending: DataFrame, root: Path | Location, limit: int) -> DataFrame:
     def walk(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         folders = [folder for batch in batches for folder in batch.column(0).to_pylist()]
         return in_batches(walk_from(root, folders, limit))
@@ -118,7 +118,7 @@ def _walk_all(pending: DataFrame, root: Path | Place, limit: int) -> DataFrame:
     return pending.mapInArrow(walk, _FOUND)
 
 
-def walk_from(root: Path | Place, folders: Iterable[str], limit: int) -> Iterator[dict[str, object]]:
+def walk_from(root: Path | Location, folders: Iterable[str], limit: int) -> Iterator[dict[str, object]]:
     """List folders and those below them, level by level, up to a number of them.
 
     Parameters
@@ -140,7 +140,7 @@ def walk_from(root: Path | Place, folders: Iterable[str], limit: int) -> Iterato
         while waiting and limit > 0:
             now = [waiting.popleft() for _ in range(min(len(waiting), limit, REQUESTS_AT_ONCE))]
             limit -= len(now)
-            look = pool.map if isinstance(root, Place) else map
+            look = pool.map if isinstance(root, Location) else map
             for listing in look(lambda folder: list_folder(root, folder), now):
                 yield from _rows_of(listing)
                 waiting.extend(listing.folders)
@@ -154,7 +154,7 @@ def _rows_of(listing: Listing) -> Iterator[dict[str, object]]:
 
 def table_row(file: TableFile) -> dict[str, object]:
     """Return the row of a listing for a table: its fields, the path as text."""
-    path = file.path if isinstance(file.path, Place) else file.path.absolute()
+    path = file.path if isinstance(file.path, Location) else file.path.absolute()
     return {**vars(file), "path": str(path)}
 
 

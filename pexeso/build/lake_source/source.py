@@ -21,7 +21,7 @@ from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables,
 from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.errors import LakeError
-from pexeso.io.location import Place, is_url, read_parquet
+from pexeso.io.location import Location, is_url, read_parquet
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake
 from pexeso.store.local.removal import remove_tree
@@ -97,7 +97,7 @@ def source_of(lake: Any) -> Source:
     Parameters
     ----------
     lake
-        A folder or file: a path, an URL, a `Place`; a Spark DataFrame; or the name of a table or database in Spark's
+        A folder or file: a path, an URL, a `Location`; a Spark DataFrame; or the name of a table or database in Spark's
         catalog, where no file or folder has that name.
     """
     if hasattr(lake, "sparkSession"):
@@ -123,16 +123,16 @@ class FolderSource:
 
     is_files = True
 
-    def __init__(self, lake: str | os.PathLike[str] | Place) -> None:
+    def __init__(self, lake: str | os.PathLike[str] | Location) -> None:
         root, self._single = look_at_lake(lake)
-        self._root = root if isinstance(root, Place) else root.absolute()
+        self._root = root if isinstance(root, Location) else root.absolute()
         self.name = str(self._root)
         self._is_small: bool | None = None
 
     def is_small(self) -> bool:
         """Look at the sizes of the first files, once; a lake on another storage is not looked at, and taken for a large one."""
         if self._is_small is None:
-            self._is_small = not isinstance(self._root, Place) and self._look_at_sizes()
+            self._is_small = not isinstance(self._root, Location) and self._look_at_sizes()
         return self._is_small
 
     def _look_at_sizes(self) -> bool:

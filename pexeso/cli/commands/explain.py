@@ -90,7 +90,7 @@ def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
 
 def _carried_line(match: Match) -> list[str]:
     """Name the words that carry the match, with their shares."""
-    carried = match.carried_by(N_WORDS)
+    carried = match.word_contributions(N_WORDS)
     if not carried.words:
         return []
     words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in carried.words)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult
     from pexeso.results import Match, Pair, SearchResult
     from pexeso.search.match_kinds import KindCounts
-    from pexeso.token_search.results import EqualTextMatch, EqualTextResult
+    from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 ALL_PAIRS = math.inf
 _INDENT = "    "
@@ -200,7 +200,7 @@ def _phases(result: SearchResult) -> str:
     return f" in {milliseconds(sum(seconds.values()))} ms ({phases})"
 
 
-def _equal_table(result: EqualTextResult) -> Table:
+def _equal_table(result: TokenSearchResult) -> Table:
     asked = f"{result.query['values']:,}"
     rows = [
         # With ~ before an estimate.
@@ -216,7 +216,7 @@ def _equal_table(result: EqualTextResult) -> Table:
     return ("containment", "overlap", "values", "table", "column"), rows, ">>><<"
 
 
-def _nothing_equal(result: EqualTextResult) -> str:
+def _nothing_equal(result: TokenSearchResult) -> str:
     values = result.query["values"]
     if not values:
         return "The query column has no value: there is nothing to look for."
@@ -249,7 +249,7 @@ def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str
     return [] if match.equal_text is None else value_lines(match.equal_text.shared(), n_shown, option)
 
 
-def _shared(match: EqualTextMatch) -> list[tuple[str]]:
+def _shared(match: TokenMatch) -> list[tuple[str]]:
     return [(value,) for value in match.shared()]
 
 

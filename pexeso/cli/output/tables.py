@@ -44,10 +44,10 @@ def _for_csv(table: pa.Table) -> pd.DataFrame:
     import pyarrow as pa
 
     frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if pa.types.is_list(field.type):
-            texts = [None if each is None else _json(each) for each in table.column(place).to_pylist()]
-            frame.isetitem(place, pd.Series(texts, dtype=object))
+            texts = [None if each is None else _json(each) for each in table.column(index).to_pylist()]
+            frame.isetitem(index, pd.Series(texts, dtype=object))
     return _without_formulas(frame) if escapes_formulas() else frame
 
 

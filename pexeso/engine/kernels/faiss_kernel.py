@@ -65,7 +65,7 @@ def _range_search(
     stats.bytes_read += len(rows) * partition.dimensions * 4
     # faiss leaves out what lies at the radius itself.
     radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
-    offsets, _, places = index.range_search(np.ascontiguousarray(query.vectors.numpy()), radius)
+    offsets, _, positions = index.range_search(np.ascontiguousarray(query.vectors.numpy()), radius)
     sizes = torch.from_numpy(np.diff(offsets.astype(np.int64)))
     queries = torch.repeat_interleave(torch.arange(len(query), dtype=torch.int32), sizes)
-    return queries, rows[torch.from_numpy(places)].int()
+    return queries, rows[torch.from_numpy(positions)].int()

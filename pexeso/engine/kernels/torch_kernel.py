@@ -61,9 +61,9 @@ class TorchKernel(Kernel):
             zeros = torch.zeros(partition.n_columns, dtype=torch.int64, device=partition.device)
             counts = Counts(zeros, zeros.clone(), zeros[:0])
         for some, some_weights in _runs_of_members(pairs, members, weights):
-            place, rows = _members_of(pairs, some)
-            place, column = _distinct_columns(partition, place, _plain(rows))
-            counts.possible.index_add_(0, column, some_weights[place])
+            position, rows = _members_of(pairs, some)
+            position, column = _distinct_columns(partition, position, _plain(rows))
+            counts.possible.index_add_(0, column, some_weights[position])
             counts.touched = torch.unique(torch.cat([counts.touched, column]))
         return counts
 
@@ -80,14 +80,14 @@ class TorchKernel(Kernel):
     ) -> None:
         """Decide pairs with a column that matters; every (query value, column) pair without a match sinks the possible count."""
         for some, weights in _runs_of_members(pairs, members, query.weights[members]):
-            place, rows = _members_of(pairs, some)
+            position, rows = _members_of(pairs, some)
             wanted = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
             kept = _in_wanted_column(partition, _plain(rows), wanted)
             stats.pairs_skipped += len(rows) - int(kept.sum())
-            hit = self._decide(partition, query, some[place[kept]], rows[kept], threshold, stats)
-            matched = _distinct_columns(partition, place[kept][hit], _plain(rows[kept][hit]))
+            hit = self._decide(partition, query, some[position[kept]], rows[kept], threshold, stats)
+            matched = _distinct_columns(partition, position[kept][hit], _plain(rows[kept][hit]))
             counts.matched.index_add_(0, matched[1], weights[matched[0]])
-            every = _distinct_columns(partition, place, _plain(rows))
+            every = _distinct_columns(partition, position, _plain(rows))
             counts.possible.index_add_(0, every[1], -weights[every[0]])
             counts.possible.index_add_(0, matched[1], weights[matched[0]])
 
@@ -98,9 +98,9 @@ class TorchKernel(Kernel):
         everyone = torch.arange(len(query), device=partition.device)
         found: list[Couples] = []
         for some, _ in _runs_of_members(pairs, everyone, everyone):
-            place, rows = _members_of(pairs, some)
-            hit = self._decide(partition, query, some[place], rows, threshold, stats)
-            found.append((some[place[hit]].int(), _plain(rows[hit]).int()))
+            position, rows = _members_of(pairs, some)
+            hit = self._decide(partition, query, some[position], rows, threshold, stats)
+            found.append((some[position[hit]].int(), _plain(rows[hit]).int()))
         return merge_by_query(found, len(query), partition.device)
 
     def count_batch(
@@ -137,11 +137,11 @@ class TorchKernel(Kernel):
         found: list[Couples] = [(members[:0], weights[:0])]
         begin = 0
         for some, some_weights in _runs_of_members(matches, members, weights):
-            place, rows = _members_of(matches, some)
-            place, column = _distinct_columns(partition, place, rows.long())
-            keys = owner[begin : begin + len(some)][place] * partition.n_columns + column
+            position, rows = _members_of(matches, some)
+            position, column = _distinct_columns(partition, position, rows.long())
+            keys = owner[begin : begin + len(some)][position] * partition.n_columns + column
             key, slot = torch.unique(keys, return_inverse=True)
-            found.append((key, torch.zeros_like(key).index_add_(0, slot, some_weights[place])))
+            found.append((key, torch.zeros_like(key).index_add_(0, slot, some_weights[position])))
             begin += len(some)
         keys, counts = (torch.cat(part) for part in zip(*found, strict=True))
         return keys, counts
@@ -215,8 +215,8 @@ class Descent:
             near = self._map.near_box(self._points[queries][:, None], lower, upper, reach)
             number = groups[:, None] * FANOUT + torch.arange(FANOUT, device=device)
             below = len(blocks) if last else int(blocks.starts[level + 2] - blocks.starts[level + 1])
-            place, child = torch.nonzero(near & (number < below), as_tuple=True)
-            queries, number = queries[place], number[place, child]
+            position, child = torch.nonzero(near & (number < below), as_tuple=True)
+            queries, number = queries[position], number[position, child]
             if last:
                 self._stats.candidate_pairs += len(queries)
                 yield queries, number
@@ -243,14 +243,14 @@ class Descent:
             near &= rows < self._blocks.n_rows
             self._stats.vectors_touched += int((rows < self._blocks.n_rows).sum())
             self._stats.bytes_read += codes.numel()
-            place, row = torch.nonzero(near, as_tuple=True)
-            yield some[place], rows[place, row]
+            position, row = torch.nonzero(near, as_tuple=True)
+            yield some[position], rows[position, row]
 
     def _all_rows(self, queries: torch.Tensor, blocks: torch.Tensor) -> Couples:
         rows = blocks[:, None] * self._blocks.size + torch.arange(self._blocks.size, device=blocks.device)
-        place, row = torch.nonzero(rows < self._blocks.n_rows, as_tuple=True)
-        self._stats.matched_by_map += len(place)
-        return queries[place], ~rows[place, row]
+        position, row = torch.nonzero(rows < self._blocks.n_rows, as_tuple=True)
+        self._stats.matched_by_map += len(position)
+        return queries[position], ~rows[position, row]
 
 
 def _quick_distances(
@@ -276,20 +276,20 @@ def _runs_of_members(
 
 def _members_of(pairs: Pairs, members: torch.Tensor) -> Couples:
     """Return the pairs of some query values: the place among `members`, and the row, int64 (p,) each."""
-    place, pair = expand_ranges(pairs.offsets[members], pairs.sizes[members])
-    return place, pairs.rows[pair].long()
+    position, pair = expand_ranges(pairs.offsets[members], pairs.sizes[members])
+    return position, pairs.rows[pair].long()
 
 
 def _plain(rows: torch.Tensor) -> torch.Tensor:
     return torch.where(rows < 0, ~rows, rows)
 
 
-def _distinct_columns(partition: Partition, place: torch.Tensor, rows: torch.Tensor) -> Couples:
+def _distinct_columns(partition: Partition, position: torch.Tensor, rows: torch.Tensor) -> Couples:
     """Return the distinct (place, column) pairs behind (place, row) pairs."""
     csr, n_columns = partition.value_columns, partition.n_columns
     keys = [torch.zeros(0, dtype=torch.int64, device=partition.device)]
     for owner, posting in expand_ranges_in_chunks(csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE):
-        keys.append(torch.unique(place[owner] * n_columns + csr.members[posting].long()))
+        keys.append(torch.unique(position[owner] * n_columns + csr.members[posting].long()))
     key = torch.unique(torch.cat(keys)) if len(keys) > 2 else keys[-1]
     column = key % max(1, n_columns)
     return torch.div(key - column, max(1, n_columns), rounding_mode="floor"), column

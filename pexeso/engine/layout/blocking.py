@@ -247,10 +247,10 @@ class _Walk:
     def same_leaves(self) -> CellPairs:
         """Quick browsing: pair each query leaf with the index leaf of the same code, if there is one."""
         query_leaves, leaves = self.query.grid.leaves, self.cells.grid.leaves
-        place = torch.searchsorted(leaves.codes, query_leaves.codes).clamp(max=len(leaves) - 1)
-        query_cells = torch.nonzero(leaves.codes[place] == query_leaves.codes)[:, 0]
+        position = torch.searchsorted(leaves.codes, query_leaves.codes).clamp(max=len(leaves) - 1)
+        query_cells = torch.nonzero(leaves.codes[position] == query_leaves.codes)[:, 0]
         owner, member = expand_ranges(query_leaves.first[query_cells], query_leaves.count[query_cells])
-        return self.query.order[member], place[query_cells][owner]
+        return self.query.order[member], position[query_cells][owner]
 
     def _all_below(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> CellPairs:
         """Pair every query value below the query cells with every leaf below the cells."""
@@ -283,9 +283,9 @@ def _pieces(pairs: CellPairs, sizes: torch.Tensor, limit: int) -> list[CellPairs
 def _products(query_level: Level, query_cells: torch.Tensor, level: Level, cells: torch.Tensor) -> CellPairs:
     """Pair the children of both sides of every pair."""
     n_children = level.count[cells]
-    owner, place = expand_ranges(torch.zeros_like(n_children), query_level.count[query_cells] * n_children)
-    query_child = query_level.first[query_cells][owner] + torch.div(place, n_children[owner], rounding_mode="floor")
-    return query_child, level.first[cells][owner] + place % n_children[owner]
+    owner, position = expand_ranges(torch.zeros_like(n_children), query_level.count[query_cells] * n_children)
+    query_child = query_level.first[query_cells][owner] + torch.div(position, n_children[owner], rounding_mode="floor")
+    return query_child, level.first[cells][owner] + position % n_children[owner]
 
 
 def _concatenate(pairs: list[CellPairs], device: torch.device) -> CellPairs:

@@ -229,8 +229,8 @@ def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torc
 def _codes(tiles: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
     """Return each coordinate's step in its box, uint8 (K, A, B); a coordinate is never outside its step by more than its own rounding."""
     width = (upper - lower)[:, None]
-    place = (tiles - lower[:, None]) / torch.where(width > 0, width, torch.ones_like(width)) * STEPS
-    return place.clamp_(0, STEPS - 1).to(torch.uint8).permute(0, 2, 1).contiguous()
+    position = (tiles - lower[:, None]) / torch.where(width > 0, width, torch.ones_like(width)) * STEPS
+    return position.clamp_(0, STEPS - 1).to(torch.uint8).permute(0, 2, 1).contiguous()
 
 
 def _groups(lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:

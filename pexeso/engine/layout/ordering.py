@@ -68,9 +68,9 @@ def _widest_axes(mapped: torch.Tensor, order: torch.Tensor, sizes: torch.Tensor,
             upper[first + whole] = rows[whole * block_size :].amax(0)
     # Segments differ by one block at most: shorter ones look at their last block twice.
     ends = torch.cumsum(n_blocks, 0)
-    places = torch.minimum((ends - n_blocks)[:, None] + torch.arange(int(n_blocks.max())), ends[:, None] - 1)
-    places = places.to(mapped.device)
-    return (upper[places].amax(1) - lower[places].amin(1)).argmax(1)
+    positions = torch.minimum((ends - n_blocks)[:, None] + torch.arange(int(n_blocks.max())), ends[:, None] - 1)
+    positions = positions.to(mapped.device)
+    return (upper[positions].amax(1) - lower[positions].amin(1)).argmax(1)
 
 
 def _halved(
@@ -92,13 +92,13 @@ def _halved(
     del keys
     # A segment has its own places before and after the sort: what stands beyond its border goes right.
     goes_right = torch.empty(n, dtype=torch.bool, device=device)
-    place = torch.arange(n, device=device)
+    position = torch.arange(n, device=device)
     border = border[segment]
-    goes_right[by_key] = place >= border
+    goes_right[by_key] = position >= border
     del by_key
     rights = torch.cumsum(goes_right, 0).sub_(rights_before[segment])
     halved = torch.empty_like(order)
-    halved[torch.where(goes_right, border.add_(rights).sub_(1), place.sub_(rights))] = order
+    halved[torch.where(goes_right, border.add_(rights).sub_(1), position.sub_(rights))] = order
     return halved
 
 

@@ -275,8 +275,8 @@ def _check_postings(arrays: Arrays, name: str) -> Iterator[str]:
         part = members[begin:end]
         outside = np.flatnonzero((part < 0) | (part >= n_members))
         if len(outside):
-            place = int(outside[0])
-            yield f"{name}_members: entry {begin + place:,} is {part[place]}, which is not from 0 to {n_members - 1}."
+            position = int(outside[0])
+            yield f"{name}_members: entry {begin + position:,} is {part[position]}, which is not from 0 to {n_members - 1}."
             return
         before = members[max(0, begin - 1) : end]
         rises = np.ones(len(part), dtype=bool)
@@ -321,6 +321,6 @@ def _check_numbers(arrays: Arrays, n_texts: int | None) -> Iterator[str]:
         part = texts[begin : begin + ITEMS_AT_ONCE]
         outside = np.flatnonzero((part < 0) | (part >= n_texts))
         if len(outside):
-            place = int(outside[0])
-            yield f"posting_texts: entry {begin + place:,} is {part[place]}, and there are {n_texts:,} texts."
+            position = int(outside[0])
+            yield f"posting_texts: entry {begin + position:,} is {part[position]}, and there are {n_texts:,} texts."
             return

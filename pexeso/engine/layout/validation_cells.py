@@ -65,9 +65,9 @@ def _check_blocks(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[s
         block = np.arange(begin // size, -(-(begin + len(points)) // size))
         lower, upper = (leaves[block // FANOUT, :, side, block % FANOUT] for side in (0, 1))  # (k, A)
         owner = np.arange(len(points)) // size
-        place = np.arange(len(points)) % size
+        position = np.arange(len(points)) % size
         step = (upper - lower) / STEPS
-        low = lower[owner] + codes[block[owner], :, place].astype(np.float32) * step[owner]
+        low = lower[owner] + codes[block[owner], :, position].astype(np.float32) * step[owner]
         wrong = _outside(points, low, low + step[owner])
         # A box is where its codes say that it is, only if it is finite and the right way round.
         wrong |= ~(np.isfinite(lower) & (lower <= upper)).all(1)[owner]

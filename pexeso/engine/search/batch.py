@@ -43,12 +43,12 @@ class BatchCounter:
     """Counts matches for the query columns of a batch."""
 
     def __init__(
-        self, partition: Partition, kernel: Kernel, queries: Sequence[BatchQuery], place: torch.Tensor
+        self, partition: Partition, kernel: Kernel, queries: Sequence[BatchQuery], position: torch.Tensor
     ) -> None:
         self._partition, self._kernel, self._n_queries = partition, kernel, len(queries)
         sizes = torch.tensor([0, *(len(query.members) for query in queries)])
         nothing = torch.zeros(0, dtype=torch.int64)
-        members = place[torch.cat([nothing, *(query.members for query in queries)])]
+        members = position[torch.cat([nothing, *(query.members for query in queries)])]
         weights = torch.cat([nothing, *(query.weights for query in queries)])
         kept = (members >= 0) & (weights > 0)
         offsets = offsets_of(kept.long())[torch.cumsum(sizes, 0)]

@@ -43,7 +43,7 @@ def column_pairs(
     columns = columns.to(partition.device)
     csr = partition.column_values
     owner, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
-    values, place = torch.unique(csr.members[posting].long(), return_inverse=True)
+    values, position = torch.unique(csr.members[posting].long(), return_inverse=True)
     fetch_columns(partition, values)
     tau = partition.metric.threshold(max_distance, partition.dimensions)
     query, found, distance = oracle_pairs(
@@ -51,8 +51,8 @@ def column_pairs(
     )
     stats.distances += len(vectors) * len(values)
     # Each found (query, value) pair belongs to every chosen column that holds the value.
-    by_value = torch.argsort(place, stable=True)
-    sizes = torch.bincount(place, minlength=len(values))
+    by_value = torch.argsort(position, stable=True)
+    sizes = torch.bincount(position, minlength=len(values))
     starts = torch.cumsum(sizes, 0) - sizes
     pair, member = expand_ranges(starts[found], sizes[found])
     which = by_value[member]

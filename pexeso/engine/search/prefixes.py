@@ -144,9 +144,9 @@ def _near(
         band = product_band(threshold.tau, partition.dimensions)
         quick = _squares(query.vectors)[:, None] + _squares(stored) - 2.0 * (query.vectors @ stored.T)
         stats.distances += quick.numel()
-        queries, places = torch.nonzero(quick <= band.possibly, as_tuple=True)
-        found = rows[places]
-        found = torch.where(quick[queries, places] <= band.surely, ~found, found)
+        queries, positions = torch.nonzero(quick <= band.possibly, as_tuple=True)
+        found = rows[positions]
+        found = torch.where(quick[queries, positions] <= band.surely, ~found, found)
     else:
         queries = torch.arange(len(query), device=rows.device).repeat_interleave(len(rows))
         found = rows.repeat(len(query))

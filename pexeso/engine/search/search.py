@@ -261,9 +261,9 @@ class _Work:
             mapped = partition.map.map(taken)
             ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
             threshold = self.threshold
-        place = torch.full((len(vectors),), -1, dtype=torch.int64)
-        place[real.cpu()] = torch.arange(len(real))
-        counter = BatchCounter(partition, kernel, queries, place)
+        position = torch.full((len(vectors),), -1, dtype=torch.int64)
+        position[real.cpu()] = torch.arange(len(real))
+        counter = BatchCounter(partition, kernel, queries, position)
         matches: list[Pairs] = []
         query = Query(taken, mapped, ones, 0)
         with stats.phase("block"):

@@ -54,7 +54,7 @@ class Vocabulary:
 
     known: pa.StringArray
     whens: tuple[str, ...]
-    places: np.ndarray
+    positions: np.ndarray
     texts: pa.StringArray
     n_once: int
     is_month: np.ndarray
@@ -74,14 +74,14 @@ def vocabulary_of(names: Sequence[str], extra: Mapping[str, str]) -> Vocabulary:
         months = {word for word in months if not any("\u00c0" <= letter <= "\u024f" for letter in word)}
     known = sorted({word for _, words in groups for word in words} | months)
     column = {word: number for number, word in enumerate(known)}
-    places, texts = np.full((len(groups), len(known) + 1), -1, dtype=np.int32), []
+    positions, texts = np.full((len(groups), len(known) + 1), -1, dtype=np.int32), []
     for number, (_, words) in enumerate(groups):
         for word, text in words.items():
-            places[number, column[word]] = len(texts)
+            positions[number, column[word]] = len(texts)
             texts.append(text)
     is_month = np.array([word in months for word in known] + [False])
     whens = tuple(when for when, _ in groups)
-    return Vocabulary(pa.array(known, pa.string()), whens, places, pa.array(texts, pa.string()), n_once, is_month)
+    return Vocabulary(pa.array(known, pa.string()), whens, positions, pa.array(texts, pa.string()), n_once, is_month)
 
 
 def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool = False) -> pa.StringArray:
@@ -170,11 +170,11 @@ def _expand_all(values: pa.StringArray, vocabulary: Vocabulary, *, is_first: boo
     values, is_date = _with_dates(values, lists, context, vocabulary.is_month[entry])
     chosen = np.full(len(tokens), -1, dtype=np.int32)
     for number in range(0 if is_first else vocabulary.n_once, len(vocabulary.whens)):
-        place = vocabulary.places[number][entry]
-        if (place >= 0).any():
+        position = vocabulary.positions[number][entry]
+        if (position >= 0).any():
             when = vocabulary.whens[number]
-            applies = (chosen < 0) & (place >= 0)
-            chosen = np.where(applies if when == _ALWAYS else applies & context.holds(when), place, chosen)
+            applies = (chosen < 0) & (position >= 0)
+            chosen = np.where(applies if when == _ALWAYS else applies & context.holds(when), position, chosen)
     chosen[is_date[context.row]] = -1
     if not (chosen >= 0).any():
         return values, is_date
@@ -322,7 +322,7 @@ def with_states(texts: pa.StringArray) -> pa.StringArray:
 
 def _may_end_with_code(found: Bytes) -> np.ndarray:
     """Return which texts end with a comma and two bytes, a parenthesis closed behind them, or with something like a zip code."""
-    from_end = [found.at(-place) for place in range(1, 7)]
+    from_end = [found.at(-position) for position in range(1, 7)]
     comma, space = ord(","), ord(" ")
     at_end = (from_end[2] == comma) | ((from_end[2] == space) & (from_end[3] == comma))
     within = (from_end[0] == ord(")")) & ((from_end[3] == comma) | ((from_end[3] == space) & (from_end[4] == comma)))
@@ -334,7 +334,7 @@ def _written_out(texts: pa.StringArray) -> pa.StringArray:
     found = pc.extract_regex(texts, _STATE)
     if found.null_count == len(found):
         return texts
-    before, word, code, behind = (pc.struct_field(found, [place]) for place in range(4))
+    before, word, code, behind = (pc.struct_field(found, [position]) for position in range(4))
     states = packaged()["states"]
     entry = pc.index_in(pc.ascii_lower(code), pa.array(list(states)))
     behind_street = pc.is_in(pc.utf8_rtrim(pc.ascii_lower(word), "."), pa.array(packaged()["street_words"]))

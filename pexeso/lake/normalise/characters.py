@@ -86,22 +86,22 @@ class Bytes:
         self._data = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
         self.lengths = np.diff(self._offsets)
 
-    def at(self, place: int) -> np.ndarray:
+    def at(self, position: int) -> np.ndarray:
         """Return one byte of each text, uint8: counted from the start, or from the end with -1 for the last; 0 where the text is shorter."""
-        if place >= 0:
-            return self._data.take(self._offsets[:-1] + place, mode="clip") * (self.lengths > place)
-        return self._data.take(self._offsets[1:] + place, mode="clip") * (self.lengths >= -place)
+        if position >= 0:
+            return self._data.take(self._offsets[:-1] + position, mode="clip") * (self.lengths > position)
+        return self._data.take(self._offsets[1:] + position, mode="clip") * (self.lengths >= -position)
 
     def hold_digits(self) -> bool:
         """Return whether any text holds a digit of ASCII."""
         data = self._data[self._offsets[0] : self._offsets[-1]]
         return bool(((data >= ord("0")) & (data <= ord("9"))).any())
 
-    def start_with(self, places: np.ndarray, start: bytes) -> np.ndarray:
+    def start_with(self, positions: np.ndarray, start: bytes) -> np.ndarray:
         """Return which of the texts at some places start with some bytes, capital letters of ASCII being small."""
-        found = self.lengths[places] >= len(start)
+        found = self.lengths[positions] >= len(start)
         for step, byte in enumerate(start):
-            found &= _small()[self._data.take(self._offsets[places] + step, mode="clip")] == byte
+            found &= _small()[self._data.take(self._offsets[positions] + step, mode="clip")] == byte
         return found
 
 

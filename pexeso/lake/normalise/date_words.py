@@ -137,12 +137,12 @@ class _Words:
         words, months, english, plain = month_words()
         tokens = lists.flatten()
         self.row, self.n_rows = pc.list_parent_indices(lists).to_numpy(), len(lists)
-        self.is_month, place = _entries(tokens, words)
-        self.month = months[place]
-        self.is_english, self.is_plain = english[place], plain[place]
-        is_day, place = _entries(tokens, pa.array(_NUMBERS))
-        self.day = np.where(is_day, _DAYS[place], 0)
-        self.is_ordinal = is_day & (place >= _FIRST_ORDINAL)
+        self.is_month, position = _entries(tokens, words)
+        self.month = months[position]
+        self.is_english, self.is_plain = english[position], plain[position]
+        is_day, position = _entries(tokens, pa.array(_NUMBERS))
+        self.day = np.where(is_day, _DAYS[position], 0)
+        self.is_ordinal = is_day & (position >= _FIRST_ORDINAL)
         self.year = _years(tokens)
         self.is_number = is_day | (self.year > 0)
         self.is_known = self.is_month | self.is_number | _entries(tokens, _weekdays())[0]
@@ -152,8 +152,8 @@ class _Words:
 
     def _last(self, flags: np.ndarray, step: int = 1) -> np.ndarray:
         """Return for each value the place of the last word with the flag, or of the first with a step of -1; 0 where there is none."""
-        places, found = np.flatnonzero(flags)[::step], np.zeros(self.n_rows, dtype=np.int64)
-        found[self.row[places]] = places
+        positions, found = np.flatnonzero(flags)[::step], np.zeros(self.n_rows, dtype=np.int64)
+        found[self.row[positions]] = positions
         return found
 
     def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -68,10 +68,10 @@ def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
     first = found.at(0)
     may = first == ord("@")
     lower = first | 0x20
-    places = np.flatnonzero((lower == ord("a")) | (lower == ord("v")))
-    if len(places):
+    positions = np.flatnonzero((lower == ord("a")) | (lower == ord("v")))
+    if len(positions):
         for word in (b"at ", b"vs ", b"vs.", b"versus "):
-            may[places[found.start_with(places, word)]] = True
+            may[positions[found.start_with(positions, word)]] = True
     return pa.array(may)
 
 

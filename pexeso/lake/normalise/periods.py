@@ -62,7 +62,7 @@ def _rewritten(texts: pa.StringArray) -> pa.StringArray:
     spans = pc.extract_regex(texts, _SPAN)
     if spans.null_count == len(spans):
         return texts
-    start, end = (pc.fill_null(pc.struct_field(spans, [place]), "0").cast(pa.int64()).to_numpy() for place in (0, 1))
+    start, end = (pc.fill_null(pc.struct_field(spans, [position]), "0").cast(pa.int64()).to_numpy() for position in (0, 1))
     # The span runs on into the next century only where it does so at once: "1999-00", not "1988-05".
     whole = start - start % 100 + end + np.where((end == 0) & (start % 100 == 99), 100, 0)
     is_span = spans.is_valid().to_numpy(zero_copy_only=False) & (whole > start)

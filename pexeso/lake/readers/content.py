@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pexeso.errors import PlaceError, TableReadError
-from pexeso.io.location import READ_BYTES, Place, is_refusal, locate, read_up_to
+from pexeso.io.location import READ_BYTES, Location, is_refusal, locate, read_up_to
 
 DEFAULT_MAX_BYTES = 1 << 30
 """Largest file that is read, in bytes after decompression, unless told otherwise: 1 GiB."""
@@ -37,14 +37,14 @@ class Content:
 
 
 def read_content(
-    path: str | os.PathLike[str] | Place, *, max_bytes: int = DEFAULT_MAX_BYTES, shown: str | None = None
+    path: str | os.PathLike[str] | Location, *, max_bytes: int = DEFAULT_MAX_BYTES, shown: str | None = None
 ) -> Content:
     """Read one regular file whole, unpacking gzip (known by its first two bytes, not by its name).
 
     Parameters
     ----------
     path
-        The file: a path, an URL or a `Place`.
+        The file: a path, an URL or a `Location`.
     max_bytes
         Limit on the stored size and on the size after decompression; at least 1. Reading stops there, so that a small
         file which unpacks to a huge one costs no more memory than this.
@@ -52,8 +52,8 @@ def read_content(
         The file's name in messages; the path unless given.
     """
     shown = str(path) if shown is None else shown
-    place = locate(path)
-    data = _read_place(place, shown, max_bytes) if isinstance(place, Place) else _read_file(place, shown, max_bytes)
+    location = locate(path)
+    data = _read_place(location, shown, max_bytes) if isinstance(location, Location) else _read_file(location, shown, max_bytes)
     _check_size(shown, len(data), max_bytes)
     fingerprint = hashlib.blake2b(data, digest_size=16).hexdigest()
     if data.startswith(_GZIP_MAGIC):
@@ -61,13 +61,13 @@ def read_content(
     return Content(data, fingerprint)
 
 
-def fingerprint_file(path: str | os.PathLike[str] | Place) -> str | None:
+def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
     """Return the `fingerprint` that `read_content` would give, reading a piece at a time; None where the file cannot be read."""
-    place = locate(path)
+    location = locate(path)
     running = hashlib.blake2b(digest_size=16)
     try:
-        is_local = isinstance(place, Path)
-        with open(place, "rb") if is_local else place.open() as stream:
+        is_local = isinstance(location, Path)
+        with open(location, "rb") if is_local else location.open() as stream:
             while piece := stream.read(_PIECE_BYTES if is_local else READ_BYTES):  # elsewhere each is a request
                 running.update(piece)
     except PlaceError as error:
@@ -92,13 +92,13 @@ def _read_file(path: Path, shown: str, max_bytes: int) -> bytes:
         raise TableReadError(f"{shown!r} cannot be the name of a file: {error}.") from error
 
 
-def _read_place(place: Place, shown: str, max_bytes: int) -> bytes:
+def _read_place(location: Location, shown: str, max_bytes: int) -> bytes:
     for _ in range(_ATTEMPTS):
         try:
-            with place.open() as stream:
+            with location.open() as stream:
                 data = read_up_to(stream, max_bytes + 1)
             # A folder of an object store can be opened: it is as empty as an empty file.
-            if not data and (found := place.look()) is not None and found.kind != "file":
+            if not data and (found := location.look()) is not None and found.kind != "file":
                 raise _no_file(shown)
             return data
         except PlaceError as error:

@@ -5,7 +5,7 @@ import os
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.lake.files import table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.readers.delimited import parse_delimited
@@ -17,7 +17,7 @@ _PARQUET_MAGIC = b"PAR1"
 
 
 def read_table(
-    path: str | os.PathLike[str] | Place,
+    path: str | os.PathLike[str] | Location,
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
@@ -30,7 +30,7 @@ def read_table(
     Parameters
     ----------
     path
-        The file: a path, an URL or a `Place`.
+        The file: a path, an URL or a `Location`.
     max_bytes
         Limit on the file's size in bytes, also after decompression; at least 1.
     max_cell_bytes

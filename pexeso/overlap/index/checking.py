@@ -77,7 +77,7 @@ def _dictionary(index: OverlapIndex) -> Iterator[str]:
     heads = index.dictionary.heads
     if heads is not None:
         right = heads_of(texts)
-        if not heads.texts.equals(right.texts) or not np.array_equal(heads.places, right.places):
+        if not heads.texts.equals(right.texts) or not np.array_equal(heads.positions, right.positions):
             yield f"heads: they must be every {STRIDE}th text, and where its letters begin."
 
 

@@ -45,7 +45,7 @@ class Heads:
     """
 
     texts: pa.LargeStringArray
-    places: np.ndarray
+    positions: np.ndarray
     pages: MappedRuns = field(default_factory=lambda: MappedRuns({}), compare=False)
     offsets_at: int = 0
     letters_at: int = 0
@@ -63,9 +63,9 @@ class Heads:
         stretches = np.unique(stretches)
         rows = STRIDE * stretches
         self.pages.want("numbers", rows, rows + STRIDE + 1)
-        offsets, letters = self.offsets_at + 8 * rows, self.letters_at + self.places[stretches]
+        offsets, letters = self.offsets_at + 8 * rows, self.letters_at + self.positions[stretches]
         begins = np.concatenate([offsets, letters])
-        ends = np.concatenate([offsets + 8 * (STRIDE + 2), self.letters_at + self.places[stretches + 1] + _LETTERS])
+        ends = np.concatenate([offsets + 8 * (STRIDE + 2), self.letters_at + self.positions[stretches + 1] + _LETTERS])
         self.pages.want("texts", begins, ends)
 
 
@@ -110,13 +110,13 @@ class Dictionary:
         if not self._waits_for_pages() and loops_pay(_WORK_OF_A_TEXT * len(wanted)):
             from pexeso.overlap.loops import find_texts
 
-            places = find_texts(self.texts, wanted)
-            known = places >= 0
-            numbers[known] = self.numbers[places[known]]
+            positions = find_texts(self.texts, wanted)
+            known = positions >= 0
+            numbers[known] = self.numbers[positions[known]]
             return numbers
-        place = np.minimum(_first_not_less(self.texts, wanted, *self._stretches(wanted)), len(self.texts) - 1)
-        found = pc.equal(take_texts(self.texts, place), wanted).to_numpy(zero_copy_only=False)
-        numbers[found] = self.numbers[place[found]]
+        position = np.minimum(_first_not_less(self.texts, wanted, *self._stretches(wanted)), len(self.texts) - 1)
+        found = pc.equal(take_texts(self.texts, position), wanted).to_numpy(zero_copy_only=False)
+        numbers[found] = self.numbers[position[found]]
         return numbers
 
     def _waits_for_pages(self) -> bool:
@@ -140,9 +140,9 @@ class Dictionary:
 def heads_of(texts: pa.LargeStringArray) -> Heads:
     """Take the heads of texts that are in memory."""
     _, offsets, _ = texts.buffers()
-    places = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
+    positions = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
     rows = np.arange(0, len(texts), STRIDE)
-    return Heads(texts.take(pa.array(rows)), np.append(places[rows], places[-1]) - places[0])
+    return Heads(texts.take(pa.array(rows)), np.append(positions[rows], positions[-1]) - positions[0])
 
 
 def _first_not_less(

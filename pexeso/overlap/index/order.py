@@ -99,10 +99,10 @@ def duplicate_groups(offsets: np.ndarray, members: np.ndarray, *, max_grouped: i
     return np.cumsum(~same) - 1
 
 
-def like_the_one_before(offsets: np.ndarray, members: np.ndarray, order: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return at which of `places` a token of `order` has the list of the token before; both lists must be equally long there."""
-    same = places.copy()
-    rows = np.flatnonzero(places)
+def like_the_one_before(offsets: np.ndarray, members: np.ndarray, order: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return at which of `positions` a token of `order` has the list of the token before; both lists must be equally long there."""
+    same = positions.copy()
+    rows = np.flatnonzero(positions)
     tokens, before = order[rows], order[rows - 1]
     lengths = offsets[tokens + 1] - offsets[tokens]
     starts = np.concatenate([[0], np.cumsum(lengths)])

@@ -80,6 +80,6 @@ def _requests(begins: np.ndarray, ends: np.ndarray, array: np.ndarray) -> list[t
     for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
         first = max(reached, (offset + begin * row_bytes) // PAGE_BYTES * PAGE_BYTES)
         last = min(n_bytes, offset + end * row_bytes)
-        asked += [(place, min(_MOST_BYTES, last - place)) for place in range(first, last, _MOST_BYTES)]
+        asked += [(position, min(_MOST_BYTES, last - position)) for position in range(first, last, _MOST_BYTES)]
         reached = max(reached, -(-last // PAGE_BYTES) * PAGE_BYTES)
     return asked

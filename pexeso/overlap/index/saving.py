@@ -80,7 +80,7 @@ def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
     heads = heads_of(index.dictionary.texts)
     texts = [write_texts(folder / _TEXTS, index.dictionary.texts), write_texts(folder / _HEADS, heads.texts)]
     arrays = {name: getattr(index, name) for name in ARRAYS}
-    return [*texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, _PLACES: heads.places, **arrays})]
+    return [*texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, _PLACES: heads.positions, **arrays})]
 
 
 def open_index(folder: Path) -> OverlapIndex:
@@ -102,7 +102,7 @@ def open_index(folder: Path) -> OverlapIndex:
     n_heads = -(-n_tokens // STRIDE)
     wrong += [] if dictionary.numbers.shape == (n_tokens,) else [_NUMBERS]
     wrong += (
-        [] if dictionary.heads.places.shape == (n_heads + 1,) and len(dictionary.heads.texts) == n_heads else [_HEADS]
+        [] if dictionary.heads.positions.shape == (n_heads + 1,) and len(dictionary.heads.texts) == n_heads else [_HEADS]
     )
     if wrong:
         raise IndexCorruptError(

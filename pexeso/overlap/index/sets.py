@@ -98,8 +98,8 @@ class OverlapIndex:
         begins, ends = self._runs("token_offsets", tokens)
         self.pages.want("list_sets", begins, ends)
         self.pages.want("list_places", begins, ends)
-        places = _gathered(self.list_places, begins, ends)
-        return PostingList(self._sets(begins, ends), places[:, 0], places[:, 1]), ends - begins
+        positions = _gathered(self.list_places, begins, ends)
+        return PostingList(self._sets(begins, ends), positions[:, 0], positions[:, 1]), ends - begins
 
     def expect_lists(self, tokens: np.ndarray) -> None:
         """Let the system know that these posting lists are likely read soon."""
@@ -143,8 +143,8 @@ class OverlapIndex:
             len(inside) == len(ids) and (self.ids[inside] == inside).all()
         ):  # often they run from 0, and nothing need be searched
             return inside
-        places = np.minimum(np.searchsorted(self.ids, ids), max(self.n_sets - 1, 0))
-        return places[self.ids[places] == ids] if self.n_sets else np.empty(0, np.int64)
+        positions = np.minimum(np.searchsorted(self.ids, ids), max(self.n_sets - 1, 0))
+        return positions[self.ids[positions] == ids] if self.n_sets else np.empty(0, np.int64)
 
     def _runs(self, name: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.pages.want(name, rows, rows + 2)
@@ -219,13 +219,13 @@ def _arranged(
     by_set = np.lexsort((tokens, sets))
     sets, tokens = sets[by_set], tokens[by_set]
     set_offsets = _offsets(sets, len(ids))
-    places = np.stack([np.arange(len(sets)) - set_offsets[sets], np.diff(set_offsets)[sets]], axis=1).astype(np.int32)
+    positions = np.stack([np.arange(len(sets)) - set_offsets[sets], np.diff(set_offsets)[sets]], axis=1).astype(np.int32)
     by_token = np.argsort(tokens, kind="stable")
     token_offsets = _offsets(tokens, len(dictionary))
     list_sets = sets[by_token].astype(np.int32)
     groups = duplicate_groups(token_offsets, list_sets, max_grouped=max_grouped)
     return OverlapIndex(
-        dictionary, groups, token_offsets, list_sets, places[by_token], set_offsets, _narrow(tokens), ids
+        dictionary, groups, token_offsets, list_sets, positions[by_token], set_offsets, _narrow(tokens), ids
     )
 
 

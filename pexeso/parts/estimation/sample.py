@@ -126,7 +126,7 @@ def choose_sample(files: Sequence[TableFile], seed: int, n_files: int, n_bytes: 
 
     Files larger than the bytes that are left are passed over.
     """
-    order = [files[place] for place in np.random.default_rng(seed).permutation(len(files))]
+    order = [files[position] for position in np.random.default_rng(seed).permutation(len(files))]
     firsts: dict[str, TableFile] = {}
     for file in order:
         if file.n_bytes <= n_bytes:

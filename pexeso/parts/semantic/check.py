@@ -209,13 +209,13 @@ def _check_partition(store: Store, number: int, options: PartitionLayoutOptions)
         if len(texts[name]) != counts[expected]:
             yield f"{name}: it holds {len(texts[name]):,} texts for {counts[expected]:,} {expected}."
     facts, document = store.partition_entry(number).facts, store.document(number)
-    places = (("manifest.json", facts), ("meta.json", document if isinstance(document, dict) else {}))
+    positions = (("manifest.json", facts), ("meta.json", document if isinstance(document, dict) else {}))
     for name in _COUNTED:
-        for place, told in places:
+        for position, told in positions:
             if told.get(name) != counts[name]:
-                yield f"{place}: it tells of {told.get(name)!r} {name}, and there are {counts[name]:,}."
-    for place, told in places:
-        yield from _check_told(place, told, _described(arrays, options))
+                yield f"{position}: it tells of {told.get(name)!r} {name}, and there are {counts[name]:,}."
+    for position, told in positions:
+        yield from _check_told(position, told, _described(arrays, options))
 
 
 def _described(arrays: Mapping[str, np.ndarray], options: PartitionLayoutOptions) -> dict[str, Any]:
@@ -229,10 +229,10 @@ def _described(arrays: Mapping[str, np.ndarray], options: PartitionLayoutOptions
     }
 
 
-def _check_told(place: str, told: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
+def _check_told(position: str, told: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
     for name, value in right.items():
         if name in told and told[name] != value:
-            yield f"{place}: it tells of {name} {told[name]!r}, where {value!r} is right."
+            yield f"{position}: it tells of {name} {told[name]!r}, where {value!r} is right."
     missing = told.get("values_without_vector", 0)
     if type(missing) is not int or not 0 <= missing < 2**62:
-        yield f"{place}: it tells of {missing!r} values without a vector."
+        yield f"{position}: it tells of {missing!r} values without a vector."

@@ -90,9 +90,9 @@ class _TimedValues:
     @classmethod
     def draw(cls, sample: Sequence[pa.Array]) -> _TimedValues:
         values = pa.chunked_array(sample, pa.string()).unique().slice(0, TIMED_VALUES)
-        places = [pc.drop_null(pc.index_in(each.unique(), values)).to_numpy() for each in sample]
-        offsets = np.concatenate([[0], np.cumsum([len(each) for each in places])])
-        return cls(values, offsets.astype(np.int64), np.concatenate(places).astype(np.int64))
+        positions = [pc.drop_null(pc.index_in(each.unique(), values)).to_numpy() for each in sample]
+        offsets = np.concatenate([[0], np.cumsum([len(each) for each in positions])])
+        return cls(values, offsets.astype(np.int64), np.concatenate(positions).astype(np.int64))
 
     def index(self, vectors: np.ndarray, options: PartitionLayoutOptions) -> tuple[float, float]:
         """Return the seconds of building a partition of these values, and of choosing its map."""

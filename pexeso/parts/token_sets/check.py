@@ -113,10 +113,10 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
 def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[str]:
     index = shard.overlap
     counts = dict(zip(COUNTS, (index.n_sets, len(index.list_sets), index.n_tokens), strict=True))
-    for place, told in ((MANIFEST, entry.facts), (META, document if isinstance(document, dict) else {})):
+    for position, told in ((MANIFEST, entry.facts), (META, document if isinstance(document, dict) else {})):
         for name, number in counts.items():
             if told.get(name) != number:
-                yield f"{place}: it tells of {told.get(name)!r} {name}, and there are {number:,}."
+                yield f"{position}: it tells of {told.get(name)!r} {name}, and there are {number:,}."
 
 
 def check_ensemble(index: Ensemble) -> list[str]:
@@ -143,13 +143,13 @@ def _rows(index: Ensemble) -> list[str]:
 
 def _tables(index: Ensemble) -> list[str]:
     rows = np.arange(len(index))
-    for place in range(index.options.permutations):
-        values, sets = np.asarray(index.tables.values[place]), np.asarray(index.tables.sets[place])
+    for position in range(index.options.permutations):
+        values, sets = np.asarray(index.tables.values[position]), np.asarray(index.tables.sets[position])
         if not np.array_equal(np.sort(sets), rows):
-            return [f"table {place} must name each row once."]
+            return [f"table {position} must name each row once."]
         keys = (values.astype(np.uint64) << np.uint64(32)) | sets.astype(np.uint64)
-        if (keys[1:] <= keys[:-1]).any() or not np.array_equal(index.signatures[sets, place], values):
-            return [f"table {place} does not hold the values of signatures in their order."]
+        if (keys[1:] <= keys[:-1]).any() or not np.array_equal(index.signatures[sets, position], values):
+            return [f"table {position} does not hold the values of signatures in their order."]
     return []
 
 

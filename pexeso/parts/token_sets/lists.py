@@ -59,8 +59,8 @@ class OverlapLists:
                 f"Tokens must not be null, but {query.null_count:,} of {len(query):,} are: leave them out."
             )
         texts = pc.unique(query)
-        places = find_texts(self.index.dictionary.texts, texts)
-        return self._lists.query(self.index.dictionary.numbers[places[places >= 0]].astype(np.int64), len(texts))
+        positions = find_texts(self.index.dictionary.texts, texts)
+        return self._lists.query(self.index.dictionary.numbers[positions[positions >= 0]].astype(np.int64), len(texts))
 
 
 def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -> Ensemble:

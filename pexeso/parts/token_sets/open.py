@@ -157,10 +157,10 @@ class Shard:
     def numbers_of(self, columns: Sequence[tuple[str, str]]) -> np.ndarray:
         """Return the numbers of the sets of columns given as (table, label), int64; -1 where there is none that holds."""
         numbers = np.full(len(columns), -1, np.int64)
-        for place, (table, label) in enumerate(columns):
+        for position, (table, label) in enumerate(columns):
             first, end = self.names.rows_of(table)
             there = pc.index(take_texts(self.names.labels, np.arange(first, end)), label).as_py()
-            numbers[place] = -1 if there < 0 else first + there
+            numbers[position] = -1 if there < 0 else first + there
         numbers[np.isin(numbers, self.deleted)] = -1
         return numbers
 

@@ -74,7 +74,7 @@ class Pass(ABC):
         """Return what a partition promises: query rows that may match something in it, and how many boxes they are near to."""
 
     @abstractmethod
-    def search(self, number: int, partition: Partition, looked: ProbeResult) -> None:
+    def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
         """Search a partition, unless what was found since rules it out."""
 
     @abstractmethod

@@ -38,7 +38,7 @@ class Batch:
         For each query the rows of `vectors` that its values are.
     """
 
-    places: list[int]
+    positions: list[int]
     vectors: torch.Tensor
     members: list[torch.Tensor]
 
@@ -61,11 +61,11 @@ class SharedPass(Pass):
     ) -> None:
         super().__init__(scan)
         self._batch = batch
-        self._options = [options[place] for place in batch.places]
-        self._weights = [queries[place].weights for place in batch.places]
-        self._totals = [queries[place].total(options[place].ignore_missing) for place in batch.places]
+        self._options = [options[position] for position in batch.positions]
+        self._weights = [queries[position].weights for position in batch.positions]
+        self._totals = [queries[position].total(options[position].ignore_missing) for position in batch.positions]
         self._rankings = [Ranking(each.k) for each in self._options]
-        self._shared, self._skipped = SearchStats(), [0] * len(batch.places)
+        self._shared, self._skipped = SearchStats(), [0] * len(batch.positions)
         self._looks = scan.store.n_partitions > 1
         self._ones = torch.ones(len(batch.vectors), dtype=torch.int64)
 
@@ -84,25 +84,25 @@ class SharedPass(Pass):
         if not self._looks:
             return ProbeResult()
         outlook = self._outlook(number, self._batch.vectors, self._ones, 0, self._options[0])
-        looked = ProbeResult(outlook, self._most(outlook))
-        if not self._wanted(looked):
+        probed = ProbeResult(outlook, self._most(outlook))
+        if not self._wanted(probed):
             self._skipped = [n + 1 for n in self._skipped]
             return None
-        return looked
+        return probed
 
     def promise(self, number: int) -> tuple[int, int]:
         """Return query rows that may match something, and boxes that they are near to."""
         outlook = self._outlook(number, self._batch.vectors, self._ones, 0, self._options[0], keep=True)
         return sum(self._most(outlook)), 0 if outlook.boxes is None else int(outlook.boxes.sum())
 
-    def search(self, number: int, partition: Partition, looked: ProbeResult) -> None:
+    def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
         """Search a partition for the query columns that what was found since does not rule out."""
-        wanted = self._wanted(looked)
-        for place in set(range(len(self._weights))) - set(wanted):
-            self._skipped[place] += 1
+        wanted = self._wanted(probed)
+        for position in set(range(len(self._weights))) - set(wanted):
+            self._skipped[position] += 1
         if not wanted:
             return
-        vectors, asked = self._asked(wanted, looked)
+        vectors, asked = self._asked(wanted, probed)
         goal = goal_of(0, self._options[0], 0)
         answers = search_batch_partition(
             partition,
@@ -114,41 +114,41 @@ class SharedPass(Pass):
             kernel=self._scan.kernel,
             max_pairs=self._scan.max_pairs(number),
         )
-        for place, (columns, counts) in zip(wanted, answers, strict=True):
-            left_out = left_out_columns(self._scan, number, self._options[place].exclude_table)
+        for position, (columns, counts) in zip(wanted, answers, strict=True):
+            left_out = left_out_columns(self._scan, number, self._options[position].exclude_table)
             if left_out is not None:
                 kept = ~left_out[columns]
                 columns, counts = columns[kept], counts[kept]
-            self._rankings[place].add(number, self._scan.names(number), columns.numpy(), counts.numpy())
+            self._rankings[position].add(number, self._scan.names(number), columns.numpy(), counts.numpy())
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
         """Return the query columns' places, and what was found for each; counters of the pass as a whole."""
         self._shared.add(self._ahead)
-        for place, ranking, skipped in zip(self._batch.places, self._rankings, self._skipped, strict=True):
+        for position, ranking, skipped in zip(self._batch.positions, self._rankings, self._skipped, strict=True):
             stats = replace(self._shared, seconds=dict(self._shared.seconds), partitions_skipped=skipped)
-            yield place, (ranking.hits(), stats)
+            yield position, (ranking.hits(), stats)
 
-    def _needed(self, place: int) -> int:
-        return goal_of(self._totals[place], self._options[place], self._rankings[place].floor).min_count
+    def _needed(self, position: int) -> int:
+        return goal_of(self._totals[position], self._options[position], self._rankings[position].floor).min_count
 
     def _most(self, outlook: PartitionProbe) -> tuple[int, ...]:
         reaching = outlook.reaching(len(self._batch.vectors))
         members = self._batch.members
         return tuple(int(weights[reaching[own]].sum()) for own, weights in zip(members, self._weights, strict=True))
 
-    def _wanted(self, looked: ProbeResult) -> list[int]:
+    def _wanted(self, probed: ProbeResult) -> list[int]:
         """Return the query columns that cannot skip the partition."""
-        places = range(len(self._weights))
-        if not looked.most:
-            return list(places)
-        return [place for place in places if looked.most[place] >= self._needed(place)]
+        positions = range(len(self._weights))
+        if not probed.most:
+            return list(positions)
+        return [position for position in positions if probed.most[position] >= self._needed(position)]
 
-    def _asked(self, wanted: list[int], looked: ProbeResult) -> tuple[torch.Tensor, list[BatchQuery]]:
+    def _asked(self, wanted: list[int], probed: ProbeResult) -> tuple[torch.Tensor, list[BatchQuery]]:
         """Return the values of some query columns that may match something, and the query columns over them."""
-        asked = [BatchQuery(self._batch.members[place], self._weights[place], self._needed(place)) for place in wanted]
-        if looked.outlook is None:
+        asked = [BatchQuery(self._batch.members[position], self._weights[position], self._needed(position)) for position in wanted]
+        if probed.outlook is None:
             return self._batch.vectors, asked
-        reaching = looked.outlook.reaching(len(self._batch.vectors))
+        reaching = probed.outlook.reaching(len(self._batch.vectors))
         if bool(reaching.all()) and len(wanted) == len(self._weights):
             return self._batch.vectors, asked
         kept = [reaching[each.members] for each in asked]
@@ -165,31 +165,31 @@ def batches_of(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
     Queries that would be alone in their batch, and those whose counts need not be exact, are left out: a search of its own prunes more.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
-    for place, each in enumerate(options):
+    for position, each in enumerate(options):
         if not each.exact and each.counts == "exact":
-            alike.setdefault((each.max_distance, frozenset(each.lemmas)), []).append(place)
-    groups = [run for places in alike.values() for run in _runs(queries, places)]
-    return [_batch(queries, places) for places in groups if len(places) > 1]
+            alike.setdefault((each.max_distance, frozenset(each.lemmas)), []).append(position)
+    groups = [run for positions in alike.values() for run in _runs(queries, positions)]
+    return [_batch(queries, positions) for positions in groups if len(positions) > 1]
 
 
-def _runs(queries: Sequence[EncodedQuery], places: Sequence[int]) -> list[list[int]]:
+def _runs(queries: Sequence[EncodedQuery], positions: Sequence[int]) -> list[list[int]]:
     """Cut queries into runs of a bounded number of values."""
     runs: list[list[int]] = []
     room = 0
-    for place in places:
-        if not runs or len(queries[place].values) > room:
+    for position in positions:
+        if not runs or len(queries[position].values) > room:
             runs.append([])
             room = MAX_VALUES
-        runs[-1].append(place)
-        room -= len(queries[place].values)
+        runs[-1].append(position)
+        room -= len(queries[position].values)
     return runs
 
 
-def _batch(queries: Sequence[EncodedQuery], places: list[int]) -> Batch:
+def _batch(queries: Sequence[EncodedQuery], positions: list[int]) -> Batch:
     """Return the distinct values of several queries apart by their texts: equal texts have equal vectors."""
-    encoded = pa.chunked_array([queries[place].values for place in places]).combine_chunks().dictionary_encode()
+    encoded = pa.chunked_array([queries[position].values for position in positions]).combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first = np.unique(codes, return_index=True)
-    vectors = torch.cat([queries[place].vectors for place in places])[torch.from_numpy(first)]
-    members = torch.split(torch.from_numpy(codes), [len(queries[place].values) for place in places])
-    return Batch(places, vectors, list(members))
+    vectors = torch.cat([queries[position].vectors for position in positions])[torch.from_numpy(first)]
+    members = torch.split(torch.from_numpy(codes), [len(queries[position].values) for position in positions])
+    return Batch(positions, vectors, list(members))

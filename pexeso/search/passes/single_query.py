@@ -28,9 +28,9 @@ class SingleQueryPass(Pass):
         Of the query column among all.
     """
 
-    def __init__(self, scan: PartitionLoader, place: int, query: EncodedQuery, options: SearchOptions) -> None:
+    def __init__(self, scan: PartitionLoader, position: int, query: EncodedQuery, options: SearchOptions) -> None:
         super().__init__(scan)
-        self._place, self._query, self._options = place, query, options
+        self._place, self._query, self._options = position, query, options
         self._total = query.total(options.ignore_missing)
         self._ranking, self._stats = Ranking(options.k), SearchStats()
         self._looks = not options.exact and scan.store.n_partitions > 1
@@ -64,14 +64,14 @@ class SingleQueryPass(Pass):
         outlook = self._outlook(number, query.vectors, query.weights, self._total, self._options, keep=True)
         return outlook.most, 0 if outlook.boxes is None else int(outlook.boxes.sum())
 
-    def search(self, number: int, partition: Partition, looked: ProbeResult) -> None:
+    def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
         """Search a partition, unless what was found since rules it out."""
         goal = self._goal()
-        if looked.most and looked.most[0] < goal.min_count:
+        if probed.most and probed.most[0] < goal.min_count:
             self._stats.partitions_skipped += 1
             return
         left_out = left_out_columns(self._scan, number, self._options.exclude_table)
-        columns, counts = self._search(number, partition, goal, left_out, looked.outlook)
+        columns, counts = self._search(number, partition, goal, left_out, probed.outlook)
         self._ranking.add(number, self._scan.names(number), columns.numpy(), counts.numpy())
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:

@@ -57,9 +57,9 @@ class PartitionFolder:
 
     def write(self, fill: Fill) -> FolderEntry:
         """See `PartitionTarget`; the first attempt that ends well stays."""
-        with filling(self.folder, replace=False) as place:
-            facts, files = fill(place)
-            ours = place.stat()
+        with filling(self.folder, replace=False) as position:
+            facts, files = fill(position)
+            ours = position.stat()
         if not os.path.samestat(ours, self.folder.stat()):
             there = self.written()
             if there is not None:

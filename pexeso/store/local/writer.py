@@ -112,13 +112,13 @@ class IndexWriter(BuildWriter):
         """Return the new folders names that nothing on the disk has, so that old and new stand side by side."""
         taken = set() if self.previous is None else {entry.folder for entry in self.previous.folders}
         names = {}
-        for place in (CATALOG, EMBEDDER):
+        for position in (CATALOG, EMBEDDER):
             number = self._generation
-            name = place if number == 1 else f"{place}.{number}"
+            name = position if number == 1 else f"{position}.{number}"
             while name in taken or os.path.lexists(self.path / name):
                 number += 1
-                name = f"{place}.{number}"
-            names[place] = name
+                name = f"{position}.{number}"
+            names[position] = name
         return names
 
     def _choose_first_partition(self) -> int:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pexeso.errors import InputError, OutputError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store.files import writing
 from pexeso.store.local.locks import EXCLUSIVE, SHARED, lock
@@ -77,7 +77,7 @@ class Cache:
         """Return where the files of a folder of an index are kept, if they are."""
         return self.root / "folders" / _digest(entry)
 
-    def fetch(self, index: Place, entry: FolderEntry, paths: Sequence[str]) -> tuple[Path, Lease]:
+    def fetch(self, index: Location, entry: FolderEntry, paths: Sequence[str]) -> tuple[Path, Lease]:
         """Have files of one folder of an index here: those that are missing are fetched and verified.
 
         Parameters

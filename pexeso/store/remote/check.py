@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from pexeso.errors import IndexCorruptError, IndexVersionError, PlaceError
-from pexeso.io.location import Place, PlaceEntry
+from pexeso.io.location import Location, PlaceEntry
 from pexeso.store.integrity import Problem
 from pexeso.store.manifest import FileEntry, Manifest
 from pexeso.store.paths import BUILDING, MANIFEST, RETIRED
@@ -12,15 +12,15 @@ from pexeso.store.remote.garbage_collection import noted_files
 from pexeso.store.remote.store import read_remote_manifest
 
 
-def check_remote_store(place: Place, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+def check_remote_store(location: Location, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
     """Compare every byte of an index elsewhere with its manifest; as `pexeso.store.integrity.check_store` does here."""
     try:
-        manifest, _ = read_remote_manifest(place)
+        manifest, _ = read_remote_manifest(location)
     except IndexVersionError as error:
         return [Problem(MANIFEST, "version", str(error))]
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "manifest", str(error))]
-    there = place.find()
+    there = location.find()
     done, total = 0, manifest.n_bytes
 
     def count(piece: bytes) -> None:
@@ -29,14 +29,14 @@ def check_remote_store(place: Place, progress: Callable[[int, int], None] | None
         if progress is not None:
             progress(done, total)
 
-    problems = [_check_file(place, file, there.get(file.path), count) for file in manifest.files()]
-    return [*(problem for problem in problems if problem is not None), *_notes(place, manifest, there)]
+    problems = [_check_file(location, file, there.get(file.path), count) for file in manifest.files()]
+    return [*(problem for problem in problems if problem is not None), *_notes(location, manifest, there)]
 
 
 def _check_file(
-    place: Place, file: FileEntry, found: PlaceEntry | None, count: Callable[[bytes], None]
+    location: Location, file: FileEntry, found: PlaceEntry | None, count: Callable[[bytes], None]
 ) -> Problem | None:
-    where, restore = f"{place}/{file.path}", "restore it from a copy, or build the index again."
+    where, restore = f"{location}/{file.path}", "restore it from a copy, or build the index again."
     if found is None:
         return Problem(file.path, "missing", f"'{where}' is missing: {restore}")
     if found.n_bytes != file.n_bytes:
@@ -44,7 +44,7 @@ def _check_file(
             file.path, "size", f"'{where}' has {found.n_bytes} bytes, but {file.n_bytes} were written: {restore}"
         )
     try:
-        checksum = fetch_checksum(place.joined(file.path), file, count)
+        checksum = fetch_checksum(location.joined(file.path), file, count)
     except IndexCorruptError as error:
         return Problem(file.path, "missing", str(error))
     except PlaceError as error:
@@ -54,19 +54,19 @@ def _check_file(
     return None
 
 
-def _notes(place: Place, manifest: Manifest, there: dict[str, PlaceEntry]) -> Iterator[Problem]:
+def _notes(location: Location, manifest: Manifest, there: dict[str, PlaceEntry]) -> Iterator[Problem]:
     """Yield what is there and not of the index, which is what its manifest and those kept for readers list."""
     known = {MANIFEST, *(file.path for file in manifest.files())}
     notes = {name: entry for name, entry in there.items() if name.startswith((f"{RETIRED}/", f"{BUILDING}/"))}
     for name, entry in notes.items():
-        files = noted_files(place.joined(name), entry)
+        files = noted_files(location.joined(name), entry)
         known.update(() if files is None else files)
         if files is not None and name.startswith(f"{RETIRED}/"):
             known.add(name)
     for name in sorted(set(there) - known):
         if name.startswith(f"{BUILDING}/"):
-            yield Problem(name, "unfinished", f"'{place}/{name}' is of a build under way, or of one broken off.")
+            yield Problem(name, "unfinished", f"'{location}/{name}' is of a build under way, or of one broken off.")
         else:
             yield Problem(
-                name, "foreign", f"'{place}/{name}' is nothing of the index; pexeso neither reads nor removes it."
+                name, "foreign", f"'{location}/{name}' is nothing of the index; pexeso neither reads nor removes it."
             )

@@ -7,12 +7,12 @@ anything is uploaded.
 import secrets
 
 from pexeso.errors import OutputError, PlaceError, StoredIndexError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest
 from pexeso.store.paths import BUILDING, MANIFEST
 
 
-def require_safe_commits(place: Place) -> None:
+def require_safe_commits(location: Location) -> None:
     """Require that builds can commit safely at a place: writes an object below ``.building/``, and removes it.
 
     Raises
@@ -20,23 +20,23 @@ def require_safe_commits(place: Place) -> None:
     OutputError
         The storage has no conditional writes, does not do what it says, or cannot be written.
     """
-    if not place.has_conditions:
-        is_s3 = place.protocol in ("s3", "s3a")
+    if not location.has_conditions:
+        is_s3 = location.protocol in ("s3", "s3a")
         why = "was given as a filesystem that does not offer them, so give its URL" if is_s3 else "is neither"
-        raise _unsafe(place, f"'{place}' {why}")
-    probe = place.joined(f"{BUILDING}/probe-{secrets.token_hex(8)}")
+        raise _unsafe(location, f"'{location}' {why}")
+    probe = location.joined(f"{BUILDING}/probe-{secrets.token_hex(8)}")
     try:
         try:
             works = _does_conditions(probe)
         finally:
             probe.remove()
     except PlaceError as error:
-        raise _unsafe(place, f"it could not be tried out at '{place}' ({error})") from error
+        raise _unsafe(location, f"it could not be tried out at '{location}' ({error})") from error
     if not works:
-        raise _unsafe(place, f"the server of '{place}' writes where the condition of a write does not hold")
+        raise _unsafe(location, f"the server of '{location}' writes where the condition of a write does not hold")
 
 
-def commit_manifest(place: Place, data: bytes, expected: str | None) -> str:
+def commit_manifest(location: Location, data: bytes, expected: str | None) -> str:
     """Make a manifest the one of the index at a place, unless another build has committed there meanwhile.
 
     Parameters
@@ -53,13 +53,13 @@ def commit_manifest(place: Place, data: bytes, expected: str | None) -> str:
     str
         The version of the new manifest.
     """
-    file = place.joined(MANIFEST)
+    file = location.joined(MANIFEST)
     try:
         version = file.put_if(data, expected)
         found = file.read() if version is not None or file.look() is not None else b""
     except PlaceError as error:
         raise PlaceError(
-            f"It is not known whether the index was put in place at '{place}', look at it there: {error}"
+            f"It is not known whether the index was put in place at '{location}', look at it there: {error}"
         ) from error
     if found == data:
         # Also where the condition did not hold: an answer was lost, and what was asked again had been done.
@@ -67,12 +67,12 @@ def commit_manifest(place: Place, data: bytes, expected: str | None) -> str:
     if version is not None and _follows(found, data):
         return version
     raise OutputError(
-        f"Another build has committed to '{place}' since this one began, so this one was not put in place: build again "
+        f"Another build has committed to '{location}' since this one began, so this one was not put in place: build again "
         "from what is there now."
     )
 
 
-def _does_conditions(probe: Place) -> bool:
+def _does_conditions(probe: Location) -> bool:
     """Try out all four cases: nothing there or not, the right version or not."""
     version = probe.put_if(b"first", None)
     if version is None or probe.put_if(b"second", None) is not None:
@@ -82,7 +82,7 @@ def _does_conditions(probe: Place) -> bool:
     return probe.put_if(b"fourth", version) is not None and probe.read() == b"fourth"
 
 
-def _version(file: Place) -> str:
+def _version(file: Location) -> str:
     found = file.look()
     return found.version or "" if found is not None else ""
 
@@ -96,7 +96,7 @@ def _follows(found: bytes, data: bytes) -> bool:
     return later.generation > Manifest.from_bytes(data).generation
 
 
-def _unsafe(place: Place, why: str) -> OutputError:
+def _unsafe(location: Location, why: str) -> OutputError:
     return OutputError(
         f"An index can be written to a local folder, and to S3 or what is compatible with it where conditional writes "
         f"work; {why}. Build the index in a local folder, and copy that folder there while nobody reads it."

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from pexeso.errors import IndexCorruptError, PlaceError
-from pexeso.io.location import READ_BYTES, Place
+from pexeso.io.location import READ_BYTES, Location
 from pexeso.store.files import new_checksum, writing
 from pexeso.store.manifest import FileEntry
 
@@ -17,7 +17,7 @@ _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.5
 
 
-def fetch_into(part: Path, place: Place, entry: FileEntry) -> None:
+def fetch_into(part: Path, location: Location, entry: FileEntry) -> None:
     """Fill a local file with the bytes of a file elsewhere, and wait until they are on the disk.
 
     Memory: four pieces of 16 MiB.
@@ -41,17 +41,17 @@ def fetch_into(part: Path, place: Place, entry: FileEntry) -> None:
         The storage cannot be reached, or broke off again and again.
     """
     with writing(part), open(part, "r+b") as file:
-        checksum = fetch_checksum(place, entry, file.write)
+        checksum = fetch_checksum(location, entry, file.write)
         file.truncate(entry.n_bytes)
         file.flush()
         os.fsync(file.fileno())
     if checksum != entry.checksum:
         raise IndexCorruptError(
-            f"'{place}' is not as it was written, by its checksum: restore it from a copy, or build the index again."
+            f"'{location}' is not as it was written, by its checksum: restore it from a copy, or build the index again."
         )
 
 
-def fetch_checksum(place: Place, entry: FileEntry, take: Callable[[bytes], object] | None = None) -> str:
+def fetch_checksum(location: Location, entry: FileEntry, take: Callable[[bytes], object] | None = None) -> str:
     """Read a whole file elsewhere, in order, and return its checksum.
 
     Parameters
@@ -71,14 +71,14 @@ def fetch_checksum(place: Place, entry: FileEntry, take: Callable[[bytes], objec
         The storage cannot be reached, or broke off again and again.
     """
     running = new_checksum()
-    for piece in _pieces(place, entry.n_bytes):
+    for piece in _pieces(location, entry.n_bytes):
         running.update(piece)
         if take is not None:
             take(piece)
     return running.hexdigest()
 
 
-def _pieces(place: Place, n_bytes: int) -> Iterator[bytes]:
+def _pieces(location: Location, n_bytes: int) -> Iterator[bytes]:
     """Yield the pieces of a file in order, a few being asked for at a time."""
     starts = iter(range(0, n_bytes, READ_BYTES))
     with ThreadPoolExecutor(_PIECES_AHEAD) as pool:
@@ -87,7 +87,7 @@ def _pieces(place: Place, n_bytes: int) -> Iterator[bytes]:
         def ask() -> None:
             start = next(starts, None)
             if start is not None:
-                asked.append(pool.submit(_piece, place, start, min(start + READ_BYTES, n_bytes)))
+                asked.append(pool.submit(_piece, location, start, min(start + READ_BYTES, n_bytes)))
 
         try:
             for _ in range(_PIECES_AHEAD):
@@ -99,30 +99,30 @@ def _pieces(place: Place, n_bytes: int) -> Iterator[bytes]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _piece(place: Place, start: int, stop: int) -> bytes:
+def _piece(location: Location, start: int, stop: int) -> bytes:
     for attempt in range(_ATTEMPTS):
         try:
-            data = place.read(start, stop)
+            data = location.read(start, stop)
         except PlaceError:
-            _require_there(place, stop)
+            _require_there(location, stop)
             if attempt == _ATTEMPTS - 1:
                 raise
             time.sleep(_PAUSE_SECONDS * 2**attempt)
             continue
         if len(data) == stop - start:
             return data
-        _require_there(place, stop)
-    raise PlaceError(f"'{place}' cannot be read: the connection broke off {_ATTEMPTS} times.")
+        _require_there(location, stop)
+    raise PlaceError(f"'{location}' cannot be read: the connection broke off {_ATTEMPTS} times.")
 
 
-def _require_there(place: Place, n_bytes: int) -> None:
-    found = place.look()
+def _require_there(location: Location, n_bytes: int) -> None:
+    found = location.look()
     if found is None:
         raise IndexCorruptError(
-            f"'{place}' is missing. If the index has been written anew since it was opened, open it again; "
+            f"'{location}' is missing. If the index has been written anew since it was opened, open it again; "
             "else restore the file from a copy, or build the index again."
         )
     if found.n_bytes < n_bytes:
         raise IndexCorruptError(
-            f"'{place}' has {found.n_bytes} bytes, but at least {n_bytes} were written: it was cut short or changed."
+            f"'{location}' has {found.n_bytes} bytes, but at least {n_bytes} were written: it was cut short or changed."
         )

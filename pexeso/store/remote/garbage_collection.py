@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from pexeso.errors import InputError, PlaceError, StoredIndexError
-from pexeso.io.location import Place, PlaceEntry
+from pexeso.io.location import Location, PlaceEntry
 from pexeso.store.local.removal import own_file
 from pexeso.store.local.snapshot import RETENTION_SECONDS
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest
@@ -20,7 +20,7 @@ from pexeso.store.paths import BUILDING, MANIFEST, RETIRED
 _REQUESTS_AT_ONCE = 16
 
 
-def retire(place: Place, previous: Manifest) -> None:
+def retire(location: Location, previous: Manifest) -> None:
     """Keep the manifest that is about to be replaced; its age counts from now.
 
     Raises
@@ -28,10 +28,10 @@ def retire(place: Place, previous: Manifest) -> None:
     PlaceError
         It cannot be written.
     """
-    place.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
+    location.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
 
 
-def note_upload(place: Place, paths: Iterable[str], token: str | None = None) -> Place:
+def note_upload(location: Location, paths: Iterable[str], token: str | None = None) -> Location:
     """Note which files are about to be uploaded, and return the note, to be removed when they are in place or gone.
 
     Parameters
@@ -48,12 +48,12 @@ def note_upload(place: Place, paths: Iterable[str], token: str | None = None) ->
     PlaceError
         It cannot be written.
     """
-    note = place.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
+    note = location.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
     note.write(json.dumps({"files": sorted(paths)}).encode("ascii"))
     return note
 
 
-def remove_all(place: Place, paths: Iterable[str]) -> None:
+def remove_all(location: Location, paths: Iterable[str]) -> None:
     """Remove files below a place; those that are not there do not matter.
 
     Raises
@@ -62,11 +62,11 @@ def remove_all(place: Place, paths: Iterable[str]) -> None:
         One cannot be removed.
     """
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-        for _ in pool.map(lambda path: place.joined(path).remove(), paths):
+        for _ in pool.map(lambda path: location.joined(path).remove(), paths):
             pass
 
 
-def sweep(place: Place, current: Manifest, retention_seconds: float = RETENTION_SECONDS) -> None:
+def sweep(location: Location, current: Manifest, retention_seconds: float = RETENTION_SECONDS) -> None:
     """Remove what has been needless for longer than the retention time; the caller has just committed `current`.
 
     Parameters
@@ -83,14 +83,14 @@ def sweep(place: Place, current: Manifest, retention_seconds: float = RETENTION_
     PlaceError
         Something cannot be listed or removed; it stays for a later sweep.
     """
-    manifest = place.joined(MANIFEST).look()
+    manifest = location.joined(MANIFEST).look()
     if manifest is None or manifest.modified is None:
         return
     oldest = manifest.modified - int(retention_seconds * 1e9)
     needed, expired = {file.path for file in current.files()}, {}
     for folder in (RETIRED, BUILDING):
-        for name, entry in place.joined(folder).find().items():
-            note = place.joined(f"{folder}/{name}")
+        for name, entry in location.joined(folder).find().items():
+            note = location.joined(f"{folder}/{name}")
             files = noted_files(note, entry)
             if files is None:
                 continue
@@ -99,11 +99,11 @@ def sweep(place: Place, current: Manifest, retention_seconds: float = RETENTION_
             else:
                 expired[note] = files
     for note, files in expired.items():
-        remove_all(place, files - needed)
+        remove_all(location, files - needed)
         note.remove()
 
 
-def noted_files(note: Place, entry: PlaceEntry) -> set[str] | None:
+def noted_files(note: Location, entry: PlaceEntry) -> set[str] | None:
     """Return the files that a note lists: a manifest kept for readers, or one of an upload.
 
     Parameters

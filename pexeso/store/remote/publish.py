@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pexeso.errors import OutputError, PlaceError, StoredIndexError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.local.build_lock import some_names
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
 from pexeso.store.paths import BUILDING, CATALOG, EMBEDDER, PARTITIONS, RETIRED, plain_file_size, require_folder
@@ -37,12 +37,12 @@ class Base:
         Its version; None where there was none.
     """
 
-    place: Place
+    location: Location
     previous: Manifest | None
     version: str | None
 
 
-def begin(place: Place, overwrite: bool = False) -> Base:
+def begin(location: Location, overwrite: bool = False) -> Base:
     """Look at a place before building for it, and require that the result can be put there.
 
     Parameters
@@ -53,25 +53,25 @@ def begin(place: Place, overwrite: bool = False) -> Base:
         Replace an index that is there; it stays in use until the commit.
     """
     try:
-        require_safe_commits(place)
-        previous, version = current_remote_manifest(place)
-        others = [] if previous is not None or place.look() is None else [entry.name for entry in place.entries()]
+        require_safe_commits(location)
+        previous, version = current_remote_manifest(location)
+        others = [] if previous is not None or location.look() is None else [entry.name for entry in location.entries()]
     except PlaceError as error:
         raise OutputError(f"The index cannot be written there: {error}") from error
     except StoredIndexError as error:
         raise OutputError(
-            f"'{place}' cannot be overwritten, as its manifest does not tell which files are pexeso's own: "
+            f"'{location}' cannot be overwritten, as its manifest does not tell which files are pexeso's own: "
             f"choose another place, or remove what is there yourself. {error}"
         ) from error
     if foreign := _foreign(others):
         raise OutputError(
-            f"'{place}' holds {some_names(foreign)} and is no index of pexeso's: choose another place for the index, or an empty one."
+            f"'{location}' holds {some_names(foreign)} and is no index of pexeso's: choose another place for the index, or an empty one."
         )
     if previous is not None and not overwrite:
         raise OutputError(
-            f"'{place}' holds an index already: choose another place, or replace it with overwrite=True (--overwrite)."
+            f"'{location}' holds an index already: choose another place, or replace it with overwrite=True (--overwrite)."
         )
-    return Base(place, previous, version)
+    return Base(location, previous, version)
 
 
 def publish(
@@ -128,23 +128,23 @@ def publish(
         for entry in manifest.folders
         if entry.folder in names
     ]
-    with _uploading(base.place, [entry for _, entry in uploads]) as upload:
-        _upload_all(base.place, uploads, progress)
-        require_sizes(base.place, renamed)
+    with _uploading(base.location, [entry for _, entry in uploads]) as upload:
+        _upload_all(base.location, uploads, progress)
+        require_sizes(base.location, renamed)
         if base.previous is not None:
-            retire(base.place, base.previous)
+            retire(base.location, base.previous)
         upload.is_undecided = True
         try:
-            commit_manifest(base.place, renamed.to_bytes(), base.version)
+            commit_manifest(base.location, renamed.to_bytes(), base.version)
         except OutputError:
             upload.is_undecided = False
             raise
     with contextlib.suppress(PlaceError):  # what cannot be removed does no harm, and goes with a later commit
-        sweep(base.place, renamed, retention_seconds)
+        sweep(base.location, renamed, retention_seconds)
     return renamed
 
 
-def upload_folder(local: Path, place: Place, entry: FolderEntry, count: Callable[[int], None] | None = None) -> None:
+def upload_folder(local: Path, location: Location, entry: FolderEntry, count: Callable[[int], None] | None = None) -> None:
     """Upload the files of one folder of an index; none of them may be there.
 
     Parameters
@@ -154,7 +154,7 @@ def upload_folder(local: Path, place: Place, entry: FolderEntry, count: Callable
     place
         The folder of the index.
     entry
-        The folder as the manifest is to list it: its name below `place`, and its files.
+        The folder as the manifest is to list it: its name below `location`, and its files.
     count
         Called with the size of each file that is there.
 
@@ -169,7 +169,7 @@ def upload_folder(local: Path, place: Place, entry: FolderEntry, count: Callable
     def upload(file: FileEntry) -> int:
         if plain_file_size(local, file.path) != file.n_bytes:
             raise OutputError(f"'{local / file.path}' is not there with the {file.n_bytes} bytes that were written.")
-        place.joined(f"{entry.folder}/{file.path}").write_file(local / file.path)
+        location.joined(f"{entry.folder}/{file.path}").write_file(local / file.path)
         return file.n_bytes
 
     with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
@@ -221,7 +221,7 @@ def _renamed(manifest: Manifest, names: dict[str, str], generation: int) -> Mani
 
 
 def _upload_all(
-    place: Place, uploads: list[tuple[Path, FolderEntry]], progress: Callable[[int, int], None] | None
+    location: Location, uploads: list[tuple[Path, FolderEntry]], progress: Callable[[int, int], None] | None
 ) -> None:
     done, total = 0, sum(entry.n_bytes for _, entry in uploads)
 
@@ -232,7 +232,7 @@ def _upload_all(
             progress(done, total)
 
     for local, entry in uploads:
-        upload_folder(local, place, entry, count)
+        upload_folder(local, location, entry, count)
 
 
 @dataclass
@@ -243,12 +243,12 @@ class _Upload:
 
 
 @contextlib.contextmanager
-def _uploading(place: Place, entries: list[FolderEntry]) -> Iterator[_Upload]:
+def _uploading(location: Location, entries: list[FolderEntry]) -> Iterator[_Upload]:
     """Note the files that the block uploads and commits; they go where it fails, unless they may be in use."""
     paths = list(paths_of(entries))
     upload = _Upload()
     try:
-        note = note_upload(place, paths)
+        note = note_upload(location, paths)
     except PlaceError as error:
         raise OutputError(f"The index cannot be written there: {error}") from error
     try:
@@ -257,7 +257,7 @@ def _uploading(place: Place, entries: list[FolderEntry]) -> Iterator[_Upload]:
         if upload.is_undecided:
             raise  # with the note there, a later commit looks whether they are in use
         with contextlib.suppress(PlaceError):
-            remove_all(place, paths)
+            remove_all(location, paths)
             note.remove()
         if isinstance(error, PlaceError):
             raise OutputError(f"The index cannot be written there: {error}") from error

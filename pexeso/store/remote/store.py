@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, FolderEntry, Manifest, manifest_from
@@ -38,7 +38,7 @@ class RemoteStore(Store):
         Where its files are kept on this machine.
     """
 
-    path: Place  # type: ignore[assignment]
+    path: Location  # type: ignore[assignment]
     cache: Cache = field(default_factory=default_cache)
     leases: dict[str, Lease] = field(default_factory=dict, compare=False, repr=False)
 
@@ -102,7 +102,7 @@ def _this_thread() -> str:
     return f"thread {threading.get_ident()}"
 
 
-def open_remote_store(place: Place, cache: Cache | None = None) -> RemoteStore:
+def open_remote_store(location: Location, cache: Cache | None = None) -> RemoteStore:
     """Open the index at a place, read-only: its manifest is read, and the sizes of all files are asked for.
 
     Parameters
@@ -123,12 +123,12 @@ def open_remote_store(place: Place, cache: Cache | None = None) -> RemoteStore:
     PlaceError
         The storage cannot be reached.
     """
-    manifest, _ = read_remote_manifest(place)
-    require_sizes(place, manifest)
-    return RemoteStore(place, manifest, cache=cache or default_cache())
+    manifest, _ = read_remote_manifest(location)
+    require_sizes(location, manifest)
+    return RemoteStore(location, manifest, cache=cache or default_cache())
 
 
-def read_remote_manifest(place: Place) -> tuple[Manifest, str | None]:
+def read_remote_manifest(location: Location) -> tuple[Manifest, str | None]:
     """Read the manifest of the index at a place, and the version of the object that it is.
 
     Raises
@@ -140,22 +140,22 @@ def read_remote_manifest(place: Place) -> tuple[Manifest, str | None]:
     PlaceError
         The storage cannot be reached.
     """
-    manifest, version = current_remote_manifest(place)
+    manifest, version = current_remote_manifest(location)
     if manifest is None:
-        raise no_index_at(place)
+        raise no_index_at(location)
     return manifest, version
 
 
-def no_index_at(place: Place) -> IndexNotFoundError:
+def no_index_at(location: Location) -> IndexNotFoundError:
     """Return the error for a place without a manifest."""
     return IndexNotFoundError(
-        f"There is no index at '{place}': it has no {MANIFEST}. Give the place that 'pexeso index' wrote."
+        f"There is no index at '{location}': it has no {MANIFEST}. Give the place that 'pexeso index' wrote."
     )
 
 
-def current_remote_manifest(place: Place) -> tuple[Manifest | None, str | None]:
+def current_remote_manifest(location: Location) -> tuple[Manifest | None, str | None]:
     """Return the manifest at a place and its version; None for both where there is no manifest."""
-    file = place.joined(MANIFEST)
+    file = location.joined(MANIFEST)
     for _ in range(_ATTEMPTS):
         before = file.look()
         if before is None:
@@ -166,11 +166,11 @@ def current_remote_manifest(place: Place) -> tuple[Manifest | None, str | None]:
             )
         data = file.read()
         if file.look() == before:  # else it was replaced between the looks, and the bytes may be of either
-            return manifest_from(str(place), data), before.version
+            return manifest_from(str(location), data), before.version
     raise IndexCorruptError(f"'{file}' is replaced again and again, and could not be read: try again.")
 
 
-def require_sizes(place: Place, manifest: Manifest) -> None:
+def require_sizes(location: Location, manifest: Manifest) -> None:
     """Require that every file that a manifest lists is there in its size; one listing for each thousand files.
 
     Raises
@@ -180,14 +180,14 @@ def require_sizes(place: Place, manifest: Manifest) -> None:
     PlaceError
         The storage cannot be reached.
     """
-    there = place.find()
+    there = location.find()
     for file in manifest.files():
         found = there.get(file.path)
         if found is None:
             raise IndexCorruptError(
-                f"'{place}/{file.path}' is missing. Restore it from a copy, or build the index again."
+                f"'{location}/{file.path}' is missing. Restore it from a copy, or build the index again."
             )
         if found.n_bytes != file.n_bytes:
             raise IndexCorruptError(
-                f"'{place}/{file.path}' has {found.n_bytes} bytes, but {file.n_bytes} were written: it was cut short or changed."
+                f"'{location}/{file.path}' has {found.n_bytes} bytes, but {file.n_bytes} were written: it was cut short or changed."
             )

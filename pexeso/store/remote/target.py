@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pexeso.errors import IndexCorruptError, OutputError, PlaceError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.files import read_document, replace_document
 from pexeso.store.local.target import Fill, entry_from_json, entry_to_json
 from pexeso.store.manifest import FolderEntry
@@ -34,7 +34,7 @@ class PartitionUpload:
         see it.
     """
 
-    place: Place
+    location: Location
     record: Path
 
     def written(self) -> FolderEntry | None:
@@ -42,7 +42,7 @@ class PartitionUpload:
         entry = read_record(self.record)
         if entry is None:
             return None
-        there = self.place.joined(entry.folder).find()
+        there = self.location.joined(entry.folder).find()
         sizes = {name: found.n_bytes for name, found in there.items()}
         return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
 
@@ -50,7 +50,7 @@ class PartitionUpload:
         """See `pexeso.store.local.target.PartitionTarget`; takes the partition's size on the local disk until it is uploaded."""
         if (broken := read_record(self.record)) is not None:
             with contextlib.suppress(PlaceError):
-                discard_uploads(self.place, [broken])
+                discard_uploads(self.location, [broken])
         with tempfile.TemporaryDirectory(prefix="pexeso-partition-") as folder:
             facts, files = fill(Path(folder))
             entry = FolderEntry(unique_folder_name(f"{PARTITIONS}/00000"), tuple(files), facts)
@@ -62,12 +62,12 @@ class PartitionUpload:
         return entry
 
     def _upload(self, folder: Path, entry: FolderEntry) -> None:
-        note_upload(self.place, paths_of([entry]), token=_token(entry))
+        note_upload(self.location, paths_of([entry]), token=_token(entry))
         try:
-            upload_folder(folder, self.place, entry)
+            upload_folder(folder, self.location, entry)
         except BaseException:
             with contextlib.suppress(PlaceError):
-                discard_uploads(self.place, [entry])
+                discard_uploads(self.location, [entry])
             raise
 
 
@@ -79,7 +79,7 @@ def read_record(record: Path) -> FolderEntry | None:
         return None
 
 
-def discard_uploads(place: Place, entries: list[FolderEntry]) -> None:
+def discard_uploads(location: Location, entries: list[FolderEntry]) -> None:
     """Remove folders that were uploaded and that no manifest lists, then what notes them.
 
     Raises
@@ -87,11 +87,11 @@ def discard_uploads(place: Place, entries: list[FolderEntry]) -> None:
     PlaceError
         Something cannot be removed.
     """
-    remove_all(place, paths_of(entries))
-    forget_notes(place, entries)
+    remove_all(location, paths_of(entries))
+    forget_notes(location, entries)
 
 
-def forget_notes(place: Place, entries: list[FolderEntry]) -> None:
+def forget_notes(location: Location, entries: list[FolderEntry]) -> None:
     """Remove the notes of uploaded folders.
 
     Raises
@@ -99,7 +99,7 @@ def forget_notes(place: Place, entries: list[FolderEntry]) -> None:
     PlaceError
         One cannot be removed.
     """
-    remove_all(place, (f"{BUILDING}/upload-{_token(entry)}.json" for entry in entries))
+    remove_all(location, (f"{BUILDING}/upload-{_token(entry)}.json" for entry in entries))
 
 
 def _token(entry: FolderEntry) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pexeso.errors import OutputError, PlaceError
-from pexeso.io.location import Place
+from pexeso.io.location import Location
 from pexeso.store.local import build_lock
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
@@ -52,22 +52,22 @@ class RemoteWriter(BuildWriter):
 
     def __init__(
         self,
-        place: Place,
+        location: Location,
         overwrite: bool = False,
         *,
         update: bool = False,
         purpose: str | None = None,
         cache: Cache | None = None,
     ) -> None:
-        super().__init__(local_folder(place, cache), overwrite, update=update, purpose=purpose)
-        self.place, self.name = place, str(place)
+        super().__init__(local_folder(location, cache), overwrite, update=update, purpose=purpose)
+        self.location, self.name = location, str(location)
         self._base: Base
 
     def partition_target(self, number: int) -> PartitionUpload:
         """See `BuildWriter`."""
         records = self.scratch / _UPLOADED
         records.mkdir(exist_ok=True)
-        return PartitionUpload(self.place, records / f"{number:05d}.json")
+        return PartitionUpload(self.location, records / f"{number:05d}.json")
 
     def seal_partition(self, entry: FolderEntry) -> FolderEntry:
         """See `BuildWriter`; that all files are there is looked at once, by the commit."""
@@ -75,7 +75,7 @@ class RemoteWriter(BuildWriter):
 
     def has_partitions(self, entries: Sequence[FolderEntry]) -> bool:
         """See `BuildWriter`; one listing for each thousand files."""
-        there = self.place.joined(PARTITIONS).find() if entries else {}
+        there = self.location.joined(PARTITIONS).find() if entries else {}
         sizes = {f"{PARTITIONS}/{name}": found.n_bytes for name, found in there.items()}
         return all(
             sizes.get(f"{entry.folder}/{file.path}") == file.n_bytes for entry in entries for file in entry.files
@@ -93,14 +93,14 @@ class RemoteWriter(BuildWriter):
             self._lock, locked = build_lock.lock_folder(self.path)
         except OutputError as error:
             raise OutputError(
-                f"Another build for '{self.place}' is under way on this machine: wait for its end."
+                f"Another build for '{self.location}' is under way on this machine: wait for its end."
             ) from error
         return locked
 
     def _replaceable(self) -> Manifest | None:
-        self._base = begin(self.place, self.overwrite or self.update)
+        self._base = begin(self.location, self.overwrite or self.update)
         if self.update and self._base.previous is None:
-            raise no_index_at(self.place)
+            raise no_index_at(self.location)
         return self._base.previous
 
     def _sweep(self) -> None:
@@ -125,7 +125,7 @@ class RemoteWriter(BuildWriter):
         """Remove what was uploaded for a plan; left to a later commit where there was one since, which may be of that plan."""
         if plan.generation == self._generation and not self._committing:
             with contextlib.suppress(PlaceError):
-                discard_uploads(self.place, self._uploaded())
+                discard_uploads(self.location, self._uploaded())
 
     def _uploaded(self) -> list[FolderEntry]:
         records = sorted((self.scratch / _UPLOADED).glob("*.json"))
@@ -139,7 +139,7 @@ class RemoteWriter(BuildWriter):
         there = {entry.folder for entry in new if not self._new(entry.folder).is_dir()}
         published = publish(self._new(""), manifest, self._base, there=there)
         with contextlib.suppress(PlaceError):  # a note of what is in use does no harm
-            forget_notes(self.place, self._uploaded())
+            forget_notes(self.location, self._uploaded())
         return published
 
     def _settle(self) -> None:
@@ -149,7 +149,7 @@ class RemoteWriter(BuildWriter):
             self.path.rmdir()
 
 
-def local_folder(place: Place, cache: Cache | None = None) -> Path:
+def local_folder(location: Location, cache: Cache | None = None) -> Path:
     """Return the folder of this machine in which an index for a place is built."""
-    name = hashlib.blake2b(place.url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    name = hashlib.blake2b(location.url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return (cache or default_cache()).root / "builds" / f"{name}.pexeso"

@@ -138,13 +138,13 @@ def look_from_the_middle(points, members, n_members, lower, upper, reach, moved,
     half_steps = np.sqrt(widest) * np.float32(1.0 / 256.0)
     wide = reach + half_steps
     error = np.float32(n_axes + 6) * np.float32(2.0**-22)
-    for place in range(n_members):
+    for position in range(n_members):
         squares = _NOTHING
         for axis in range(n_axes):
-            x = points[members[place], axis] - _HALF * (lower[axis] + upper[axis])
-            moved[place, axis] = x
+            x = points[members[position], axis] - _HALF * (lower[axis] + upper[axis])
+            moved[position, axis] = x
             squares += x * x
-        limits[place] = _HALF * (wide * wide - squares) + error * (squares + widest)
+        limits[position] = _HALF * (wide * wide - squares) + error * (squares + widest)
 
 
 @loop(loose=True)
@@ -242,8 +242,8 @@ def search_block(
     if n_found + n_members * size > found_row.shape[0]:
         return -1
     n_left = 0
-    for place in range(n_members):
-        query = members[place]
+    for position in range(n_members):
+        query = members[position]
         if may_accept[query] and box_is_within(turned[query], lower, upper, accept_limit, euclidean):
             for row in range(rows):
                 found_query[n_found], found_row[n_found] = query, ~(first_row + row)
@@ -254,32 +254,32 @@ def search_block(
         n_left += 1
     work[2] += n_left * rows
     if not euclidean:
-        for place in range(n_left):
-            axes_apart(points, left[place], codes, block, lower, step, gaps[0])
-            n_found = collect(gaps, 0, rows, limits[2], left[place], first_row, found_query, found_row, n_found)
+        for position in range(n_left):
+            axes_apart(points, left[position], codes, block, lower, step, gaps[0])
+            n_found = collect(gaps, 0, rows, limits[2], left[position], first_row, found_query, found_row, n_found)
         return n_found
     look_from_the_middle(points, left, n_left, lower, upper, limits[3], moved, own_limits)
     for axis in range(n_axes):
         lower[axis] = _HALF * (upper[axis] - lower[axis])
     decode(codes, block, lower, step, tile, half_squares)
-    place = 0
-    while place + 4 <= n_left:
-        multiply_four(moved, place, tile, half_squares, gaps)
+    position = 0
+    while position + 4 <= n_left:
+        multiply_four(moved, position, tile, half_squares, gaps)
         for which in range(4):
             n_found = collect(
                 gaps,
                 which,
                 rows,
-                own_limits[place + which],
-                left[place + which],
+                own_limits[position + which],
+                left[position + which],
                 first_row,
                 found_query,
                 found_row,
                 n_found,
             )
-        place += 4
-    while place < n_left:
-        multiply(moved, place, tile, half_squares, gaps)
-        n_found = collect(gaps, 0, rows, own_limits[place], left[place], first_row, found_query, found_row, n_found)
-        place += 1
+        position += 4
+    while position < n_left:
+        multiply(moved, position, tile, half_squares, gaps)
+        n_found = collect(gaps, 0, rows, own_limits[position], left[position], first_row, found_query, found_row, n_found)
+        position += 1
     return n_found

@@ -118,8 +118,8 @@ def decide(
         Adds distances in float32, distances in float64, vectors read, pairs skipped.
     """
     terms = np.empty(query_vectors.shape[1], np.float64)
-    for place in range(begin, end):
-        query = members[place]
+    for position in range(begin, end):
+        query = members[position]
         for pair in range(offsets[query], offsets[query + 1]):
             row = rows[pair]
             sure = row < 0
@@ -181,8 +181,8 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
         Gets the columns that are new.
     """
     n_touched, n_columns = 0, counts.shape[0]
-    for place in range(members.shape[0]):
-        query = members[place]
+    for position in range(members.shape[0]):
+        query = members[position]
         for pair in range(offsets[query], offsets[query + 1]):
             row = rows[pair]
             if row < 0:
@@ -191,10 +191,10 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
                 column = columns[posting]
                 if column < 0 or column >= n_columns:
                     raise IndexCorruptError(_NO_COLUMN)
-                if last[column] == mark + place:
+                if last[column] == mark + position:
                     continue
-                last[column] = mark + place
-                counts[column] += weights[place]
+                last[column] = mark + position
+                counts[column] += weights[position]
                 if not seen[column]:
                     seen[column] = True
                     touched[n_touched] = column
@@ -208,9 +208,9 @@ def settle(members, weights, offsets, rows, states, column_offsets, columns, mar
 
     Parameters are those of `count_columns`; values ``mark, ..., mark + 2 m - 1`` are not in `last`.
     """
-    for place in range(members.shape[0]):
-        query = members[place]
-        hit, miss = mark + 2 * place, mark + 2 * place + 1
+    for position in range(members.shape[0]):
+        query = members[position]
+        hit, miss = mark + 2 * position, mark + 2 * position + 1
         for pair in range(offsets[query], offsets[query + 1]):
             if states[pair] != MATCH:
                 continue
@@ -221,7 +221,7 @@ def settle(members, weights, offsets, rows, states, column_offsets, columns, mar
                 column = columns[posting]
                 if last[column] != hit:
                     last[column] = hit
-                    matched[column] += weights[place]
+                    matched[column] += weights[position]
         for pair in range(offsets[query], offsets[query + 1]):
             row = rows[pair]
             if row < 0:
@@ -230,7 +230,7 @@ def settle(members, weights, offsets, rows, states, column_offsets, columns, mar
                 column = columns[posting]
                 if last[column] != hit and last[column] != miss:
                     last[column] = miss
-                    possible[column] -= weights[place]
+                    possible[column] -= weights[position]
 
 
 @loop()
@@ -278,8 +278,8 @@ def count_batch(
     mark = 0
     for query_column in range(begin, end):
         n_touched = 0
-        for place in range(query_offsets[query_column], query_offsets[query_column + 1]):
-            query = members[place]
+        for position in range(query_offsets[query_column], query_offsets[query_column + 1]):
+            query = members[position]
             mark += 1
             for pair in range(offsets[query], offsets[query + 1]):
                 row = rows[pair]
@@ -293,7 +293,7 @@ def count_batch(
                     if counts[column] == 0:
                         touched[n_touched] = column
                         n_touched += 1
-                    counts[column] += weights[place]
+                    counts[column] += weights[position]
         for number in range(n_touched):
             column = touched[number]
             if counts[column] >= needed[query_column]:

@@ -91,7 +91,7 @@ class CompiledKernel(Kernel):
     ) -> torch.Tensor:
         """Count groups of blocks by their boxes, a run of query values in each thread."""
         arguments = _walk_arguments(partition, query, threshold)
-        points, limits, euclidean, boxes, starts = (arguments[place] for place in (0, 3, 5, 6, 7))
+        points, limits, euclidean, boxes, starts = (arguments[position] for position in (0, 3, 5, 6, 7))
         counts = np.zeros(len(query), np.int64)
         runs = _runs(len(query), _n_tasks(len(query) * len(partition.blocks) // 4, _TESTS_A_TASK))
 
@@ -104,7 +104,7 @@ class CompiledKernel(Kernel):
     def boxes_marked(self, partition: Partition, query: Query, threshold: Threshold, level: int) -> torch.Tensor:
         """Mark boxes in one thread: what it is for, reading ahead, waits for a disk."""
         arguments = _walk_arguments(partition, query, threshold)
-        points, limits, euclidean, boxes, starts = (arguments[place] for place in (0, 3, 5, 6, 7))
+        points, limits, euclidean, boxes, starts = (arguments[position] for position in (0, 3, 5, 6, 7))
         n_blocks = len(partition.blocks)
         n_boxes = n_blocks if level == len(starts) - 2 else int(starts[level + 2] - starts[level + 1])
         marks = np.zeros(n_boxes, np.uint8)

@@ -28,17 +28,17 @@ def select(keys, rank, lower, upper):
     if n < 4 * _BINS or not np.isfinite(scale):
         return np.partition(keys, rank)[rank]
     counts = np.zeros(_BINS, np.int64)
-    for place in range(n):
-        counts[np.int64((keys[place] - lower) * scale)] += 1
+    for position in range(n):
+        counts[np.int64((keys[position] - lower) * scale)] += 1
     chosen, before = 0, 0
     while before + counts[chosen] <= rank:
         before += counts[chosen]
         chosen += 1
     kept, n_kept = np.empty(counts[chosen] + 1, np.float32), 0
-    for place in range(n):
+    for position in range(n):
         # The bins are in the order of the keys: each step of the arithmetic is monotonic, rounded or not.
-        kept[n_kept] = keys[place]
-        n_kept += np.int64((keys[place] - lower) * scale) == chosen
+        kept[n_kept] = keys[position]
+        n_kept += np.int64((keys[position] - lower) * scale) == chosen
     return np.partition(kept[:n_kept], rank - before)[rank - before]
 
 
@@ -61,8 +61,8 @@ def split(mapped, order, begin, end, block_size, keys, other):
         return end
     n_axes = mapped.shape[1]
     lower, upper = mapped[order[begin]].copy(), mapped[order[begin]].copy()
-    for place in range(begin + 1, end):
-        row = mapped[order[place]]
+    for position in range(begin + 1, end):
+        row = mapped[order[position]]
         for axis in range(n_axes):
             # As a choice, not as min and max, this becomes one instruction for many axes.
             lower[axis] = row[axis] if row[axis] < lower[axis] else lower[axis]
@@ -73,17 +73,17 @@ def split(mapped, order, begin, end, block_size, keys, other):
             widest = axis
     n_blocks = (size + block_size - 1) // block_size
     n_left = min((n_blocks + 1) // 2 * block_size, size)
-    for place in range(begin, end):
-        keys[place] = mapped[order[place], widest]
+    for position in range(begin, end):
+        keys[position] = mapped[order[position], widest]
     border = select(keys[begin:end], n_left - 1, lower[widest], upper[widest])
     n_below = 0
-    for place in range(begin, end):
-        n_below += keys[place] < border
+    for position in range(begin, end):
+        n_below += keys[position] < border
     ties = n_left - n_below
     left, right = begin, begin
-    for place in range(begin, end):
+    for position in range(begin, end):
         # Written to both sides, kept on one: a branch would be guessed wrong every other time.
-        key, row = keys[place], order[place]
+        key, row = keys[position], order[position]
         tied = (key == border) & (ties > 0)
         goes_left = (key < border) | tied
         ties -= tied
@@ -91,8 +91,8 @@ def split(mapped, order, begin, end, block_size, keys, other):
         other[right] = row
         left += goes_left
         right += not goes_left
-    for place in range(right - begin):
-        order[left + place] = other[begin + place]
+    for position in range(right - begin):
+        order[left + position] = other[begin + position]
     return left
 
 
@@ -122,16 +122,16 @@ def split_down(mapped, order, begin, end, block_size, most, keys, other):
 @loop()
 def copy_rows(mapped, order, begin, end, copied, copied_order):
     """Copy the rows of a segment, so that they stand together."""
-    for place in range(end - begin):
-        copied[place] = mapped[order[begin + place]]
-        copied_order[place] = place
+    for position in range(end - begin):
+        copied[position] = mapped[order[begin + position]]
+        copied_order[position] = position
 
 
 @loop()
 def take_order(order, begin, end, copied_order, other):
     """Bring a segment into the order of its copy."""
-    for place in range(end - begin):
-        other[place] = order[begin + copied_order[place]]
+    for position in range(end - begin):
+        other[position] = order[begin + copied_order[position]]
     order[begin:end] = other[: end - begin]
 
 

@@ -133,21 +133,21 @@ def walk(
         depth = level
         group[depth], child[depth] = first, -1
         n_active[depth] = n_points
-        for place in range(n_points):
-            active[depth, place] = place
+        for position in range(n_points):
+            active[depth, position] = position
         while depth >= level:
             if child[depth] < 0:
                 place_of_group = starts[depth] + group[depth]
                 limit = limits[1] if depth == n_levels - 1 else limits[0]
                 union[depth] = 0
                 deepest = 0
-                for place in range(n_active[depth]):
-                    bits, looked = boxes_near(
-                        points, active[depth, place], boxes, place_of_group, limit, euclidean, gaps
+                for position in range(n_active[depth]):
+                    bits, probed = boxes_near(
+                        points, active[depth, position], boxes, place_of_group, limit, euclidean, gaps
                     )
-                    near[depth, place] = bits
+                    near[depth, position] = bits
                     union[depth] |= bits
-                    deepest = max(deepest, looked)
+                    deepest = max(deepest, probed)
                 work[0] += n_active[depth] * FANOUT
                 work[3] += deepest * 2 * FANOUT * 4
                 child[depth] = 0
@@ -163,9 +163,9 @@ def walk(
             if depth < n_levels - 1 and number >= starts[depth + 2] - starts[depth + 1]:
                 continue
             n_below = 0
-            for place in range(n_active[depth]):
-                if (near[depth, place] >> j) & 1:
-                    active[depth + 1, n_below] = active[depth, place]
+            for position in range(n_active[depth]):
+                if (near[depth, position] >> j) & 1:
+                    active[depth + 1, n_below] = active[depth, position]
                     n_below += 1
             n_active[depth + 1] = n_below
             if depth < n_levels - 1:
@@ -236,11 +236,11 @@ def group_by_query(queries, rows, n_queries):
         offsets[queries[pair] + 1] += 1
     for query in range(n_queries):
         offsets[query + 1] += offsets[query]
-    place = offsets[:-1].copy()
+    position = offsets[:-1].copy()
     grouped = np.empty(rows.shape[0], np.int32)
     for pair in range(queries.shape[0]):
-        grouped[place[queries[pair]]] = rows[pair]
-        place[queries[pair]] += 1
+        grouped[position[queries[pair]]] = rows[pair]
+        position[queries[pair]] += 1
     return offsets, grouped
 
 

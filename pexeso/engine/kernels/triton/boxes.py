@@ -198,10 +198,10 @@ def test_rows(
         names = tl.broadcast_to(name[:, None], (PAIRS, ROWS))
         base = block.to(tl.int64)[:, None]
         for begin in range(0, SIZE, ROWS):
-            place = begin + tl.arange(0, ROWS)
-            inside = there[:, None] & (place < SIZE)[None, :]
-            row = base * SIZE + place[None, :]
-            code = codes + base * (AXES * SIZE) + place[None, :]
+            position = begin + tl.arange(0, ROWS)
+            inside = there[:, None] & (position < SIZE)[None, :]
+            row = base * SIZE + position[None, :]
+            code = codes + base * (AXES * SIZE) + position[None, :]
             gap = tl.zeros((PAIRS, ROWS), tl.float32)
             for first in range(0, AXES, UNROLL):
                 for step in tl.static_range(UNROLL):

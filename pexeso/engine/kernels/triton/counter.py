@@ -31,7 +31,7 @@ class ColumnCounter:
     def add(
         self,
         listed: tuple[torch.Tensor, torch.Tensor],
-        places: tuple[int, int],
+        positions: tuple[int, int],
         of_place: tuple[torch.Tensor, torch.Tensor],
         targets: tuple[torch.Tensor, ...],
     ) -> None:
@@ -44,14 +44,14 @@ class ColumnCounter:
         of_place : first cell and weight of each place
         targets : cells; for a single query column also matched counts, touched columns and their number
         """
-        seen = torch.zeros((places[1] - places[0]) * self._n_words, dtype=torch.int32, device=self._device)
+        seen = torch.zeros((positions[1] - positions[0]) * self._n_words, dtype=torch.int32, device=self._device)
         single = len(targets) > 1
         cells, also, touched, n_touched = targets if single else targets * 4
         add_weights[(n_programs(self._device),)](
             *listed,
             cells,
             len(listed[1]),
-            places[0],
+            positions[0],
             *of_place,
             self._csr.offsets,
             self._csr.members,
@@ -129,5 +129,5 @@ def entries_of(
     matches: Pairs, members: torch.Tensor, sizes: torch.Tensor, begin: int, end: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """List the matches of a run of places: place and row."""
-    place, match = expand_ranges(matches.offsets[members[begin:end]], sizes[begin:end])
-    return place + begin, matches.rows[match]
+    position, match = expand_ranges(matches.offsets[members[begin:end]], sizes[begin:end])
+    return position + begin, matches.rows[match]

@@ -25,18 +25,18 @@ def number_of(n_entries, capacity, LISTED: tl.constexpr):  # noqa: N803
 
 
 @triton.jit
-def entries_at(places, rows, start, total, ENTRIES: tl.constexpr):  # noqa: N803
+def entries_at(positions, rows, start, total, ENTRIES: tl.constexpr):  # noqa: N803
     """Load a run of entries: place (int64), row, and which of them are there; complements are rows too."""
     entry = start + tl.arange(0, ENTRIES)
     there = entry < total
-    place = tl.load(places + entry, mask=there, other=0).to(tl.int64)
+    position = tl.load(positions + entry, mask=there, other=0).to(tl.int64)
     row = tl.load(rows + entry, mask=there, other=0)
-    return place, tl.where(row < 0, -1 - row, row), there
+    return position, tl.where(row < 0, -1 - row, row), there
 
 
 @triton.jit(do_not_specialize=["entry_capacity", "first_place", "n_words", "capacity"])
 def add_weights(
-    places,
+    positions,
     rows,
     n_entries,
     entry_capacity,
@@ -83,12 +83,12 @@ def add_weights(
     """
     total = number_of(n_entries, entry_capacity, LISTED)
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
-        place, row, there = entries_at(places, rows, start, total, ENTRIES)
-        weight = tl.load(place_weights + place, mask=there, other=0)
+        position, row, there = entries_at(positions, rows, start, total, ENTRIES)
+        weight = tl.load(place_weights + position, mask=there, other=0)
         there = there & (weight > 0)
-        base = place * 0
+        base = position * 0
         if CELLS:
-            base = tl.load(place_cells + place, mask=there, other=0)
+            base = tl.load(place_cells + position, mask=there, other=0)
         begin = tl.load(column_offsets + row, mask=there, other=0)
         end = tl.load(column_offsets + row + 1, mask=there, other=0)
         longest = tl.max(end - begin, 0).to(tl.int32)
@@ -98,7 +98,7 @@ def add_weights(
             inside = posting < end[:, None]
             column = tl.load(columns + posting, mask=inside, other=0)
             bit = column % WORD_BITS
-            word = (place[:, None] - first_place) * n_words + column // WORD_BITS
+            word = (position[:, None] - first_place) * n_words + column // WORD_BITS
             before = tl.atomic_or(seen + word, (bit * 0 + 1) << bit, mask=inside, sem="relaxed")
             new = inside & (((before >> bit) & 1) == 0)
             count = tl.atomic_add(cells + (base[:, None] + column), weights, mask=new, sem="relaxed")
@@ -111,7 +111,7 @@ def add_weights(
 
 @triton.jit(do_not_specialize=["entry_capacity", "least", "capacity"])
 def take_counts(
-    places,
+    positions,
     rows,
     n_entries,
     entry_capacity,
@@ -143,13 +143,13 @@ def take_counts(
     """
     total = number_of(n_entries, entry_capacity, LISTED)
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
-        place, row, there = entries_at(places, rows, start, total, ENTRIES)
-        base = place * 0
-        group = place * 0
-        enough = place * 0 + least
+        position, row, there = entries_at(positions, rows, start, total, ENTRIES)
+        base = position * 0
+        group = position * 0
+        enough = position * 0 + least
         if CELLS:
-            base = tl.load(place_cells + place, mask=there, other=0)
-            group = tl.load(place_groups + place, mask=there, other=0)
+            base = tl.load(place_cells + position, mask=there, other=0)
+            group = tl.load(place_groups + position, mask=there, other=0)
             enough = tl.load(needed + group, mask=there, other=0)
         begin = tl.load(column_offsets + row, mask=there, other=0)
         end = tl.load(column_offsets + row + 1, mask=there, other=0)

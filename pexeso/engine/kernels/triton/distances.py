@@ -70,9 +70,9 @@ def multiply_tiles(
         squares = tl.load(query_squares + members, mask=alive, other=0.0)
         base = block.to(tl.int64) * SIZE
         for begin in range(0, SIZE, ROWS):
-            place = begin + tl.arange(0, ROWS)
-            row = base + place
-            real = (place < SIZE) & (row < n_rows)
+            position = begin + tl.arange(0, ROWS)
+            row = base + position
+            real = (position < SIZE) & (row < n_rows)
             products += tl.sum(real.to(tl.int32), 0) * n_alive
             product = tl.zeros((ROWS, TILE), tl.float32)
             own = tl.zeros((ROWS,), tl.float32)

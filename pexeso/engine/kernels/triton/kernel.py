@@ -186,15 +186,15 @@ class TritonKernel(TorchKernel):
         found: list[tuple[torch.Tensor, ...]] = []
         for first in range(0, len(sizes), at_once):
             begin, end = bounds[first], bounds[min(first + at_once, len(sizes))]
-            places = slice(begin, end)
-            place_cells = (owner[places] - first) * n_columns
+            positions = slice(begin, end)
+            place_cells = (owner[positions] - first) * n_columns
             runs = runs_of(ends[begin : end + 1], counter.n_places)
             for low, high in runs:
-                listed = entries_of(matches, groups.members[places], entries[places], low, high)
-                counter.add(listed, (low, high), (place_cells, groups.weights[places]), (cells,))
+                listed = entries_of(matches, groups.members[positions], entries[positions], low, high)
+                counter.add(listed, (low, high), (place_cells, groups.weights[positions]), (cells,))
             for low, high in runs:
-                listed = entries_of(matches, groups.members[places], entries[places], low, high)
-                found.append(counter.take(listed, (place_cells, owner[places]), groups.needed, cells))
+                listed = entries_of(matches, groups.members[positions], entries[positions], low, high)
+                found.append(counter.take(listed, (place_cells, owner[positions]), groups.needed, cells))
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
         return which, column, count

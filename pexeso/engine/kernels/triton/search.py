@@ -353,16 +353,16 @@ def tree_places(dimensions: int) -> np.ndarray:
     int32 (D,)
         The entry at each place, or -1; D is the power of two from `dimensions` on.
     """
-    rest, places = np.arange(dimensions), np.zeros(dimensions, np.int64)
+    rest, positions = np.arange(dimensions), np.zeros(dimensions, np.int64)
     width, level = dimensions, 0
     while width > 1:
         half = (width + 1) // 2
         upper = rest >= half
-        places |= upper.astype(np.int64) << level
+        positions |= upper.astype(np.int64) << level
         rest -= half * upper
         width, level = half, level + 1
     tree = np.full(1 << level, -1, np.int32)
-    tree[places] = np.arange(dimensions)
+    tree[positions] = np.arange(dimensions)
     return tree
 
 

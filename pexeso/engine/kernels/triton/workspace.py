@@ -49,8 +49,8 @@ class Workspace:
         self.n_matches = self.state[_N_MATCHES : _N_MATCHES + 1]
         self.n_columns = self.state[_N_COLUMNS : _N_COLUMNS + 1]
         self.columns = self.state[self.n_counters :]
-        places = range(_HEADER, self.n_counters, 2)
-        single = [self.state[place : place + 1] for place in places]
+        positions = range(_HEADER, self.n_counters, 2)
+        single = [self.state[position : position + 1] for position in positions]
         self.lengths = [single[slab * self.n_lists : (slab + 1) * self.n_lists] for slab in range(n_slabs)]
 
     @cached_property
@@ -80,8 +80,8 @@ class Workspace:
 
     def needed(self, counters: list[int]) -> dict[str, int]:
         """Return how long each list would have to be, from `counters` as read back."""
-        lengths = [counters[_HEADER + 2 * place] for place in range(self.n_slabs * self.n_lists)]
-        by_list = [lengths[place :: self.n_lists] for place in range(self.n_lists)]
+        lengths = [counters[_HEADER + 2 * position] for position in range(self.n_slabs * self.n_lists)]
+        by_list = [lengths[position :: self.n_lists] for position in range(self.n_lists)]
         return {
             "units": max((max(each) for each in by_list[:-2]), default=0),
             "pairs": max(by_list[-2], default=0),
@@ -93,8 +93,8 @@ class Workspace:
     def n_rows(self, counters: list[int]) -> int:
         """Return how many rows were listed in all."""
         return sum(
-            counters[_HEADER + 2 * place]
-            for place in range(self.n_lists - 1, self.n_slabs * self.n_lists, self.n_lists)
+            counters[_HEADER + 2 * position]
+            for position in range(self.n_lists - 1, self.n_slabs * self.n_lists, self.n_lists)
         )
 
     def _lists(self, n: int, name: str, dtype: torch.dtype = torch.int32) -> tuple[torch.Tensor, ...]:

@@ -8,14 +8,14 @@ import pytest
 
 from pexeso.engine.metrics import Metric
 from pexeso.explain import word_contributions
-from pexeso.explain.word_contributions import CarryingWord
+from pexeso.explain.word_contributions import ContributingWord
 
 EUCLIDEAN = Metric("euclidean")
 
 
-def carried_by(pairs, model, metric, n):
+def contributions(pairs, model, metric, n):
     ours, theirs = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
-    return word_contributions.carried_by(ours, theirs, model, metric, n)
+    return word_contributions.word_contributions(ours, theirs, model, metric, n)
 
 
 class Axes:
@@ -45,7 +45,7 @@ def shares(found):
 def test_an_exact_pair_is_carried_by_its_words_as_they_weigh():
     # Without "new" the vector turns from (3, 4) / 5 to (0, 1): a chord of sqrt(2 - 2 * 0.8); without "york" of sqrt(2 - 2 * 0.6).
     new, york = np.sqrt(0.4), np.sqrt(0.8)
-    found = carried_by([("new york", "new york")], Axes(new=3.0, york=4.0), EUCLIDEAN, 10)
+    found = contributions([("new york", "new york")], Axes(new=3.0, york=4.0), EUCLIDEAN, 10)
     assert shares(found) == {
         ("york", "york"): pytest.approx(york / (new + york), abs=1e-6),
         ("new", "new"): pytest.approx(new / (new + york), abs=1e-6),
@@ -55,33 +55,33 @@ def test_an_exact_pair_is_carried_by_its_words_as_they_weigh():
 
 def test_a_value_of_one_word_is_carried_by_it_and_nothing_is_embedded():
     model = Axes(oslo=1.0)
-    found = carried_by([("oslo", "oslo"), ("uk", "britain")], model, EUCLIDEAN, 10)
+    found = contributions([("oslo", "oslo"), ("uk", "britain")], model, EUCLIDEAN, 10)
     assert shares(found) == {("oslo", "oslo"): 0.5, ("uk", None): 0.25, (None, "britain"): 0.25}
     assert [word.label for word in found.words] == ["oslo", "britain (lake)", "uk (yours)"]
     assert model.asked == []
 
 
 def test_words_near_in_letters_are_told_as_one():
-    found = carried_by([("mendelev", "mendeleev")], Axes(), EUCLIDEAN, 10)
-    assert found.words == (CarryingWord("mendelev", "mendeleev", 1.0, 1),)
+    found = contributions([("mendelev", "mendeleev")], Axes(), EUCLIDEAN, 10)
+    assert found.words == (ContributingWord("mendelev", "mendeleev", 1.0, 1),)
     assert found.words[0].label == "mendelev ~ mendeleev"
 
 
 def test_a_word_that_every_value_holds_is_seen_to_carry_the_match():
     pairs = [(f"{name} county", f"{name} county") for name in ("kings", "essex", "surrey")]
-    found = carried_by(pairs, Axes(county=10.0, kings=1.0, essex=1.0, surrey=1.0), EUCLIDEAN, 1)
+    found = contributions(pairs, Axes(county=10.0, kings=1.0, essex=1.0, surrey=1.0), EUCLIDEAN, 1)
     assert found.words[0].query == "county"
     assert found.words[0].share > 0.8
     assert (found.words[0].pairs, found.n_words) == (3, 4)
 
 
 def test_where_no_word_makes_a_difference_all_carry_alike():
-    found = carried_by([("a b", "a b")], Axes(), EUCLIDEAN, 10)
+    found = contributions([("a b", "a b")], Axes(), EUCLIDEAN, 10)
     assert shares(found) == {("a", "a"): 0.5, ("b", "b"): 0.5}
 
 
 def test_a_word_twice_in_a_value_is_left_out_as_a_whole():
-    found = carried_by([("new new york", "new york")], Axes(new=1.0, york=1.0), EUCLIDEAN, 10)
+    found = contributions([("new new york", "new york")], Axes(new=1.0, york=1.0), EUCLIDEAN, 10)
     assert sum(shares(found).values()) == pytest.approx(1)
     assert {word.query for word in found.words} == {"new", "york"}
 
@@ -90,7 +90,7 @@ def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_o
     monkeypatch.setattr(word_contributions, "MAX_TEXTS", 60)
     pairs = [(f"a{place} b c", f"c a{place} d") for place in range(500)]
     model = Axes(a1=1.0, b=2.0, c=3.0, d=1.0)
-    found = carried_by(pairs, model, EUCLIDEAN, 1000)
+    found = contributions(pairs, model, EUCLIDEAN, 1000)
     assert sum(word.share for word in found.words) == pytest.approx(1)
     assert len(model.asked) == 1
     assert model.asked[0] <= 60
@@ -100,7 +100,7 @@ def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_o
 
 def test_of_many_pairs_those_looked_at_are_spread_evenly(monkeypatch):
     monkeypatch.setattr(word_contributions, "MAX_TEXTS", 60)
-    found = carried_by([(f"{place:03}", f"{place:03}") for place in range(500)], Axes(), EUCLIDEAN, 1000)
+    found = contributions([(f"{place:03}", f"{place:03}") for place in range(500)], Axes(), EUCLIDEAN, 1000)
     looked_at = sorted(int(word.query) for word in found.words)
     assert len(looked_at) == found.pairs_read >= 12
     assert looked_at[-1] > 450
@@ -108,7 +108,7 @@ def test_of_many_pairs_those_looked_at_are_spread_evenly(monkeypatch):
 
 
 def test_no_pairs_are_carried_by_nothing():
-    found = carried_by([], Axes(), EUCLIDEAN, 10)
+    found = contributions([], Axes(), EUCLIDEAN, 10)
     assert (found.words, found.n_words, found.pairs_read, found.extent) == ((), 0, 0, "")
 
 
@@ -119,7 +119,7 @@ def test_shares_are_those_of_the_definition_under_a_real_model(small_index):
 
     index = open_index(small_index)
     match = index.explain(["nordlys energy", "fratelli conte"], "nested/companies.csv", "name", max_distance=0.5).match
-    (word,) = [word for word in match.carried_by(20).words if word.query == "nordlys"]
+    (word,) = [word for word in match.word_contributions(20).words if word.query == "nordlys"]
 
     def distance(one, other):
         vectors = torch.from_numpy(index.embedder.embed([one, other]))
