@@ -1,4 +1,5 @@
-"""Declared benchmark runs: pexeso against what a user could pick instead, on the same data, answers checked.
+"""Benchmarks of pexeso against its alternatives on the same data, with answers checked.
 
-Not part of the wheel. ``python -m benchmarks run --help`` says how to run; docs/explanation/benchmarks.md what is measured and how.
+Not part of the wheel. ``python -m benchmarks run --help`` says how to run;
+docs/explanation/benchmarks.md what is measured and how.
 """

@@ -1,8 +1,12 @@
-"""Does the index give the same answer as brute force? Real query columns, every option, one partition and many.
+"""Agreement of the index with brute force on real query columns.
 
-``python -m benchmarks.agreement INDEX [INDEX ...] --queries 200`` draws query columns from the tables of the lake, searches each index with and without
-``exact=True`` and compares columns, counts and value pairs; all indexes must also agree with the first one. They must be built from the same lake with
-the same model. Prints one line a setting and ends with one summary line; exit status 1 when anything differs.
+Every option is checked, with one partition and with many.
+
+``python -m benchmarks.agreement INDEX [INDEX ...] --queries 200`` draws query columns from the
+tables of the lake, searches each index with and without ``exact=True`` and compares columns, counts
+and value pairs; all indexes must also agree with the first one. They must be built from the same
+lake with the same model. Prints one line a setting and ends with one summary line; exit status 1
+when anything differs.
 """
 
 from __future__ import annotations
@@ -41,7 +45,10 @@ class Tally:
 
 
 def draw_queries(index: pexeso.Index, n_queries: int, seed: int) -> list[QueryColumn]:
-    """Draw indexed columns, as many from each top folder of the lake, and read them from their files with all rows."""
+    """Draw indexed columns evenly from the lake's top folders and read them from their files.
+
+    The columns are read with all rows.
+    """
     columns = Catalog(index.store.catalog_files).columns(["table", "label", "reason"])
     columns = columns.filter(pc.is_null(columns["reason"]))
     tables, labels = columns["table"].to_pylist(), columns["label"].to_pylist()
@@ -59,12 +66,20 @@ def draw_queries(index: pexeso.Index, n_queries: int, seed: int) -> list[QueryCo
 def answer(result: pexeso.SearchResult) -> list[tuple[Any, ...]]:
     """Return a result as plain data: columns, counts and every pair."""
     return [
-        (match.table, match.column, match.matched, match.total, [(p.query, p.value, p.distance) for p in match.pairs()])
+        (
+            match.table,
+            match.column,
+            match.matched,
+            match.total,
+            [(p.query, p.value, p.distance) for p in match.pairs()],
+        )
         for match in result
     ]
 
 
-def compare(indexes: Sequence[pexeso.Index], query: QueryColumn, options: dict[str, Any], tally: Tally) -> str | None:
+def compare(
+    indexes: Sequence[pexeso.Index], query: QueryColumn, options: dict[str, Any], tally: Tally
+) -> str | None:
     """Search every index both ways; give a sentence where two answers differ."""
     expected: list[tuple[Any, ...]] | None = None
     for index in indexes:
@@ -76,7 +91,10 @@ def compare(indexes: Sequence[pexeso.Index], query: QueryColumn, options: dict[s
             if expected is None:
                 expected = found
             if found != expected:
-                return f"{query.file}:{query.column} {options}: {index.path} with exact={exact} differs"
+                return (
+                    f"{query.file}:{query.column} {options}: {index.path} with exact={exact} "
+                    "differs"
+                )
             if exact:
                 tally.exact_seconds += elapsed
             else:
@@ -87,7 +105,9 @@ def compare(indexes: Sequence[pexeso.Index], query: QueryColumn, options: dict[s
     return None
 
 
-def run(indexes: Sequence[pexeso.Index], queries: Sequence[QueryColumn]) -> tuple[list[Tally], list[str]]:
+def run(
+    indexes: Sequence[pexeso.Index], queries: Sequence[QueryColumn]
+) -> tuple[list[Tally], list[str]]:
     """Compare everything; give a tally for each setting and the differences."""
     tallies, differences = [Tally() for _ in SETTINGS], []
     for query in queries:
@@ -100,8 +120,12 @@ def run(indexes: Sequence[pexeso.Index], queries: Sequence[QueryColumn]) -> tupl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.agreement", description=__doc__.splitlines()[0])
-    parser.add_argument("index", nargs="+", help="index folders built from the same lake with the same model")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.agreement", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "index", nargs="+", help="index folders built from the same lake with the same model"
+    )
     parser.add_argument("--queries", type=int, default=200, help="query columns to draw (200)")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
@@ -111,14 +135,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for options, tally in zip(SETTINGS, tallies, strict=True):
         setting = ", ".join(f"{name} {value}" for name, value in options.items())
         print(
-            f"{setting}: {tally.queries} queries, {tally.columns:,} columns, {tally.pairs:,} pairs; "
+            f"{setting}: {tally.queries} queries, {tally.columns:,} columns, {tally.pairs:,} "
+            "pairs; "
             f"search {tally.seconds:.1f} s, exact {tally.exact_seconds:.1f} s"
         )
     for difference in differences:
         print(f"DIFFERENT: {difference}")
     partitions = " and ".join(str(index.store.n_partitions) for index in indexes)
     print(
-        f"{len(queries)} query columns, {len(SETTINGS)} settings, {partitions} partitions: {len(differences)} differences"
+        f"{len(queries)} query columns, {len(SETTINGS)} settings, {partitions} partitions: "
+        f"{len(differences)} differences"
     )
     return 1 if differences else 0
 

@@ -1,4 +1,7 @@
-"""What the approximate rivals share: a target recall, reached on a sample before the first query is answered."""
+"""Tuning shared by the approximate methods: a target recall reached on a sample.
+
+It is done before the first query is answered.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,14 @@ from pexeso.errors import InputError
 
 
 class TunedRival(PairRival):
-    """A method tuned to a recall of matching pairs, for each tau once, when it is first asked with it.
+    """A method tuned to a recall of matching pairs, once for each tau.
 
-    The harness asks everything once before it measures, so tuning counts neither as building nor as answering. ``work`` tells, besides the counters of the
-    search, what was tuned, the recall and precision of pairs on the other half of the sample (``sample_recall``, ``sample_precision``), and ``tuned_on``: how
-    many of the query columns it was tuned on.
+    Tuning is done when the method is first queried with this tau.
+
+    The harness asks everything once before it measures, so tuning counts neither as building nor as
+    answering. ``work`` tells, besides the counters of the search, what was tuned, the recall and
+    precision of pairs on the other half of the sample (``sample_recall``, ``sample_precision``),
+    and ``tuned_on``: how many of the query columns it was tuned on.
 
     Query argument: ``target_recall``, over 0 and at most 1.
     """
@@ -45,7 +51,10 @@ class TunedRival(PairRival):
 
     @abstractmethod
     def tune(self, sample: Sample, tau: float) -> None:
-        """Choose the cheapest setting with the target recall on the sample; tell it in ``tuned``."""
+        """Choose the cheapest setting with the target recall on the sample.
+
+        The setting is stored in ``tuned``.
+        """
 
     @abstractmethod
     def find(self, vectors: torch.Tensor, tau: float) -> Pairs:
@@ -57,7 +66,10 @@ class TunedRival(PairRival):
             sample, other = draw_samples(self._lake, tau)
             self.tune(sample, tau)
             pairs = self.find(other.vectors, tau)
-            self.tuned |= {"sample_recall": other.recall(pairs), "sample_precision": other.precision(pairs)}
+            self.tuned |= {
+                "sample_recall": other.recall(pairs),
+                "sample_precision": other.precision(pairs),
+            }
             self._tau, self._tuned_on = tau, sample.names
         pairs = self.find(vectors, tau)
         self.work |= self.tuned
@@ -84,5 +96,8 @@ def faiss_pairs(result: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Pairs:
 
 
 def squared_radius(distance: float) -> float:
-    """Return faiss's radius for distances up to the given one: squared, in float32, and not inclusive."""
+    """Return the faiss radius for distances up to and including the given one.
+
+    It is squared, in float32, and exclusive.
+    """
     return float(np.nextafter(np.float32(distance * distance), np.float32(np.inf)))

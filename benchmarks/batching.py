@@ -53,7 +53,8 @@ def make_batch(queries: Sequence[BenchmarkQuery]) -> QueryBatch:
     thresholds = {query.tau for query in queries}
     if len(thresholds) != 1:
         raise InputError(
-            f"A batch holds query columns of one threshold, at least one. Got {len(queries)} with {len(thresholds)} thresholds."
+            f"A batch holds query columns of one threshold, at least one. Got {len(queries)} "
+            f"with {len(thresholds)} thresholds."
         )
     vectors, rows = distinct_rows(torch.cat([query.vectors for query in queries]))
     return QueryBatch(
@@ -69,8 +70,8 @@ def make_batch(queries: Sequence[BenchmarkQuery]) -> QueryBatch:
 def distinct_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows that differ in a bit, and for each row the number of its like.
 
-    Rows are told apart by a 64-bit sum of their words times fixed odd numbers; that equal sums mean equal rows is checked, and where it is not so the
-    rows' bytes are sorted instead.
+    Rows are told apart by a 64-bit sum of their words times fixed odd numbers; that equal sums mean
+    equal rows is checked, and where it is not so the rows' bytes are sorted instead.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def distinct_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     Examples
     --------
     >>> distinct, like = distinct_rows(torch.tensor([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
-    >>> len(distinct), bool((distinct[like[0]] == torch.tensor([1.0, 2.0])).all()), like[0] == like[2]
+    >>> is_first = bool((distinct[like[0]] == torch.tensor([1.0, 2.0])).all())
+    >>> len(distinct), is_first, like[0] == like[2]
     (2, True, tensor(True))
     """
     array = np.ascontiguousarray(vectors.numpy())
@@ -97,15 +99,21 @@ def distinct_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _sums(words: np.ndarray) -> np.ndarray:
-    factors = np.random.default_rng(0).integers(0, 2**64, words.shape[1], dtype=np.uint64) | np.uint64(1)
+    factors = np.random.default_rng(0).integers(
+        0, 2**64, words.shape[1], dtype=np.uint64
+    ) | np.uint64(1)
     sums = np.empty(len(words), dtype=np.uint64)
     for begin in range(0, len(words), _ROWS_AT_ONCE):
-        sums[begin : begin + _ROWS_AT_ONCE] = words[begin : begin + _ROWS_AT_ONCE].astype(np.uint64) @ factors
+        sums[begin : begin + _ROWS_AT_ONCE] = (
+            words[begin : begin + _ROWS_AT_ONCE].astype(np.uint64) @ factors
+        )
     return sums
 
 
 def _same(words: np.ndarray, first: np.ndarray, like: np.ndarray) -> bool:
     return all(
-        np.array_equal(words[first[like[begin : begin + _ROWS_AT_ONCE]]], words[begin : begin + _ROWS_AT_ONCE])
+        np.array_equal(
+            words[first[like[begin : begin + _ROWS_AT_ONCE]]], words[begin : begin + _ROWS_AT_ONCE]
+        )
         for begin in range(0, len(words), _ROWS_AT_ONCE)
     )

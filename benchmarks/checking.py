@@ -12,7 +12,10 @@ from benchmarks.lake import METRIC, Answer, BenchmarkLake, BenchmarkQuery
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 
 ORACLE_PAIRS = 1 << 24
-"""Most float64 distances that the sample of checked queries may cost; one query is always checked."""
+"""Most float64 distances that the sample of checked queries may cost.
+
+One query is always checked.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,10 @@ class Difference:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.algorithm} and {self.reference} differ on query {self.query} ({self.name}): {self.what}"
+        return (
+            f"{self.algorithm} and {self.reference} differ on query {self.query} "
+            f"({self.name}): {self.what}"
+        )
 
 
 def normal_form(answer: Answer) -> dict[int, int]:
@@ -54,19 +60,32 @@ def difference(answer: Mapping[int, int], reference: Mapping[int, int]) -> str |
     >>> difference({2: 8, 4: 7}, {2: 9, 4: 7})
     'column 2 has 8 matches, not 9 (1 in all)'
     """
-    missing, extra = sorted(reference.keys() - answer.keys()), sorted(answer.keys() - reference.keys())
-    other = [column for column in sorted(reference.keys() & answer.keys()) if answer[column] != reference[column]]
+    missing, extra = (
+        sorted(reference.keys() - answer.keys()),
+        sorted(answer.keys() - reference.keys()),
+    )
+    other = [
+        column
+        for column in sorted(reference.keys() & answer.keys())
+        if answer[column] != reference[column]
+    ]
     if missing:
         return f"column {missing[0]} is missing ({len(missing)} in all)"
     if extra:
         return f"column {extra[0]} does not belong there ({len(extra)} in all)"
     if other:
-        return f"column {other[0]} has {answer[other[0]]} matches, not {reference[other[0]]} ({len(other)} in all)"
+        return (
+            f"column {other[0]} has {answer[other[0]]} matches, not {reference[other[0]]} "
+            f"({len(other)} in all)"
+        )
     return None
 
 
 def oracle_answer(lake: BenchmarkLake, query: BenchmarkQuery) -> dict[int, int]:
-    """Return the right answer: every distance in float64, counts by definition; no index of any kind."""
+    """Return the right answer, computed without any index.
+
+    Every distance is in float64, and counts follow the definition.
+    """
     pairs = oracle_pairs(query.vectors, torch.from_numpy(lake.vectors), query.tau, METRIC)[:2]
     counts = oracle_counts(*pairs, query.weights, lake.column_csr, lake.n_values)
     columns = torch.nonzero(counts >= query.needed)[:, 0]
@@ -74,9 +93,16 @@ def oracle_answer(lake: BenchmarkLake, query: BenchmarkQuery) -> dict[int, int]:
 
 
 def oracle_sample(
-    lake: BenchmarkLake, queries: Sequence[BenchmarkQuery], *, max_pairs: int = ORACLE_PAIRS, seed: int = 0
+    lake: BenchmarkLake,
+    queries: Sequence[BenchmarkQuery],
+    *,
+    max_pairs: int = ORACLE_PAIRS,
+    seed: int = 0,
 ) -> list[int]:
-    """Draw the queries to be checked against float64, in random order, as many as the bound on distances allows; one at least."""
+    """Draw the queries to check against float64, as many as the bound on distances allows.
+
+    They are drawn in random order. There is at least one.
+    """
     order = np.random.default_rng(seed).permutation(len(queries)).tolist()
     chosen, left = [], max_pairs
     for number in order:
@@ -94,7 +120,7 @@ def compare(
     truths: Mapping[int, Mapping[int, int]],
     queries: Sequence[BenchmarkQuery],
 ) -> list[Difference]:
-    """Compare the exact algorithms with the first of them on every query, and each with float64 where it is known.
+    """Compare exact algorithms with the first of them, or with float64 where it is known.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 WRONG_ANSWERS, WRONG_INPUT = 1, 2
 DEFAULT_QUERIES = 100
 
-# Commands that other modules bring: name -> (module, attribute). They are imported when they are asked for.
+# Commands that other modules bring: name -> (module, attribute). They are imported when they are
+# asked for.
 ELSEWHERE = {
     "profile": ("benchmarks.datasets.profile_command", "profile_command"),
     "embedding": ("benchmarks.embedding", "embedding_command"),
@@ -40,7 +41,11 @@ class _Group(click.Group):
     """A group that also has the commands of `ELSEWHERE` whose modules are there."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        there = [name for name, (module, _) in ELSEWHERE.items() if importlib.util.find_spec(module) is not None]
+        there = [
+            name
+            for name, (module, _) in ELSEWHERE.items()
+            if importlib.util.find_spec(module) is not None
+        ]
         return sorted({*super().list_commands(ctx), *there})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -56,22 +61,52 @@ def main() -> None:
 
 
 _OPTIONS = (
-    click.option("--data", default="web", show_default=True, help="Data set: web, demo, random, swdc, open or lwdc."),
-    click.option("--scale", default=1.0, show_default=True, help="Of a synthetic data set, in (0, 1]."),
     click.option(
-        "--queries", type=int, help=f"Query columns, drawn from the lake's own.  [default: {DEFAULT_QUERIES}]"
+        "--data",
+        default="web",
+        show_default=True,
+        help="Data set: web, demo, random, swdc, open or lwdc.",
     ),
-    click.option("--batch", type=int, help="So many query columns in one call, instead of --queries one at a time."),
-    click.option("--max-distance", default=0.06, show_default=True, help="Of two values that match, in [0, 1]."),
-    click.option("--min-joinability", default=0.6, show_default=True, help="Of a column that is found, in (0, 1]."),
+    click.option(
+        "--scale", default=1.0, show_default=True, help="Of a synthetic data set, in (0, 1]."
+    ),
+    click.option(
+        "--queries",
+        type=int,
+        help=f"Query columns, drawn from the lake's own.  [default: {DEFAULT_QUERIES}]",
+    ),
+    click.option(
+        "--batch",
+        type=int,
+        help="So many query columns in one call, instead of --queries one at a time.",
+    ),
+    click.option(
+        "--max-distance",
+        default=0.06,
+        show_default=True,
+        help="Of two values that match, in [0, 1].",
+    ),
+    click.option(
+        "--min-joinability",
+        default=0.6,
+        show_default=True,
+        help="Of a column that is found, in (0, 1].",
+    ),
     click.option("--repeats", default=3, show_default=True, help="Timed repeats of each question."),
     click.option("--seed", default=0, show_default=True, help="Of all draws."),
-    click.option("--model", default="fasttext", show_default=True, help="fasttext (trained on the lake) or hashing."),
+    click.option(
+        "--model",
+        default="fasttext",
+        show_default=True,
+        help="fasttext (trained on the lake) or hashing.",
+    ),
     click.option("--dimensions", type=int, help="Of the vectors.  [default: the data set's own]"),
     click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:N."),
     click.option("--threads", type=int, help="For torch, OpenMP and BLAS.  [default: all cores]"),
     click.option(
-        "--force", is_flag=True, help="Measure again where a result of this machine and code is there already."
+        "--force",
+        is_flag=True,
+        help="Measure again where a result of this machine and code is there already.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
 )
@@ -93,7 +128,9 @@ def _measuring(command: Callable[..., None]) -> Callable[..., None]:
 )
 @_measuring
 def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
-    """Run algorithms on a data set, or show the result if this machine has measured the same with the same code.
+    """Run algorithms on a data set, or show the stored result of the same run.
+
+    The stored result is shown if this machine has measured the same with the same code.
 
     Exit status: 0, 1 when answers differ, 2 when the run cannot be made.
     """
@@ -120,7 +157,8 @@ def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
 def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked: Any) -> None:
     """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file and a plot.
 
-    Sweeps: ablation, pivots, levels, levels3, axes, tau, joinability, columns, scale, dimensions. Exit status as for run.
+    Sweeps: ablation, pivots, levels, levels3, axes, tau, joinability, columns, scale, dimensions.
+    Exit status as for run.
     """
     plots = []
 
@@ -161,7 +199,8 @@ def _settings(asked: Result) -> Settings:
 
     if asked["batch"] is not None and asked["queries"] is not None:
         raise InputError(
-            "--batch says how many query columns are asked, all in one call; --queries cannot be given as well."
+            "--batch says how many query columns are asked, all in one call; --queries cannot be "
+            "given as well."
         )
     batched = asked["batch"] is not None
     queries = asked["batch"] if batched else asked["queries"]
@@ -182,7 +221,7 @@ def _names(algorithms: str) -> list[str]:
 
 
 def _found(path: Path, settings: Settings, force: bool) -> Result | None:
-    """Return the finished result of the same run, where it was measured on this machine by this code."""
+    """Return the finished result of the same run by this code on this machine, if any."""
     from benchmarks.machine import describe_machine, find_device
     from benchmarks.origin import LOADED_CODE, why_not_again
     from benchmarks.report import read_result
@@ -211,7 +250,9 @@ def _measured_run(path: Path, source: Source, names: list[str], settings: Settin
     return result
 
 
-def _measured_sweep(path: Path, declared: Any, source: Source, names: list[str] | None, settings: Settings) -> Result:
+def _measured_sweep(
+    path: Path, declared: Any, source: Source, names: list[str] | None, settings: Settings
+) -> Result:
     from benchmarks.report import write_result
     from benchmarks.sweeps import run_sweep
 

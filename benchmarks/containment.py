@@ -1,10 +1,15 @@
-"""Containment search beside what it could be replaced by, on drawn lakes of any size and on real ones, with every answer checked.
+"""Benchmark of containment search against its alternatives, with every answer checked.
 
-Recall, precision and times for each threshold and each way: our index as it chooses, by posting lists (the prefix filter) and by bands; with ``--baselines``
-fewer partitions, asymmetric MinHash and a linear scan; with ``--datasketch`` the MinHashLSHEnsemble of datasketch, where that is installed (pip install
-datasketch==2.0.0), and with ``--equal-recall`` that asked for lower thresholds, where it finds as much. All get tokens as hashes, so that none hashes texts,
-and each query is asked of all ways in turn. What is verified is compared with a linear scan, for all queries or some. ``--growth`` measures builds and
-searches over sizes; ``--fit`` fits the constants of `pexeso.containment.ensemble` anew.
+It runs on drawn lakes of any size and on real lakes.
+
+Recall, precision and times for each threshold and each way: our index as it chooses, by posting
+lists (the prefix filter) and by bands; with ``--baselines`` fewer partitions, asymmetric MinHash
+and a linear scan; with ``--datasketch`` the MinHashLSHEnsemble of datasketch, where that is
+installed (pip install datasketch==2.0.0), and with ``--equal-recall`` that asked for lower
+thresholds, where it finds as much. All get tokens as hashes, so that none hashes texts, and each
+query is asked of all ways in turn. What is verified is compared with a linear scan, for all queries
+or some. ``--growth`` measures builds and searches over sizes; ``--fit`` fits the constants of
+`pexeso.containment.ensemble` anew.
 """
 
 from __future__ import annotations
@@ -52,14 +57,20 @@ def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
     ways["bands"] = way_of(index, lake, "bands")
     ways |= baselines(index, lake, asked.seed) if asked.baselines else {}
     truths = {
-        threshold: [np.sort(ways["lists"](number, threshold)[0]) for number in range(len(lake.queries))]
+        threshold: [
+            np.sort(ways["lists"](number, threshold)[0]) for number in range(len(lake.queries))
+        ]
         for threshold in asked.thresholds
     }
     for threshold in asked.thresholds:
         routes = Counter(index.search(query, threshold).route for query in lake.queries)
-        result[f"{threshold}"] = {"routes": dict(routes), **summed(ways, lake, threshold, truths[threshold])}
+        result[f"{threshold}"] = {
+            "routes": dict(routes),
+            **summed(ways, lake, threshold, truths[threshold]),
+        }
     if asked.datasketch:
-        # At a million sets there is no room for both indexes with their tables: beside the rival lists alone are asked.
+        # At a million sets there is no room for both indexes with their tables: beside the rival
+        # lists alone are asked.
         index = replace(index, tables=None) if len(lake) > asked.bare_over else index
         del ways
         result["datasketch"] = beside_datasketch(index, lake, truths, asked)
@@ -67,7 +78,10 @@ def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def check(index: Ensemble, lake: ContainmentLake, n: int) -> dict[str, Any]:
-    """Compare verified answers, by lists and by bands, with a linear scan, at all thresholds; stop where one is wrong."""
+    """Compare verified answers with a linear scan at all thresholds, and stop at a wrong one.
+
+    Answers are checked by lists and by bands.
+    """
     seconds = []
     for number in range(min(n, len(lake.queries))):
         begin = time.perf_counter()
@@ -76,22 +90,41 @@ def check(index: Ensemble, lake: ContainmentLake, n: int) -> dict[str, Any]:
         for threshold in THRESHOLDS:
             right = right_answer(lake, number, counts, threshold)
             for route in ("auto", "lists", "bands"):
-                found = index.search(lake.queries[number], threshold, route=route, exclude=[lake.own[number]])
+                found = index.search(
+                    lake.queries[number], threshold, route=route, exclude=[lake.own[number]]
+                )
                 whole = route == "bands" or np.array_equal(np.sort(found.sets), right)
-                if not (whole and np.isin(found.sets, right).all() and (found.overlaps == counts[found.sets]).all()):
-                    raise SystemExit(f"query {number} at {threshold} by {route}: the answer is not that of a scan")
-    return {"queries": len(seconds), "median_scan_seconds": float(np.median(seconds)) if seconds else None}
+                if not (
+                    whole
+                    and np.isin(found.sets, right).all()
+                    and (found.overlaps == counts[found.sets]).all()
+                ):
+                    raise SystemExit(
+                        f"query {number} at {threshold} by {route}: the answer is not that of a "
+                        "scan"
+                    )
+    return {
+        "queries": len(seconds),
+        "median_scan_seconds": float(np.median(seconds)) if seconds else None,
+    }
 
 
-def summed(ways: dict[str, Way], lake: ContainmentLake, threshold: float, truth: list[np.ndarray]) -> dict[str, Any]:
-    """Measure ways at a threshold; ratios are those of the first way's time to each, query by query."""
+def summed(
+    ways: dict[str, Way], lake: ContainmentLake, threshold: float, truth: list[np.ndarray]
+) -> dict[str, Any]:
+    """Measure all ways at a threshold and summarise times, recall and precision.
+
+    Ratios are the seconds of each way over those of the first way, query by query.
+    """
     measured = measure(ways, lake, threshold, slow=["linear scan"])
     first = np.array(next(iter(measured.values()))["seconds"])
     result = {}
     for name, one in measured.items():
         seconds = np.array(one["seconds"])
         low, middle, high = np.quantile(seconds / first, [0.25, 0.5, 0.75]).round(3).tolist()
-        found = sum(len(np.intersect1d(a, right)) for a, right in zip(one["answers"], truth, strict=True))
+        found = sum(
+            len(np.intersect1d(a, right)) for a, right in zip(one["answers"], truth, strict=True)
+        )
         result[name] = {
             "median_seconds": float(np.median(seconds)),
             "p90_seconds": float(np.quantile(seconds, 0.9)),
@@ -104,22 +137,38 @@ def summed(ways: dict[str, Way], lake: ContainmentLake, threshold: float, truth:
 
 
 def beside_datasketch(
-    index: Ensemble, lake: ContainmentLake, truths: dict[float, list[np.ndarray]], asked: argparse.Namespace
+    index: Ensemble,
+    lake: ContainmentLake,
+    truths: dict[float, list[np.ndarray]],
+    asked: argparse.Namespace,
 ) -> dict[str, Any] | str:
-    """Measure ours and theirs query by query in turn, theirs at our threshold or at one where it finds as much."""
+    """Measure pexeso and datasketch query by query in turn.
+
+    datasketch is queried at the same threshold, or at one where it finds as much.
+    """
     options = EnsembleOptions(permutations=asked.permutations)
-    builds = {"pexeso_build_seconds": EnsembleOptions(), "pexeso_build_seconds_with_as_many_functions": options}
+    builds = {
+        "pexeso_build_seconds": EnsembleOptions(),
+        "pexeso_build_seconds_with_as_many_functions": options,
+    }
     try:
         settings = asked.permutations, asked.partitions, asked.depth
         by_arrays = len(lake) > asked.bare_over and not asked.own_signatures
-        rival = ThinDatasketch(lake, *settings) if asked.thin else Datasketch(lake, *settings, signed_for_it=by_arrays)
+        rival = (
+            ThinDatasketch(lake, *settings)
+            if asked.thin
+            else Datasketch(lake, *settings, signed_for_it=by_arrays)
+        )
     except ImportError:
         print(
-            "datasketch is left out: it is not installed (pip install datasketch==2.0.0).", file=sys.stderr, flush=True
+            "datasketch is left out: it is not installed (pip install datasketch==2.0.0).",
+            file=sys.stderr,
+            flush=True,
         )
         return "not installed"
     result: dict[str, Any] = {
-        name: [build_seconds(lake, one) for _ in range(asked.builds)] for name, one in builds.items()
+        name: [build_seconds(lake, one) for _ in range(asked.builds)]
+        for name, one in builds.items()
     }
     result |= rival.facts
     print(f"{result}", file=sys.stderr, flush=True)
@@ -127,14 +176,22 @@ def beside_datasketch(
     if asked.equal_recall:
         result["foreseen_recalls"] = foreseen = foresee(lake, truths, asked)
         theirs = {
-            threshold: lowered(foreseen[asked.permutations][threshold], asked.equal_recall) for threshold in theirs
+            threshold: lowered(foreseen[asked.permutations][threshold], asked.equal_recall)
+            for threshold in theirs
         }
     for own in sorted(set(theirs.values()), reverse=True):
         ask, facts = rival.built(own)
         print(f"datasketch {own}: {facts}", file=sys.stderr, flush=True)
         for threshold in [one for one in theirs if theirs[one] == own]:
-            ways = {"pexeso": way_of(index, lake, "auto" if index.tables else "lists"), "datasketch": ask}
-            one = {"its_threshold": own, **facts, **summed(ways, lake, threshold, truths[threshold])}
+            ways = {
+                "pexeso": way_of(index, lake, "auto" if index.tables else "lists"),
+                "datasketch": ask,
+            }
+            one = {
+                "its_threshold": own,
+                **facts,
+                **summed(ways, lake, threshold, truths[threshold]),
+            }
             result[f"{threshold}"] = one
             if asked.equal_recall and one["datasketch"]["recall"] not in (
                 None,
@@ -155,30 +212,40 @@ def build_seconds(lake: ContainmentLake, options: EnsembleOptions) -> float:
 def foresee(
     lake: ContainmentLake, truths: dict[float, list[np.ndarray]], asked: argparse.Namespace
 ) -> dict[int, dict[float, dict[float, float]]]:
-    """Tell datasketch's recall by its number of functions, the threshold that is meant, and its own."""
+    """Predict the recall of datasketch by number of functions, intended and own threshold."""
     uppers = upper_sizes(lake, asked.partitions)
     result: dict[int, dict[float, dict[float, float]]] = {}
     for functions in dict.fromkeys([asked.permutations, *asked.foresee]):
         depth = asked.depth if functions == asked.permutations else min(DEPTH, functions)
         result[functions] = {
-            threshold: foreseen_recalls(lake, truths[threshold], uppers, (functions, depth), [threshold, *asked.lower])
+            threshold: foreseen_recalls(
+                lake, truths[threshold], uppers, (functions, depth), [threshold, *asked.lower]
+            )
             for threshold in asked.thresholds
         }
-        print(f"foreseen with {functions} functions: {result[functions]}", file=sys.stderr, flush=True)
+        print(
+            f"foreseen with {functions} functions: {result[functions]}", file=sys.stderr, flush=True
+        )
     return result
 
 
 def growth(asked: argparse.Namespace) -> dict[str, Any]:
-    """Build and search lakes of several sizes; say how near builds and searches are to a line (R squared)."""
+    """Build and search lakes of several sizes, and compute how linear the times are (R squared)."""
     rows = []
     for n in asked.growth:
         lake = draw_lake(asked.data, n, asked.queries, asked.seed)
         begin = time.perf_counter()
         index = hashed_ensemble(lake.tokens, lake.offsets)
-        row = {"sets": len(lake), "tokens": len(lake.tokens), "build_seconds": time.perf_counter() - begin}
+        row = {
+            "sets": len(lake),
+            "tokens": len(lake.tokens),
+            "build_seconds": time.perf_counter() - begin,
+        }
         row |= {f"{name}_bytes": n_bytes for name, n_bytes in index_bytes(index).items()}
         for threshold in asked.thresholds:
-            seconds = measure({"pexeso": way_of(index, lake, "auto")}, lake, threshold)["pexeso"]["seconds"]
+            seconds = measure({"pexeso": way_of(index, lake, "auto")}, lake, threshold)["pexeso"][
+                "seconds"
+            ]
             row[f"mean_seconds_{threshold}"] = float(np.mean(seconds))
             row[f"median_seconds_{threshold}"] = float(np.median(seconds))
         print(row, file=sys.stderr, flush=True)
@@ -186,7 +253,10 @@ def growth(asked: argparse.Namespace) -> dict[str, Any]:
         del index, lake
     columns = ["build_seconds", *(f"mean_seconds_{threshold}" for threshold in asked.thresholds)]
     sets = [row["sets"] for row in rows]
-    return {"rows": rows, "r_squared": {name: straightness(sets, [row[name] for row in rows]) for name in columns}}
+    return {
+        "rows": rows,
+        "r_squared": {name: straightness(sets, [row[name] for row in rows]) for name in columns},
+    }
 
 
 def straightness(x: Sequence[float], y: Sequence[float]) -> float:
@@ -195,7 +265,10 @@ def straightness(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def fit(lake: ContainmentLake) -> dict[str, Any]:
-    """Fit what both routes take to what is known before, with no negative weight and every measurement counting by its share."""
+    """Fit the time of both routes to quantities that are known before the search.
+
+    Weights are not negative, and every measurement counts by its relative error.
+    """
     from scipy.optimize import nnls
 
     index = hashed_ensemble(lake.tokens, lake.offsets)
@@ -205,7 +278,10 @@ def fit(lake: ContainmentLake) -> dict[str, Any]:
     for threshold in THRESHOLDS:
         measured = measure({route: way_of(index, lake, route) for route in known}, lake, threshold)
         for number, query in enumerate(lake.queries):
-            looked, needed = index.lists.look_up(query), max(1, math.ceil(threshold * len(query) - 1e-9))
+            looked, needed = (
+                index.lists.look_up(query),
+                max(1, math.ceil(threshold * len(query) - 1e-9)),
+            )
             known["lists"].append([1, looked.size, looked.n_entries(needed)])
             hits = m * looked.n_entries(1) / len(query) / usual_size
             known["bands"].append([1, m * math.log2(len(index)), m * len(query), hits])
@@ -217,7 +293,10 @@ def fit(lake: ContainmentLake) -> dict[str, Any]:
         features = np.array(rows, float)
         weights, _ = nnls(features / took[:, None], np.ones(len(took)))
         errors = np.abs(np.log2(np.maximum(features @ weights, 1e-9) / took))
-        result[route] = {"weights": weights.tolist(), "median_factor_off": float(2 ** np.median(errors))}
+        result[route] = {
+            "weights": weights.tolist(),
+            "median_factor_off": float(2 ** np.median(errors)),
+        }
     return result
 
 
@@ -239,43 +318,72 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.containment", description=__doc__.splitlines()[0])
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.containment", description=__doc__.splitlines()[0]
+    )
     made.add_argument("--data", choices=DATA, default="planted")
-    made.add_argument("--sets", type=int, default=10_000, help="sets of a drawn lake (default 10000)")
+    made.add_argument(
+        "--sets", type=int, default=10_000, help="sets of a drawn lake (default 10000)"
+    )
     made.add_argument("--queries", type=int, default=100)
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--thresholds", type=_numbers, default=THRESHOLDS, help="with commas between")
-    made.add_argument("--checked", type=int, default=100, help="queries whose answers are compared with a linear scan")
-    made.add_argument("--baselines", action="store_true", help="fewer partitions, asymmetric MinHash, linear scan")
-    made.add_argument("--growth", type=_counts, nargs="?", const=GROWTH, help="sizes, with commas between")
+    made.add_argument(
+        "--checked",
+        type=int,
+        default=100,
+        help="queries whose answers are compared with a linear scan",
+    )
+    made.add_argument(
+        "--baselines", action="store_true", help="fewer partitions, asymmetric MinHash, linear scan"
+    )
+    made.add_argument(
+        "--growth", type=_counts, nargs="?", const=GROWTH, help="sizes, with commas between"
+    )
     made.add_argument("--fit", action="store_true", help="fit the cost model")
     made.add_argument("--datasketch", action="store_true", help="measure datasketch too")
-    made.add_argument("--permutations", type=int, default=128, help="of datasketch (its default: 128)")
+    made.add_argument(
+        "--permutations", type=int, default=128, help="of datasketch (its default: 128)"
+    )
     made.add_argument("--partitions", type=int, default=16, help="of datasketch (its default: 16)")
     made.add_argument("--depth", type=int, default=DEPTH, help="of datasketch, its m (default: 8)")
     made.add_argument(
         "--equal-recall",
         type=float,
-        help="ask datasketch for the highest of its thresholds at which it has this recall of the answers, or for that with the most",
+        help="ask datasketch for the highest of its thresholds at which it has this recall of "
+        "the answers, or for that with the most",
     )
-    made.add_argument("--lower", type=_numbers, default=LOWER, help="its thresholds to choose from, besides ours")
     made.add_argument(
-        "--foresee", type=_counts, default=(), help="other numbers of functions to tell the recall of, with m = 8"
+        "--lower", type=_numbers, default=LOWER, help="its thresholds to choose from, besides ours"
     )
-    made.add_argument("--builds", type=int, default=1, help="of ours that are timed beside datasketch (default: 1)")
+    made.add_argument(
+        "--foresee",
+        type=_counts,
+        default=(),
+        help="other numbers of functions to tell the recall of, with m = 8",
+    )
+    made.add_argument(
+        "--builds",
+        type=int,
+        default=1,
+        help="of ours that are timed beside datasketch (default: 1)",
+    )
     made.add_argument(
         "--thin",
         action="store_true",
         help="keep of datasketch the buckets alone that the queries ask for, where all do not fit",
     )
     made.add_argument(
-        "--own-signatures", action="store_true", help="let datasketch make all its signatures in any case"
+        "--own-signatures",
+        action="store_true",
+        help="let datasketch make all its signatures in any case",
     )
     made.add_argument(
         "--bare-over",
         type=int,
         default=500_000,
-        help="sets from which on our tables are dropped beside datasketch, and its signatures made for it",
+        help="sets from which on our tables are dropped beside datasketch, and its signatures "
+        "made for it",
     )
     return made
 
@@ -290,7 +398,9 @@ def _counts(text: str) -> list[int]:
 
 def say(name: str, threshold: float, one: dict[str, Any]) -> None:
     """Print the numbers of a way."""
-    numbers = ", ".join(f"{key} {value:.4g}" for key, value in one.items() if isinstance(value, float))
+    numbers = ", ".join(
+        f"{key} {value:.4g}" for key, value in one.items() if isinstance(value, float)
+    )
     print(f"{name} {threshold}: {numbers}", file=sys.stderr, flush=True)
 
 

@@ -1,10 +1,15 @@
-"""At which lower threshold MinHashLSHEnsemble of datasketch finds a share of the answers, told by arrays before any of its indexes is built.
+"""The lower threshold at which MinHashLSHEnsemble of datasketch finds a share of the answers.
 
-Its own choice of bands and rows misses answers, and two searches are only compared where they find as much. So it is asked for a lower threshold than is
-meant, which finds more of the answers and more of what is none. Whether it finds a set depends on nothing but both signatures, the sizes and its settings; so
-the recall at any threshold, with any number of functions, takes the signatures of the answers alone, and no index of gigabytes.
+It is computed from arrays before any of its indexes is built.
 
-Where such an index does not fit, one with only the buckets that the queries ask for gives the same answers, sooner if anything.
+Its own choice of bands and rows misses answers, and two searches are only compared where they find
+as much. So it is asked for a lower threshold than is meant, which finds more of the answers and
+more of what is none. Whether it finds a set depends on nothing but both signatures, the sizes and
+its settings; so the recall at any threshold, with any number of functions, takes the signatures of
+the answers alone, and no index of gigabytes.
+
+Where such an index does not fit, one with only the buckets that the queries ask for gives the same
+answers, sooner if anything.
 """
 
 from __future__ import annotations
@@ -22,15 +27,21 @@ _ROWS = 1 << 14
 
 
 def upper_sizes(lake: ContainmentLake, partitions: int) -> np.ndarray:
-    """Return the largest size of each of datasketch's partitions: int64, ascending. They do not depend on the threshold.
+    """Return the largest size of each of datasketch's partitions: int64, ascending.
 
-    Its dynamic programming takes Python steps in proportion to the square of the number of distinct sizes, a minute for 3,000.
+    They do not depend on the threshold.
+
+    Its dynamic programming takes Python steps in proportion to the square of the number of distinct
+    sizes, a minute for 3,000.
     """
     from datasketch.lshensemble_partition import optimal_partitions
 
     sizes, counts = np.unique(np.diff(lake.offsets), return_counts=True)
     filled = sizes > 0
-    return np.array([upper for _, upper in optimal_partitions(sizes[filled], counts[filled], partitions)], np.int64)
+    return np.array(
+        [upper for _, upper in optimal_partitions(sizes[filled], counts[filled], partitions)],
+        np.int64,
+    )
 
 
 def foreseen_recalls(
@@ -63,7 +74,9 @@ def foreseen_recalls(
 
     empty = MinHash(num_perm=settings[0], hashfunc=int)
     rows = np.unique(np.concatenate(truth)).astype(np.int64)
-    signed = signed_by_arrays(empty, _lake_of([lake.tokens[lake.offsets[n] : lake.offsets[n + 1]] for n in rows]))
+    signed = signed_by_arrays(
+        empty, _lake_of([lake.tokens[lake.offsets[n] : lake.offsets[n + 1]] for n in rows])
+    )
     asked = signed_by_arrays(empty, _lake_of(lake.queries))
     sizes = np.diff(lake.offsets)
     result = {}
@@ -85,10 +98,12 @@ def foreseen_recalls(
 
 
 class ThinDatasketch:
-    """MinHashLSHEnsemble of datasketch with no buckets but those that the queries of a lake ask for.
+    """MinHashLSHEnsemble of datasketch with only the buckets that the queries of a lake use.
 
-    Every bucket that is there is whole, so the answers are those of the whole index, by the same steps. No query is slower for it: its dictionaries are
-    smaller. What a build takes is not told by this. Memory: signatures of `_ROWS` sets at a time, and some 80 bytes for each set in a bucket.
+    Every bucket that is there is whole, so the answers are those of the whole index, by the same
+    steps. No query is slower for it: its dictionaries are smaller. What a build takes is not told
+    by this. Memory: signatures of `_ROWS` sets at a time, and some 80 bytes for each set in a
+    bucket.
 
     Parameters
     ----------
@@ -102,11 +117,17 @@ class ThinDatasketch:
         datasketch is not installed.
     """
 
-    def __init__(self, lake: ContainmentLake, permutations: int, partitions: int, depth: int) -> None:
+    def __init__(
+        self, lake: ContainmentLake, permutations: int, partitions: int, depth: int
+    ) -> None:
         from datasketch import MinHash
 
         self.facts = {"num_perm": permutations, "num_part": partitions, "m": depth, "thin": True}
-        self._lake, self._depth, self._empty = lake, depth, MinHash(num_perm=permutations, hashfunc=int)
+        self._lake, self._depth, self._empty = (
+            lake,
+            depth,
+            MinHash(num_perm=permutations, hashfunc=int),
+        )
         self._uppers = upper_sizes(lake, partitions)
 
     def built(self, threshold: float) -> tuple[Way, dict[str, float]]:
@@ -114,7 +135,9 @@ class ThinDatasketch:
         from datasketch import MinHashLSHEnsemble
 
         lake, uppers, functions = self._lake, self._uppers, len(self._empty)
-        index = MinHashLSHEnsemble(threshold, num_perm=functions, num_part=len(uppers), m=self._depth)
+        index = MinHashLSHEnsemble(
+            threshold, num_perm=functions, num_part=len(uppers), m=self._depth
+        )
         index.uppers = uppers.tolist()
         asked = [signed_by_itself(self._empty, query).hashvalues for query in lake.queries]
         sizes = np.diff(lake.offsets)
@@ -132,7 +155,9 @@ class ThinDatasketch:
         return asking(index, self._empty, lake), {}
 
 
-def _fill(tables: Any, rows: np.ndarray, signed: np.ndarray, values: np.ndarray, bands: int, depth: int) -> None:
+def _fill(
+    tables: Any, rows: np.ndarray, signed: np.ndarray, values: np.ndarray, bands: int, depth: int
+) -> None:
     """Put sets into the buckets that a query asks for."""
     equal = signed[:, : bands * depth] == values[: bands * depth].astype(np.uint32)
     if depth > 1:
@@ -163,9 +188,17 @@ def _sign(made, tokens, offsets, rows, factors, summands):  # type: ignore[no-un
 
 
 def lowered(recalls: dict[float, float], least: float) -> float:
-    """Choose the highest threshold with a recall that is enough, or the highest of those with the most; they must not be empty."""
+    """Choose the highest threshold with enough recall, or else the best one.
+
+    Without enough recall it is the highest of the thresholds with the most recall. `recalls` must
+    not be empty.
+    """
     enough = [threshold for threshold, recall in recalls.items() if recall >= least]
-    return max(enough) if enough else max(recalls, key=lambda threshold: (recalls[threshold], threshold))
+    return (
+        max(enough)
+        if enough
+        else max(recalls, key=lambda threshold: (recalls[threshold], threshold))
+    )
 
 
 def _lake_of(sets: Sequence[np.ndarray]) -> ContainmentLake:

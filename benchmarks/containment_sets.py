@@ -1,8 +1,10 @@
-"""Lakes and queries for the benchmark of containment search, the truth by a linear scan, and scores.
+"""Lakes, queries, truth by a linear scan, and scores for the benchmark of containment search.
 
-``planted``: vocabularies with sizes of a Pareto distribution with shape 0.8, 30 to 20,000 tokens; each set a random share of one of them. For half of the
-queries supersets of 2, 5 and 20 times their size are planted. ``power``: the lake of power laws of `benchmarks.token_sets`, with held-out queries. The real
-lakes: every column, asked with columns of their own, which are then not to be found.
+``planted``: vocabularies with sizes of a Pareto distribution with shape 0.8, 30 to 20,000 tokens;
+each set a random share of one of them. For half of the queries supersets of 2, 5 and 20 times their
+size are planted. ``power``: the lake of power laws of `benchmarks.token_sets`, with held-out
+queries. The real lakes: every column, asked with columns of their own, which are then not to be
+found.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class ContainmentLake:
     own : list[int]
         The set that each query is, which is not to be found; -1: none.
     n_planted : int
-        The first queries, for each of which the first ``len(RATIOS)`` sets that are left are planted.
+        The first queries, for each of which the first ``len(RATIOS)`` sets that are left are
+        planted.
     """
 
     tokens: np.ndarray
@@ -59,7 +62,10 @@ def draw_lake(data: str, n_sets: int, n_queries: int, seed: int) -> ContainmentL
     if data == "power":
         drawn = power_law_sets(n_sets, n_queries, seed=seed)
         return ContainmentLake(
-            _mixed(drawn.tokens), drawn.offsets, [np.sort(_mixed(one)) for one in drawn.queries], [-1] * n_queries
+            _mixed(drawn.tokens),
+            drawn.offsets,
+            [np.sort(_mixed(one)) for one in drawn.queries],
+            [-1] * n_queries,
         )
     lake, rng = lake_sets(data), np.random.default_rng(seed)
     hashed, offsets, sizes = hash_tokens(lake.tokens), lake.offsets, np.diff(lake.offsets)
@@ -71,7 +77,9 @@ def draw_lake(data: str, n_sets: int, n_queries: int, seed: int) -> ContainmentL
 
 def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
     rng = np.random.default_rng(seed)
-    sizes = np.minimum(MOST, LEAST * (1 + rng.pareto(0.8, max(1, n_sets // SETS_A_VOCABULARY)))).astype(int)
+    sizes = np.minimum(
+        MOST, LEAST * (1 + rng.pareto(0.8, max(1, n_sets // SETS_A_VOCABULARY)))
+    ).astype(int)
     words = [rng.integers(0, 1 << 63, size, dtype=np.uint64) for size in sizes]
 
     def draw() -> np.ndarray:
@@ -80,7 +88,9 @@ def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
         return kept if len(kept) else one[:1]
 
     n_planted = n_queries // 2
-    queries = [rng.integers(0, 1 << 63, rng.integers(10, 300), dtype=np.uint64) for _ in range(n_planted)]
+    queries = [
+        rng.integers(0, 1 << 63, rng.integers(10, 300), dtype=np.uint64) for _ in range(n_planted)
+    ]
     sets = [
         np.concatenate([query, rng.integers(0, 1 << 63, (ratio - 1) * len(query), dtype=np.uint64)])
         for query in queries
@@ -93,7 +103,11 @@ def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
         if MIN_QUERY <= len(query) <= MAX_QUERY:
             queries.append(query)
     return ContainmentLake(
-        np.concatenate(sets), offsets, [np.unique(query) for query in queries], [-1] * n_queries, n_planted
+        np.concatenate(sets),
+        offsets,
+        [np.unique(query) for query in queries],
+        [-1] * n_queries,
+        n_planted,
     )
 
 
@@ -106,27 +120,39 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def scan(lake: ContainmentLake, query: np.ndarray) -> np.ndarray:
-    """Count the tokens of a query in every set by a linear scan, with nothing of what is measured: int64 (n,)."""
+    """Count the tokens of a query in every set by a linear scan, int64 (n,).
+
+    The scan uses none of the measured code.
+    """
     places = np.minimum(np.searchsorted(query, lake.tokens), len(query) - 1)
     before = np.concatenate([[0], np.cumsum(query[places] == lake.tokens)])
     return np.diff(before[lake.offsets])
 
 
-def right_answer(lake: ContainmentLake, number: int, counts: np.ndarray, threshold: float) -> np.ndarray:
+def right_answer(
+    lake: ContainmentLake, number: int, counts: np.ndarray, threshold: float
+) -> np.ndarray:
     """Return the ids of the sets that contain enough of a query, by counts of `scan`."""
     found = np.flatnonzero(counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9)))
     return found[found != lake.own[number]]
 
 
-def scores(lake: ContainmentLake, answers: list[np.ndarray], truth: list[np.ndarray]) -> dict[str, float | None]:
-    """Return recall and precision, means over queries that have an answer, or got one; and of planted supersets the share found, by ratio."""
+def scores(
+    lake: ContainmentLake, answers: list[np.ndarray], truth: list[np.ndarray]
+) -> dict[str, float | None]:
+    """Return mean recall and precision, and the share of planted supersets found, by ratio.
+
+    Recall is a mean over queries that have an answer, precision over queries that got one.
+    """
     recalls, precisions = [], []
     for answer, right in zip(answers, truth, strict=True):
         hits = len(np.intersect1d(answer, right))
         recalls += [hits / len(right)] if len(right) else []
         precisions += [hits / len(answer)] if len(answer) else []
     planted = {
-        f"recall_{ratio}x": float(np.mean([n * len(RATIOS) + place in answers[n] for n in range(lake.n_planted)]))
+        f"recall_{ratio}x": float(
+            np.mean([n * len(RATIOS) + place in answers[n] for n in range(lake.n_planted)])
+        )
         for place, ratio in enumerate(RATIOS)
         if lake.n_planted
     }

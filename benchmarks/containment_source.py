@@ -1,4 +1,7 @@
-"""The choice of bands and rows as the source makes it, to compare with: the least sum of the areas of false positives and false negatives (E13 to E15)."""
+"""The choice of bands and rows as the source makes it, for comparison (E13 to E15).
+
+It minimises the sum of the areas of false positives and false negatives.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from pexeso.containment.tuning import Setting, Tuner, integral, setting_of
 
 @dataclass(frozen=True)
 class SourceTuner(Tuner):
-    """The source's choice over the grid of ratios and thresholds; no recall is kept, so that a search never turns to posting lists for it."""
+    """The source's choice over the grid of ratios and thresholds.
+
+    No recall is guaranteed, so that a search never switches to posting lists for its sake.
+    """
 
     recall: float = 1e-9
 
@@ -21,8 +27,12 @@ class SourceTuner(Tuner):
         return tune_source(ratio, threshold, self.permutations, self.max_rows)
 
 
-def false_areas(ratio: float, threshold: float, bands: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Integrate the probabilities of false positives and false negatives over containment (E13, E14), by 64 points of Gauss and Legendre each.
+def false_areas(
+    ratio: float, threshold: float, bands: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Integrate the probabilities of false positives and false negatives (E13, E14).
+
+    The integrals run over containment, by 64 points of Gauss and Legendre each.
 
     Parameters
     ----------
@@ -35,7 +45,8 @@ def false_areas(ratio: float, threshold: float, bands: np.ndarray, rows: np.ndar
     Returns
     -------
     (float64 (g,), float64 (g,))
-        Areas, within 1e-5 or better. Containments over min(1, ratio) do not occur and count for nothing.
+        Areas, within 1e-5 or better. Containments over min(1, ratio) do not occur and count for
+        nothing.
 
     Examples
     --------

@@ -18,7 +18,10 @@ from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
 Way = Callable[[int, float], tuple[np.ndarray, int]]
-"""Takes the number of a query and a threshold; gives the ids found, and how many candidates were looked at for them."""
+"""Takes the number of a query and a threshold; gives the ids found and a count.
+
+The count says how many candidates were looked at for them.
+"""
 
 
 def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool = True) -> Way:
@@ -26,24 +29,33 @@ def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool =
 
     def ask(number: int, threshold: float) -> tuple[np.ndarray, int]:
         own = [] if lake.own[number] < 0 else [lake.own[number]]
-        found = index.search(lake.queries[number], threshold, route=route, exclude=own, verify=verify)
+        found = index.search(
+            lake.queries[number], threshold, route=route, exclude=own, verify=verify
+        )
         return found.sets, found.n_candidates
 
     return ask
 
 
 def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Way]:
-    """Return the ways that the specification compares with: fewer partitions, one (MinHash LSH), asymmetric MinHash, and a linear scan."""
+    """Return the baselines of the specification.
+
+    They are fewer partitions, one partition (MinHash LSH), asymmetric MinHash, and a linear scan.
+    """
     options = EnsembleOptions()
     ways: dict[str, Way] = {}
     for n in (8, 1):
-        other = Ensemble.build(lake.tokens, lake.offsets, index.lists, replace(options, partitions=n))
+        other = Ensemble.build(
+            lake.tokens, lake.offsets, index.lists, replace(options, partitions=n)
+        )
         ways[f"bands, {n} partitions"] = way_of(other, lake, "bands")
     ways["asymmetric"] = way_of(asymmetric(other, seed), lake, "bands")
 
     def by_scan(number: int, threshold: float) -> tuple[np.ndarray, int]:
         counts = scan(lake, lake.queries[number])
-        found = np.flatnonzero(counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9)))
+        found = np.flatnonzero(
+            counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9))
+        )
         return found[found != lake.own[number]], len(lake)
 
     return {**ways, "linear scan": by_scan}
@@ -52,8 +64,9 @@ def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Wa
 def asymmetric(index: Ensemble, seed: int) -> Ensemble:
     """Pad every set to the size of the largest one, with tokens of its own (asymmetric MinHash).
 
-    The least of N fresh hashes over 32 bits is drawn as ``1 - u**(1 / N)``, from a uniform u of the seed, the set and the function, so that nothing is padded
-    in truth. With one partition the tuner takes the largest size for all.
+    The least of N fresh hashes over 32 bits is drawn as ``1 - u**(1 / N)``, from a uniform u of the
+    seed, the set and the function, so that nothing is padded in truth. With one partition the tuner
+    takes the largest size for all.
     """
     m, largest = index.options.permutations, int(index.sizes.max(initial=1))
     padded = np.array(index.signatures)
@@ -62,7 +75,9 @@ def asymmetric(index: Ensemble, seed: int) -> Ensemble:
         uniform = np.random.default_rng([seed, row]).random((len(index.sizes[part]), m))
         with np.errstate(divide="ignore"):
             least = -np.expm1(np.log(uniform) / (largest - index.sizes[part])[:, None])
-        padded[part] = np.minimum(padded[part], np.minimum(least * 2.0**32, 2.0**32 - 1).astype(np.uint32))
+        padded[part] = np.minimum(
+            padded[part], np.minimum(least * 2.0**32, 2.0**32 - 1).astype(np.uint32)
+        )
     tables = build_tables(padded)
     for array in (padded, tables.values, tables.sets):
         array.flags.writeable = False
@@ -78,7 +93,9 @@ def index_bytes(index: Ensemble) -> dict[str, int]:
 
 
 class Datasketch:
-    """MinHashLSHEnsemble of datasketch over hashed tokens. Its signatures are made once, and an index for each threshold.
+    """MinHashLSHEnsemble of datasketch over hashed tokens.
+
+    Its signatures are made once, and an index for each threshold.
 
     Parameters
     ----------
@@ -86,7 +103,8 @@ class Datasketch:
     permutations, partitions, depth : int
         Its ``num_perm``, ``num_part`` and ``m``.
     signed_for_it : bool
-        Make its signatures by arrays, the same ones, and let it make those of a random twentieth of the sets; what that takes is then known of these alone.
+        Make its signatures by arrays, the same ones, and let it make those of a random twentieth of
+        the sets; what that takes is then known of these alone.
 
     Raises
     ------
@@ -95,11 +113,20 @@ class Datasketch:
     """
 
     def __init__(
-        self, lake: ContainmentLake, permutations: int, partitions: int, depth: int, *, signed_for_it: bool = False
+        self,
+        lake: ContainmentLake,
+        permutations: int,
+        partitions: int,
+        depth: int,
+        *,
+        signed_for_it: bool = False,
     ) -> None:
         from datasketch import LeanMinHash, MinHash
 
-        self._lake, self._settings = lake, {"num_perm": permutations, "num_part": partitions, "m": depth}
+        self._lake, self._settings = (
+            lake,
+            {"num_perm": permutations, "num_part": partitions, "m": depth},
+        )
         self._empty = MinHash(num_perm=permutations, hashfunc=int)
         ends = list(zip(lake.offsets[:-1].tolist(), lake.offsets[1:].tolist(), strict=True))
         filled = [number for number, (first, end) in enumerate(ends) if end > first]
@@ -107,16 +134,24 @@ class Datasketch:
         gc.disable()  # a collection looks at every object of a large index again, and finds nothing
         if signed_for_it:
             values, scheme = signed_by_arrays(self._empty, lake), self._empty.scheme
-            made = [LeanMinHash(seed=self._empty.seed, hashvalues=values[number], scheme=scheme) for number in filled]
+            made = [
+                LeanMinHash(seed=self._empty.seed, hashvalues=values[number], scheme=scheme)
+                for number in filled
+            ]
             for number, one in list(zip(filled, made, strict=True))[:100]:
                 if not np.array_equal(
-                    one.hashvalues, signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]).hashvalues
+                    one.hashvalues,
+                    signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]).hashvalues,
                 ):
                     raise SystemExit("signatures made by arrays are not those of datasketch")
         else:
-            made = [LeanMinHash(signed_by_itself(self._empty, lake.tokens[slice(*ends[number])])) for number in filled]
+            made = [
+                LeanMinHash(signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]))
+                for number in filled
+            ]
         self._entries = [
-            (number, one, ends[number][1] - ends[number][0]) for number, one in zip(filled, made, strict=True)
+            (number, one, ends[number][1] - ends[number][0])
+            for number, one in zip(filled, made, strict=True)
         ]
         gc.enable()
         self.facts = {
@@ -126,11 +161,18 @@ class Datasketch:
             "signature_bytes": _held_bytes() - held,
         }
         if signed_for_it:
-            drawn = np.random.default_rng(0).choice(filled, math.ceil(len(filled) / 20), replace=False).tolist()
+            drawn = (
+                np.random.default_rng(0)
+                .choice(filled, math.ceil(len(filled) / 20), replace=False)
+                .tolist()
+            )
             begin = time.perf_counter()
             for number in drawn:
                 signed_by_itself(self._empty, lake.tokens[slice(*ends[number])])
-            self.facts |= {"signed_by_itself": len(drawn), "seconds_for_these": time.perf_counter() - begin}
+            self.facts |= {
+                "signed_by_itself": len(drawn),
+                "seconds_for_these": time.perf_counter() - begin,
+            }
 
     def built(self, threshold: float) -> tuple[Way, dict[str, float]]:
         """Index for a threshold, and tell what that takes."""
@@ -151,7 +193,9 @@ def asking(index: Any, empty: Any, lake: ContainmentLake) -> Way:
 
     def ask(number: int, _: float) -> tuple[np.ndarray, int]:
         query = lake.queries[number]
-        found = np.array(list(set(index.query(signed_by_itself(empty, query), len(query)))), np.int64)
+        found = np.array(
+            list(set(index.query(signed_by_itself(empty, query), len(query)))), np.int64
+        )
         return found[found != lake.own[number]], len(found)
 
     return ask
@@ -165,9 +209,12 @@ def signed_by_itself(empty: Any, tokens: np.ndarray) -> Any:
 
 
 def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
-    """Return the hash values of datasketch's MinHash for all sets, which must not be empty: uint32 (n, m), by its scheme of 32 bits.
+    """Return the hash values of datasketch's MinHash for all sets, uint32 (n, m).
 
-    A token's lower half goes through the finaliser of MurmurHash3, then through ``a * h + b`` for each function.
+    The sets must not be empty. The values follow its 32-bit scheme.
+
+    A token's lower half goes through the finaliser of MurmurHash3, then through ``a * h + b`` for
+    each function.
     """
     mixed = lake.tokens.astype(np.uint32)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
@@ -181,10 +228,15 @@ def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
     return values
 
 
-def measure(ways: dict[str, Way], lake: ContainmentLake, threshold: float, slow: Sequence[str] = ()) -> dict[str, dict]:
-    """Ask all ways each query in turn, once before the clock; give answers, candidates and seconds of each.
+def measure(
+    ways: dict[str, Way], lake: ContainmentLake, threshold: float, slow: Sequence[str] = ()
+) -> dict[str, dict]:
+    """Run each query in all ways in turn; return answers, candidates and seconds of each way.
 
-    Whose turn is first goes round, since the first one after a slow way finds the processor's caches full of other things.
+    Each way except those in `slow` runs once before it is timed.
+
+    Whose turn is first goes round, since the first one after a slow way finds the processor's
+    caches full of other things.
     """
     results = {name: {"answers": [], "candidates": 0, "seconds": []} for name in ways}
     turns = list(ways.items())

@@ -1,7 +1,7 @@
 """From matching pairs to answers, for one query column or many: the same for every rival.
 
-A query value counts once for a column, however many of the column's values it matches. Nothing here is larger than what matches: no array of columns
-is made for a lake where few columns are hit.
+A query value counts once for a column, however many of the column's values it matches. Nothing here
+is larger than what matches: no array of columns is made for a lake where few columns are hit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ _SPARSE = 64
 
 
 def count_columns(
-    queries: torch.Tensor, values: torch.Tensor, query: BenchmarkQuery, value_columns: Csr, n_columns: int
+    queries: torch.Tensor,
+    values: torch.Tensor,
+    query: BenchmarkQuery,
+    value_columns: Csr,
+    n_columns: int,
 ) -> Answer:
-    """Count, for each column, the query rows with a match in it; keep the columns with as many as needed.
+    """Count the query rows with a match in each column and keep the columns with enough of them.
 
     Parameters
     ----------
@@ -46,7 +50,11 @@ def count_columns(
 
 
 def count_batch(
-    queries: torch.Tensor, values: torch.Tensor, batch: QueryBatch, value_columns: Csr, n_columns: int
+    queries: torch.Tensor,
+    values: torch.Tensor,
+    batch: QueryBatch,
+    value_columns: Csr,
+    n_columns: int,
 ) -> list[Answer]:
     """Do as `count_columns` for every query column of a batch.
 
@@ -57,7 +65,9 @@ def count_batch(
     values : int64 (p,)
     """
     device = queries.device
-    hit_values, hit_columns = column_hits(queries, values, len(batch.vectors), value_columns, n_columns)
+    hit_values, hit_columns = column_hits(
+        queries, values, len(batch.vectors), value_columns, n_columns
+    )
     hit_sizes = torch.bincount(hit_values, minlength=len(batch.vectors))
     hit_offsets = offsets_of(hit_sizes)
     rows, weights, needed = (part.to(device) for part in (batch.rows, batch.weights, batch.needed))
@@ -91,7 +101,8 @@ def column_hits(
 
     Notes
     -----
-    About 2^20 postings are held at a time beside the hits; a query value with more has them marked in one row of columns.
+    About 2^20 postings are held at a time beside the hits; a query value with more has them marked
+    in one row of columns.
 
     Examples
     --------
@@ -116,7 +127,10 @@ def column_hits(
 
 
 def _runs(queries: torch.Tensor, sizes: torch.Tensor, n_queries: int) -> Iterator[slice]:
-    """Cut sorted pairs into runs of whole query values with at most `POSTINGS_AT_ONCE` postings, or of one query value."""
+    """Cut sorted pairs into runs of whole query values with at most `POSTINGS_AT_ONCE` postings.
+
+    A query value with more postings is a run of its own.
+    """
     if int(sizes.sum()) <= POSTINGS_AT_ONCE:
         yield slice(0, len(queries))
         return
@@ -131,7 +145,11 @@ def _runs(queries: torch.Tensor, sizes: torch.Tensor, n_queries: int) -> Iterato
 
 
 def _hits(
-    queries: torch.Tensor, starts: torch.Tensor, sizes: torch.Tensor, value_columns: Csr, n_columns: int
+    queries: torch.Tensor,
+    starts: torch.Tensor,
+    sizes: torch.Tensor,
+    value_columns: Csr,
+    n_columns: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if int(sizes.sum()) <= POSTINGS_AT_ONCE:
         owner, posting = expand_ranges(starts, sizes)
@@ -146,14 +164,19 @@ def _hits(
 
 
 def _distinct(keys: torch.Tensor) -> torch.Tensor:
-    """Return the distinct keys, ascending; numpy sorts several times faster than torch on the CPU."""
+    """Return the distinct keys in ascending order.
+
+    NumPy sorts several times faster than torch on the CPU.
+    """
     if keys.device.type != "cpu":
         return torch.unique(keys)
     ordered = np.sort(keys.numpy())
     return torch.from_numpy(ordered[np.flatnonzero(np.diff(ordered, prepend=-1))])
 
 
-def sum_by_key(keys: torch.Tensor, weights: torch.Tensor, n_keys: int) -> tuple[torch.Tensor, torch.Tensor]:
+def sum_by_key(
+    keys: torch.Tensor, weights: torch.Tensor, n_keys: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum the weights of equal keys.
 
     Parameters
@@ -175,7 +198,9 @@ def sum_by_key(keys: torch.Tensor, weights: torch.Tensor, n_keys: int) -> tuple[
     [[1, 3], [1, 7]]
     """
     if n_keys <= DENSE_CELLS and len(keys) * _SPARSE >= n_keys:
-        sums = torch.zeros(n_keys, dtype=torch.int64, device=keys.device).index_add_(0, keys, weights)
+        sums = torch.zeros(n_keys, dtype=torch.int64, device=keys.device).index_add_(
+            0, keys, weights
+        )
         found = torch.nonzero(sums)[:, 0]
         return found, sums[found]
     ordered, order = torch.sort(keys)
@@ -185,8 +210,13 @@ def sum_by_key(keys: torch.Tensor, weights: torch.Tensor, n_keys: int) -> tuple[
     return found, running[ends] - running[ends - counts]
 
 
-def _groups(offsets: torch.Tensor, sizes: torch.Tensor, n_columns: int) -> Iterator[tuple[int, int]]:
-    """Cut the query columns into groups of about `ENTRIES_AT_ONCE` hits and at most `DENSE_CELLS` counters, or of one."""
+def _groups(
+    offsets: torch.Tensor, sizes: torch.Tensor, n_columns: int
+) -> Iterator[tuple[int, int]]:
+    """Cut the query columns into groups of bounded size.
+
+    A group has about `ENTRIES_AT_ONCE` hits and at most `DENSE_CELLS` counters, or one column.
+    """
     entries = offsets_of(sizes)[offsets.to(sizes.device)].cpu().numpy()
     n_queries, first = len(offsets) - 1, 0
     most = max(1, DENSE_CELLS // max(1, n_columns))

@@ -1,4 +1,6 @@
-"""Algorithms as they are declared: a thin adapter, and a YAML file with the grid of its build and query arguments.
+"""Declared algorithms: a thin adapter, and a YAML file with its grid of arguments.
+
+The grid has build and query arguments.
 
 ``benchmarks/algorithms/<name>/config.yml``::
 
@@ -11,7 +13,8 @@
       default: {build: {n_pivots: [5]}, query: {}}
       pivots:  {build: {n_pivots: [3, 5, 8], n_levels: [4, 6]}, query: {}}
 
-Each argument has a list of values; a grid is their product, build arguments first. An algorithm is asked for as ``name`` (grid ``default``) or ``name:grid``.
+Each argument has a list of values; a grid is their product, build arguments first. An algorithm is
+asked for as ``name`` (grid ``default``) or ``name:grid``.
 """
 
 from __future__ import annotations
@@ -43,12 +46,13 @@ class Algorithm(ABC):
     Attributes
     ----------
     work : dict of str to number
-        Counters of the last query: ``distances`` computed, ``vectors_touched``, ``bytes_read`` (of vectors), and seconds
-        by phase as ``seconds_<phase>``. An adapter gives those that it knows.
+        Counters of the last query: ``distances`` computed, ``vectors_touched``, ``bytes_read`` (of
+        vectors), and seconds by phase as ``seconds_<phase>``. An adapter gives those that it knows.
     chosen : dict of str to value
         Build arguments that were left to choose (null in a grid), as the build chose them.
     index_bytes : int
-        Bytes of what was built, the lake's own vectors and postings included where the algorithm needs them to answer.
+        Bytes of what was built, the lake's own vectors and postings included where the algorithm
+        needs them to answer.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -64,14 +68,20 @@ class Algorithm(ABC):
     def set_query_arguments(self, arguments: Arguments) -> None:
         """Take the query arguments of a grid point; refuses what it does not know."""
         if arguments:
-            raise InputError(f"{type(self).__name__} takes no query arguments. Got {', '.join(arguments)} instead.")
+            raise InputError(
+                f"{type(self).__name__} takes no query arguments. Got {', '.join(arguments)} "
+                "instead."
+            )
 
     @abstractmethod
     def query(self, query: BenchmarkQuery) -> Answer:
         """Answer one query column."""
 
     def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-        """Answer many query columns of one threshold, as well as the algorithm can; here one after the other."""
+        """Answer many query columns of one threshold, as efficiently as the algorithm can.
+
+        This default answers one after the other.
+        """
         return [self.query(query) for query in queries]
 
 
@@ -119,22 +129,38 @@ def _candidates_of(spec: str, device: torch.device) -> Iterator[Candidate]:
     name, _, grid_name = spec.partition(":")
     config = _read_config(name)
     if device.type not in config["devices"]:
-        raise InputError(f"{name} runs on {', '.join(config['devices'])}. Got the device {device} instead.")
-    missing = [package for package in config.get("packages", ()) if importlib.util.find_spec(package) is None]
+        raise InputError(
+            f"{name} runs on {', '.join(config['devices'])}. Got the device {device} instead."
+        )
+    missing = [
+        package
+        for package in config.get("packages", ())
+        if importlib.util.find_spec(package) is None
+    ]
     if missing:
-        raise MissingPackageError(f"The algorithm {name} needs {', '.join(missing)}: pip install -e '.[dev]'.")
+        raise MissingPackageError(
+            f"The algorithm {name} needs {', '.join(missing)}: pip install -e '.[dev]'."
+        )
     grid_name = grid_name or DEFAULT_GRID
     if grid_name not in config["grids"]:
-        raise InputError(f"{name} has the grids {', '.join(config['grids'])}. Got {grid_name!r} instead.")
+        raise InputError(
+            f"{name} has the grids {', '.join(config['grids'])}. Got {grid_name!r} instead."
+        )
     module, _, adapter = config["adapter"].partition(":")
     adapter = getattr(importlib.import_module(module), adapter)
     grid = config["grids"][grid_name]
     varied = {key for part in grid.values() for key, values in part.items() if len(values) > 1}
     for build, query in itertools.product(_points(grid["build"]), _points(grid["query"])):
         label = name if grid_name == DEFAULT_GRID else f"{name}:{grid_name}"
-        differing = [f"{key}={value}" for key, value in sorted({**build, **query}.items()) if key in varied]
+        differing = [
+            f"{key}={value}" for key, value in sorted({**build, **query}.items()) if key in varied
+        ]
         yield Candidate(
-            label + (f"({','.join(differing)})" if differing else ""), adapter, config["exact"], build, query
+            label + (f"({','.join(differing)})" if differing else ""),
+            adapter,
+            config["exact"],
+            build,
+            query,
         )
 
 
@@ -145,7 +171,10 @@ def _read_config(name: str) -> dict[str, Any]:
         raise InputError(f"Algorithms are {', '.join(known_algorithms())}. Got {name!r} instead.")
     config = yaml.safe_load((ALGORITHMS / name / "config.yml").read_text(encoding="utf-8"))
     if not set(config) <= KEYS or DEFAULT_GRID not in config["grids"]:
-        raise InputError(f"config.yml of {name} must have the keys {', '.join(sorted(KEYS))}, and a grid 'default'.")
+        raise InputError(
+            f"config.yml of {name} must have the keys {', '.join(sorted(KEYS))}, and a grid "
+            "'default'."
+        )
     return config
 
 
@@ -157,4 +186,7 @@ def _points(arguments: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     >>> _points({"a": [1, 2], "b": [3]})
     [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]
     """
-    return [dict(zip(arguments, values, strict=True)) for values in itertools.product(*arguments.values())]
+    return [
+        dict(zip(arguments, values, strict=True))
+        for values in itertools.product(*arguments.values())
+    ]

@@ -10,8 +10,11 @@ from pexeso.engine.search.search import count_needed
 from pexeso.errors import InputError
 
 SIZE_CLASSES = ((2, 9), (10, 31), (32, 99), (100, 315), (316, 1000))
-"""Smallest and largest number of distinct values with a vector, half a power of ten each. Most columns of real lakes are of the
-first two; drawn in proportion, nothing would be learnt about the others."""
+"""Smallest and largest number of distinct values with a vector, half a power of ten each.
+
+Most columns of real lakes are of the first two; drawn in proportion, nothing would be learnt about
+the others.
+"""
 
 
 def size_class(n_values: int) -> int:
@@ -33,7 +36,8 @@ def draw_queries(
 ) -> list[BenchmarkQuery]:
     """Draw query columns, none twice, the classes in turn while they last.
 
-    A query column is a lake column as it is: its distinct values, the rows of each, and |Q| its rows with a value. It stays in the lake, and so finds itself.
+    A query column is a lake column as it is: its distinct values, the rows of each, and |Q| its
+    rows with a value. It stays in the lake, and so finds itself.
 
     Parameters
     ----------
@@ -73,14 +77,20 @@ def choose_columns(sizes: np.ndarray, n_queries: int, *, seed: int, name: str) -
         When there are fewer columns of these sizes.
     """
     generator = np.random.default_rng(seed)
-    of_size = np.array([size_class(size) for size in range(int(sizes.max(initial=0)) + 1)], dtype=np.int8)
+    of_size = np.array(
+        [size_class(size) for size in range(int(sizes.max(initial=0)) + 1)], dtype=np.int8
+    )
     classes = of_size[sizes]
-    orders = [generator.permutation(np.flatnonzero(classes == number)) for number in range(len(SIZE_CLASSES))]
+    orders = [
+        generator.permutation(np.flatnonzero(classes == number))
+        for number in range(len(SIZE_CLASSES))
+    ]
     n_fit = sum(map(len, orders))
     if not 1 <= n_queries <= n_fit:
         least, most = SIZE_CLASSES[0][0], SIZE_CLASSES[-1][1]
         raise InputError(
-            f"The number of queries must lie between 1 and {n_fit:,}, the columns of {name} with {least} to {most:,} values. "
+            f"The number of queries must lie between 1 and {n_fit:,}, the columns of {name} with "
+            f"{least} to {most:,} values. "
             f"Got {n_queries} instead."
         )
     waiting = [order[-n_queries:].tolist() for order in orders]  # no class gives more
@@ -90,7 +100,9 @@ def choose_columns(sizes: np.ndarray, n_queries: int, *, seed: int, name: str) -
     return chosen[:n_queries]
 
 
-def _query(lake: BenchmarkLake, column: int, max_distance: float, min_joinability: float) -> BenchmarkQuery:
+def _query(
+    lake: BenchmarkLake, column: int, max_distance: float, min_joinability: float
+) -> BenchmarkQuery:
     begin, end = lake.column_offsets[column : column + 2]
     total = int(lake.column_rows[column])
     return BenchmarkQuery(

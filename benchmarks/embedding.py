@@ -1,4 +1,7 @@
-"""The command that measures how fast values are embedded, beside a Python loop of fastText's own `get_sentence_vector`."""
+"""The command that measures how fast values are embedded.
+
+It is compared with a Python loop of fastText's own `get_sentence_vector`.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,7 @@ from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 
-LAKES = {
-    **{name: (name,) for name in WEB_LAKES},
-    "web": WEB_LAKES,
-    "demo": (),
-}
+LAKES = {**{name: (name,) for name in WEB_LAKES}, "web": WEB_LAKES, "demo": ()}
 """Names on the command line, and the real lakes that each is made of."""
 
 HASHING, TRAINED, LOOP = "hashing", "fasttext", "get_sentence_vector"
@@ -59,7 +58,8 @@ class Way:
     Attributes
     ----------
     embed : callable
-        From the values, as an Arrow array and as a list, to their vectors, of which all of a loop's but the last may have been dropped.
+        From the values, as an Arrow array and as a list, to their vectors, of which all of a loop's
+        but the last may have been dropped.
     dimensions : int
         Length of the vectors.
     """
@@ -76,7 +76,9 @@ class Way:
 @click.option("--repeats", default=7, show_default=True, help="Timed repeats of each way.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def embedding_command(data: str, values: int | None, repeats: int, as_json: bool) -> None:
-    """Embed the distinct values of a lake on one thread, with each model and in a loop of fastText's own, in turn.
+    """Embed the distinct values of a lake on one thread, with each model in turn.
+
+    A loop of fastText's own takes its turn too.
 
     Exit status: 0, 2 when the run cannot be made.
     """
@@ -168,9 +170,11 @@ def table(result: Mapping[str, Any]) -> str:
     machine = result["machine"]
     loops = [name for name in result["ways"] if name.startswith(LOOP)]
     lines = [
-        f"{result['data']}: {result['values']:,} distinct values of {result['words']:,} words, {result['distinct_words']:,} of them distinct; "
+        f"{result['data']}: {result['values']:,} distinct values of {result['words']:,} words, "
+        f"{result['distinct_words']:,} of them distinct; "
         f"{result['repeats']} repeats",
-        f"{machine['processor']}, one thread, load {machine['load'][0]}; {machine['date']}; values a second of processor time, least to most in brackets",
+        f"{machine['processor']}, one thread, load {machine['load'][0]}; {machine['date']}; "
+        "values a second of processor time, least to most in brackets",
         "",
         f"{'':26}{'values a second':>34}" + "".join(f"{'against ' + name:>34}" for name in loops),
     ]
@@ -178,10 +182,13 @@ def table(result: Mapping[str, Any]) -> str:
         rates = each["values_per_second"]
         shown = f"{rates['median']:,.0f} ({rates['least']:,.0f} to {rates['most']:,.0f})"
         ratios = [
-            f"{times['median']:.1f} ({times['least']:.1f} to {times['most']:.1f})" for times in each["times"].values()
+            f"{times['median']:.1f} ({times['least']:.1f} to {times['most']:.1f})"
+            for times in each["times"].values()
         ]
         lines.append(f"{name:26}{shown:>34}" + "".join(f"{ratio:>34}" for ratio in ratios))
-    return "\n".join([*lines, *([f"Not measured: {result['skipped']}"] if result["skipped"] else [])])
+    return "\n".join(
+        [*lines, *([f"Not measured: {result['skipped']}"] if result["skipped"] else [])]
+    )
 
 
 def _digest(vectors: np.ndarray) -> bytes:
@@ -189,7 +196,11 @@ def _digest(vectors: np.ndarray) -> bytes:
 
 
 def _middle(numbers: np.ndarray) -> dict[str, float]:
-    return {"median": float(np.median(numbers)), "least": float(numbers.min()), "most": float(numbers.max())}
+    return {
+        "median": float(np.median(numbers)),
+        "least": float(numbers.min()),
+        "most": float(numbers.max()),
+    }
 
 
 def _sources(data: str) -> Sources:
@@ -199,7 +210,10 @@ def _sources(data: str) -> Sources:
 
 
 def _read(sources: Sources, corpus: Path) -> pa.Array:
-    """Return the distinct values of the lake, in the order in which they come, and write the text that models of it are made from."""
+    """Return the distinct values of the lake in order, and write the training text of models.
+
+    The order is that in which the values come.
+    """
     with sources.open() as folders:
         postings = read_postings(folders, ColumnRules(), Normaliser())
     encoded = pc.dictionary_encode(postings["value"].combine_chunks())
@@ -238,13 +252,19 @@ def _ways(corpus: Path, folder: Path) -> Iterator[tuple[dict[str, Way], str | No
         path = folder / f"{dimensions}.bin"
         trained.save_model(str(path))
         ours = fasttext.load_binary(path)
-        ways[f"{TRAINED} {dimensions}"] = Way(lambda values, _, ours=ours: ours.embed(values), dimensions)
-        ways[f"{LOOP} {dimensions}"] = Way(_loop_of(load_model(str(path)).get_sentence_vector), dimensions)
+        ways[f"{TRAINED} {dimensions}"] = Way(
+            lambda values, _, ours=ours: ours.embed(values), dimensions
+        )
+        ways[f"{LOOP} {dimensions}"] = Way(
+            _loop_of(load_model(str(path)).get_sentence_vector), dimensions
+        )
         path.unlink()
     yield ways, None
 
 
-def _loop_of(get_sentence_vector: Callable[[str], np.ndarray]) -> Callable[[pa.Array, list[str]], np.ndarray]:
+def _loop_of(
+    get_sentence_vector: Callable[[str], np.ndarray],
+) -> Callable[[pa.Array, list[str]], np.ndarray]:
     """Return the loop at its best: the values are Python strings already, and no vector is kept."""
 
     def embed(_: pa.Array, texts: list[str]) -> np.ndarray:

@@ -11,7 +11,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.checking import Difference, compare, difference, normal_form, oracle_answer, oracle_sample
+from benchmarks.checking import (
+    Difference,
+    compare,
+    difference,
+    normal_form,
+    oracle_answer,
+    oracle_sample,
+)
 from benchmarks.declared import Algorithm, Candidate
 from benchmarks.drawing import SIZE_CLASSES, draw_queries, size_class
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
@@ -67,7 +74,9 @@ class Settings:
         if not 0 <= self.max_distance <= 1:
             raise InputError(f"max_distance must lie in [0, 1]. Got {self.max_distance} instead.")
         if not 0 < self.min_joinability <= 1:
-            raise InputError(f"min_joinability must lie in (0, 1]. Got {self.min_joinability} instead.")
+            raise InputError(
+                f"min_joinability must lie in (0, 1]. Got {self.min_joinability} instead."
+            )
 
 
 @dataclass
@@ -88,7 +97,9 @@ class _Answered:
     peak: Peak
 
 
-def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings) -> dict[str, Any]:
+def run_benchmark(
+    lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings
+) -> dict[str, Any]:
     """Run the candidates on one lake: `build_all`, then `measure`.
 
     Parameters
@@ -101,14 +112,20 @@ def run_benchmark(lake: BenchmarkLake, candidates: Sequence[Candidate], settings
     Returns
     -------
     dict
-        Plain JSON: ``data``, ``queries``, ``agree``, ``algorithms``, ``ratios_to_pexeso``, and what is needed to read them.
+        Plain JSON: ``data``, ``queries``, ``agree``, ``algorithms``, ``ratios_to_pexeso``, and what
+        is needed to read them.
     """
     queries = draw_for(lake, settings)  # what cannot be drawn is told before anything is built
     return measure(lake, build_all(lake, candidates, settings), settings, queries)
 
 
-def build_all(lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings) -> list[Built]:
-    """Build every candidate's index; all of them stay in memory together, since they are measured in turn."""
+def build_all(
+    lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings
+) -> list[Built]:
+    """Build the index of every candidate.
+
+    All indexes stay in memory together, since they are measured in turn.
+    """
     device = find_device(settings.device)
     pin_threads(settings.threads)
     _ = lake.value_columns  # made once, outside of every measurement
@@ -116,7 +133,10 @@ def build_all(lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Se
 
 
 def measure(
-    lake: BenchmarkLake, built: Sequence[Built], settings: Settings, queries: Sequence[BenchmarkQuery] | None = None
+    lake: BenchmarkLake,
+    built: Sequence[Built],
+    settings: Settings,
+    queries: Sequence[BenchmarkQuery] | None = None,
 ) -> dict[str, Any]:
     """Check the answers of what was built, then time it.
 
@@ -151,10 +171,17 @@ def measure(
     else:
         check = partial(_check_repeat, answers, queries, differences)
         measured = measure_in_turn(algorithms, queries, settings.repeats, check)
-    right = [truths.get(number, answers[exact[0]][number] if exact else None) for number in range(len(queries))]
+    right = [
+        truths.get(number, answers[exact[0]][number] if exact else None)
+        for number in range(len(queries))
+    ]
     metrics = {
         each.candidate.name: {
-            **evaluate(_as_run(lake, each, answered[each.candidate.name], measured[each.candidate.name], right)),
+            **evaluate(
+                _as_run(
+                    lake, each, answered[each.candidate.name], measured[each.candidate.name], right
+                )
+            ),
             "exact": each.candidate.exact,
             "arguments": {**each.candidate.build_arguments, **each.candidate.query_arguments},
             "chosen": each.algorithm.chosen,
@@ -170,7 +197,10 @@ def measure(
         "processor_ratios_to_pexeso": _ratios(metrics, "median_processor_seconds"),
         "batch": len(queries) if settings.batched else None,
         "by_size": [] if settings.batched else _by_size(queries, measured),
-        "checked": {"against_each_other": len(queries) if len(exact) > 1 else 0, "against_float64": len(truths)},
+        "checked": {
+            "against_each_other": len(queries) if len(exact) > 1 else 0,
+            "against_float64": len(truths),
+        },
         "differences": [str(each) for each in differences],
         "lake": lake.describe(),
         "query_values": sum(map(len, queries)),
@@ -218,7 +248,9 @@ def _answer(built: Built, queries: Sequence[BenchmarkQuery], batched: bool) -> _
 
 def _as_many(answers: list[Answer], queries: Sequence[BenchmarkQuery], name: str) -> list[Answer]:
     if len(answers) != len(queries):
-        raise ValueError(f"{name} gave {len(answers)} answers to a batch of {len(queries)} query columns.")
+        raise ValueError(
+            f"{name} gave {len(answers)} answers to a batch of {len(queries)} query columns."
+        )
     return answers
 
 
@@ -233,7 +265,9 @@ def _check_repeat(
     """Compare a timed answer with the one that was checked."""
     what = difference(normal_form(answer), first[name][number])
     if what is not None:
-        differences.append(Difference(name, "its own first answer", number, queries[number].name, what))
+        differences.append(
+            Difference(name, "its own first answer", number, queries[number].name, what)
+        )
 
 
 def _check_batch(
@@ -271,8 +305,13 @@ def _ratios(metrics: dict[str, dict[str, object]], name: str) -> dict[str, float
     return ratios({algorithm: float(values[name]) for algorithm, values in metrics.items()}, BASE)
 
 
-def _by_size(queries: Sequence[BenchmarkQuery], measured: dict[str, Measured]) -> list[dict[str, object]]:
-    """Return the medians for each class of query sizes: where an algorithm wins, and where it loses."""
+def _by_size(
+    queries: Sequence[BenchmarkQuery], measured: dict[str, Measured]
+) -> list[dict[str, object]]:
+    """Return the median times for each class of query sizes.
+
+    They show where an algorithm is faster and where it is slower.
+    """
     rows = []
     for number, (least, most) in enumerate(SIZE_CLASSES):
         members = [place for place, query in enumerate(queries) if size_class(len(query)) == number]

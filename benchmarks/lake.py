@@ -21,8 +21,8 @@ METRIC = Metric("euclidean")
 class BenchmarkLake:
     """A lake as arrays: the distinct values' vectors, and which columns hold which values.
 
-    Values that the model knows nothing about (zero vectors) are dropped when the lake is made: they match nothing. Columns stay, and
-    ``column_rows`` still counts the rows of such values.
+    Values that the model knows nothing about (zero vectors) are dropped when the lake is made: they
+    match nothing. Columns stay, and ``column_rows`` still counts the rows of such values.
 
     Attributes
     ----------
@@ -80,9 +80,18 @@ class BenchmarkLake:
 
     @cached_property
     def fingerprint(self) -> str:
-        """BLAKE2b-64, in hexadecimal, over all arrays: two results compare only where it is equal."""
+        """Return the BLAKE2b-64 over all arrays, in hexadecimal.
+
+        Two results are comparable only where it is equal.
+        """
         digest = hashlib.blake2b(digest_size=8)
-        for array in (self.vectors, self.column_offsets, self.column_values, self.value_rows, self.column_rows):
+        for array in (
+            self.vectors,
+            self.column_offsets,
+            self.column_values,
+            self.value_rows,
+            self.column_rows,
+        ):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 

@@ -34,13 +34,17 @@ def find_device(name: str) -> torch.device:
     if int(number or 0) >= n_devices:
         there = f"torch finds {n_devices} CUDA GPUs" if n_devices else "torch finds no CUDA GPU"
         raise DeviceError(
-            f"The device {name} was asked for, and {there} here. Use --device cpu, or a torch with CUDA on a machine with a GPU."
+            f"The device {name} was asked for, and {there} here. Use --device cpu, or a torch "
+            "with CUDA on a machine with a GPU."
         )
     return torch.device(name)
 
 
 def pin_threads(n_threads: int) -> None:
-    """Return torch, and every OpenMP and BLAS library that is loaded by now, so many threads; float32 products stay float32."""
+    """Set the number of threads of torch and of every loaded OpenMP and BLAS library.
+
+    Products of float32 keep float32 precision.
+    """
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(n_threads)
@@ -58,7 +62,9 @@ def describe_machine(device: torch.device) -> dict[str, object]:
             continue
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "memory_gib": _memory_gib(),
         "load": [round(load, 2) for load in os.getloadavg()],
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
@@ -77,7 +83,8 @@ def _pools() -> dict[str, int]:
     except ModuleNotFoundError:
         return {}
     return {
-        f"{pool['internal_api']} ({Path(pool['filepath']).name})": pool["num_threads"] for pool in threadpool_info()
+        f"{pool['internal_api']} ({Path(pool['filepath']).name})": pool["num_threads"]
+        for pool in threadpool_info()
     }
 
 
@@ -91,5 +98,8 @@ def _processor() -> str:
 
 
 def _memory_gib() -> int:
-    """Return the memory of the machine to the nearest GiB: what a kernel keeps for itself differs a little from one start to another."""
+    """Return the memory of the machine, rounded to the nearest GiB.
+
+    The memory that a kernel reserves differs slightly from one start to another.
+    """
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)

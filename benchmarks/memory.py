@@ -20,12 +20,17 @@ class Peak:
 
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[Peak]:
-    """Measure the peak within the block: on CUDA what torch allocated there, else resident memory (Linux only)."""
+    """Measure the peak memory within the block.
+
+    On CUDA it is what torch allocated there, else resident memory (Linux only).
+    """
     peak = Peak()
     before = _start(device)
     yield peak
     if before is not None:
-        after = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else _resident("VmHWM")
+        after = (
+            torch.cuda.max_memory_allocated(device) if device.type == "cuda" else _resident("VmHWM")
+        )
         peak.n_bytes = max(0, after - before)
 
 
@@ -36,14 +41,19 @@ def _start(device: torch.device) -> int | None:
         return torch.cuda.memory_allocated(device)
     give_back()
     try:
-        _CLEAR.write_text("5", encoding="ascii")  # sets the high-water mark back to what is resident now
+        _CLEAR.write_text(
+            "5", encoding="ascii"
+        )  # sets the high-water mark back to what is resident now
         return _resident("VmRSS")
     except OSError:
         return None
 
 
 def give_back() -> None:
-    """Let the C library give back what earlier steps freed: kept by the process, it would hide what this step needs."""
+    """Make the C library return the memory that earlier steps freed.
+
+    Memory kept by the process would hide what this step needs.
+    """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
     if trim is not None:
         trim(0)

@@ -1,4 +1,7 @@
-"""What is computed from a run: a table of metrics, each with a description, a unit, a function and whether less is better."""
+"""The metrics computed from a run.
+
+Each has a description, a unit, a function, and whether less is better.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,11 @@ class Metric:
 
 
 def query_seconds(measured: Measured) -> np.ndarray:
-    """Return the seconds a query column, float64: each query column's median over repeats; or, of a batch, each repeat's share for one of its columns."""
+    """Return the seconds per query column, float64.
+
+    They are each query column's median over repeats, or, for a batch, each repeat's share for one
+    of its columns.
+    """
     if measured.batch is None:
         return np.median(measured.seconds, axis=1)
     return measured.seconds.ravel() / measured.batch
@@ -107,10 +114,17 @@ def _build_rate(run: Run) -> float | None:
 
 
 def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float | None]:
-    """Return the share of the columns of one side that both sides hold, over all queries with a right answer; 1 where there is none."""
+    """Return a metric, the share of the columns of one side that both sides hold.
+
+    It runs over all queries with a right answer, and is 1 where these have no columns.
+    """
 
     def share(run: Run) -> float | None:
-        known = [(answer, right) for answer, right in zip(run.answers, run.right, strict=True) if right is not None]
+        known = [
+            (answer, right)
+            for answer, right in zip(run.answers, run.right, strict=True)
+            if right is not None
+        ]
         if not known:
             return None
         both = sum(len(answer.keys() & right.keys()) for answer, right in known)
@@ -124,23 +138,36 @@ _INFINITE = float("inf")
 
 METRICS: dict[str, Metric] = {
     "median_seconds": Metric(
-        "a query column: median over query columns of their medians over repeats; of a batch, the median repeat over the columns in it",
+        "a query column: median over query columns of their medians over repeats; of a batch, "
+        "the median repeat over the columns in it",
         "s",
         _INFINITE,
         _quantile(0.5),
     ),
     "p10_seconds": Metric(
-        "a tenth of the query columns (of a batch: of its repeats) are faster", "s", _INFINITE, _quantile(0.1)
+        "a tenth of the query columns (of a batch: of its repeats) are faster",
+        "s",
+        _INFINITE,
+        _quantile(0.1),
     ),
     "p90_seconds": Metric(
-        "a tenth of the query columns (of a batch: of its repeats) are slower", "s", _INFINITE, _quantile(0.9)
+        "a tenth of the query columns (of a batch: of its repeats) are slower",
+        "s",
+        _INFINITE,
+        _quantile(0.9),
     ),
     "mean_seconds": Metric(
-        "mean where median_seconds is the median", "s", _INFINITE, lambda run: float(query_seconds(run.measured).mean())
+        "mean where median_seconds is the median",
+        "s",
+        _INFINITE,
+        lambda run: float(query_seconds(run.measured).mean()),
     ),
     "batch_seconds": Metric("a whole batch: median over repeats", "s", _INFINITE, _batch_seconds),
     "median_processor_seconds": Metric(
-        "as median_seconds, in processor time of all threads together", "s", _INFINITE, _processor_seconds
+        "as median_seconds, in processor time of all threads together",
+        "s",
+        _INFINITE,
+        _processor_seconds,
     ),
     "repeat_spread": Metric(
         "median over questions of (slowest - fastest repeat) / median: how noisy the machine was",
@@ -148,8 +175,12 @@ METRICS: dict[str, Metric] = {
         _INFINITE,
         _repeat_spread,
     ),
-    "recall": Metric("share of the right columns found", "", 0.0, _share(lambda answer, right: right)),
-    "precision": Metric("share of the columns found that are right", "", 0.0, _share(lambda answer, right: answer)),
+    "recall": Metric(
+        "share of the right columns found", "", 0.0, _share(lambda answer, right: right)
+    ),
+    "precision": Metric(
+        "share of the columns found that are right", "", 0.0, _share(lambda answer, right: answer)
+    ),
     "distances": Metric("distances a query column", "", _INFINITE, _mean_work("distances")),
     "vectors_touched": Metric(
         "pairs of a query value and a lake value looked at, a query column",
@@ -157,34 +188,56 @@ METRICS: dict[str, Metric] = {
         _INFINITE,
         _mean_work("vectors_touched"),
     ),
-    "bytes_read": Metric("bytes of vectors read, a query column", "B", _INFINITE, _mean_work("bytes_read")),
-    "bytes_per_vector": Metric("bytes_read over the vectors in the lake", "B", _INFINITE, _bytes_per_vector),
-    "build_seconds": Metric("time to build, embedding excluded", "s", _INFINITE, lambda run: run.build_seconds),
-    "build_vectors_per_second": Metric("vectors of the lake a second of building", "", 0.0, _build_rate),
-    "index_bytes": Metric("bytes that are needed to answer", "B", _INFINITE, lambda run: run.index_bytes),
+    "bytes_read": Metric(
+        "bytes of vectors read, a query column", "B", _INFINITE, _mean_work("bytes_read")
+    ),
+    "bytes_per_vector": Metric(
+        "bytes_read over the vectors in the lake", "B", _INFINITE, _bytes_per_vector
+    ),
+    "build_seconds": Metric(
+        "time to build, embedding excluded", "s", _INFINITE, lambda run: run.build_seconds
+    ),
+    "build_vectors_per_second": Metric(
+        "vectors of the lake a second of building", "", 0.0, _build_rate
+    ),
+    "index_bytes": Metric(
+        "bytes that are needed to answer", "B", _INFINITE, lambda run: run.index_bytes
+    ),
     "peak_build_bytes": Metric(
-        "most memory while building, beyond what was held", "B", _INFINITE, lambda run: run.peak_build_bytes
+        "most memory while building, beyond what was held",
+        "B",
+        _INFINITE,
+        lambda run: run.peak_build_bytes,
     ),
     "peak_query_bytes": Metric(
-        "most memory while answering, beyond what was held", "B", _INFINITE, lambda run: run.peak_query_bytes
+        "most memory while answering, beyond what was held",
+        "B",
+        _INFINITE,
+        lambda run: run.peak_query_bytes,
     ),
 }
 
 
 def evaluate(run: Run) -> dict[str, object]:
-    """Return every metric, and the seconds a query column by phase where the algorithm tells them (medians over questions)."""
+    """Return every metric, and the seconds per query column by phase.
+
+    Phases are medians over questions, and are there only where the algorithm reports them.
+    """
     values: dict[str, object] = {name: metric.function(run) for name, metric in METRICS.items()}
     work, columns = run.measured.work, _columns_a_question(run.measured)
     phases = sorted({name for each in work for name in each if name.startswith("seconds_")})
     values["phases"] = {
-        phase.removeprefix("seconds_"): float(np.median([each.get(phase, 0.0) for each in work])) / columns
+        phase.removeprefix("seconds_"): float(np.median([each.get(phase, 0.0) for each in work]))
+        / columns
         for phase in phases
     }
     return values
 
 
 def ratios(medians: Mapping[str, float], base: str) -> dict[str, float]:
-    """Return every other algorithm's median over that of `base`: above 1, `base` is faster. Empty where `base` did not run.
+    """Return every other algorithm's median over that of `base`: above 1, `base` is faster.
+
+    Empty where `base` did not run.
 
     Examples
     --------

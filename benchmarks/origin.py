@@ -1,4 +1,7 @@
-"""Where a result comes from: which machine and which code. A finished run is shown again only where both are the same."""
+"""Where a result comes from: which machine and which code.
+
+A finished run is shown again only where both are the same.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 CODE = (("pexeso/engine", "*.py"), ("benchmarks", "*.py"), ("benchmarks/algorithms", "*.yml"))
-"""Folders and the names of files in them, at any depth, that a measurement depends on. The grids stand in YAML, so these count too."""
+"""Folders and the names of files in them, at any depth, that a measurement depends on.
+
+The grids stand in YAML, so these count too.
+"""
 
 MACHINE = ("processor", "cores", "memory_gib", "device")
 """What must be equal of two machines for their seconds to compare."""
 
 
 def code_digest(root: Path = ROOT) -> str:
-    """Return the BLAKE2b-64, in hexadecimal, over the names and contents of the engine and the benchmarks.
+    """Return the BLAKE2b-64 of the engine and the benchmarks, in hexadecimal.
+
+    It covers the names and contents of the files.
 
     It depends on neither commits nor dates: the same code has the same digest in any checkout.
     """
@@ -53,11 +61,17 @@ def why_not_again(result: Mapping[str, Any], machine: Mapping[str, Any], code: s
     there = result.get("machine", {})
     for name in MACHINE:
         if there.get(name) != machine[name]:
-            return f"it was measured on another machine ({name}: {there.get(name, 'unknown')}, here {machine[name]})"
+            return (
+                f"it was measured on another machine ({name}: {there.get(name, 'unknown')}, "
+                f"here {machine[name]})"
+            )
     if result.get("code") != code:
         return "the engine or the benchmarks have changed since"
     return None
 
 
 LOADED_CODE = code_digest()
-"""The digest of the code that this process runs: taken when it starts, since files may change during a long run."""
+"""The digest of the code that this process runs.
+
+It is taken when the process starts, since files may change during a long run.
+"""

@@ -1,9 +1,15 @@
-"""Top-k overlap search: JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a power-law lake, in memory and from disk.
+"""Benchmark of top-k overlap search, in memory and from disk.
 
-Queries are sets of the lake, which are not to find themselves; every way gets token numbers. SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is
-told the k-th overlap, since it knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched for a while. Answers of
-some queries are held against brute force, those of all others against MergeList. From disk the pages of the index are dropped before each search, then the
-query's tokens are looked up outside the clock; what an open index holds in memory, the offsets of its sets, is held again too, but for one of the ways.
+It measures JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a
+power-law lake.
+
+Queries are sets of the lake, which are not to find themselves; every way gets token numbers.
+SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is told the k-th overlap, since it
+knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched
+for a while. Answers of some queries are held against brute force, those of all others against
+MergeList. From disk the pages of the index are dropped before each search, then the query's tokens
+are looked up outside the clock; what an open index holds in memory, the offsets of its sets, is
+held again too, but for one of the ways.
 """
 
 from __future__ import annotations
@@ -51,7 +57,10 @@ SLOW_UP_TO, RIVAL_UP_TO = 20_000, 110_000
 
 
 def built(name: str, folder: Path, seed: int) -> dict[str, Any]:
-    """Build and save the index of a real lake, or of a power-law lake where the name is a number of sets, unless it is there; tell what that takes."""
+    """Build and save the index of a lake unless it is there, and return time and sizes.
+
+    A `name` that is a number of sets stands for a power-law lake, any other for a real lake.
+    """
     if folder.exists():
         return json.loads(folder.with_suffix(".json").read_text(encoding="utf-8"))
     if name in REAL:
@@ -77,7 +86,9 @@ def built(name: str, folder: Path, seed: int) -> dict[str, Any]:
     return facts
 
 
-def queries_of(index: OverlapIndex, n: int, sizes: tuple[int, int], seed: int) -> list[tuple[int, np.ndarray]]:
+def queries_of(
+    index: OverlapIndex, n: int, sizes: tuple[int, int], seed: int
+) -> list[tuple[int, np.ndarray]]:
     """Draw sets of a size: their numbers and tokens."""
     lengths = np.diff(index.set_offsets)
     rows = np.flatnonzero((lengths >= sizes[0]) & (lengths <= sizes[1]))
@@ -85,21 +96,30 @@ def queries_of(index: OverlapIndex, n: int, sizes: tuple[int, int], seed: int) -
     return [(row, index.suffix(row, 0).astype(np.int64)) for row in rows.tolist()]
 
 
-def in_memory(index: OverlapIndex, asked: argparse.Namespace, sizes: tuple[int, int]) -> dict[str, Any]:
+def in_memory(
+    index: OverlapIndex, asked: argparse.Namespace, sizes: tuple[int, int]
+) -> dict[str, Any]:
     """Measure all ways for each k, in turn, and check their answers."""
     queries = queries_of(index, asked.queries, sizes, asked.seed)
     ways = ways_of(index, Planner.measured(index), slow=index.n_sets <= SLOW_UP_TO)
     batched, rival = BatchedMergeList(index), rival_of(index)
-    result: dict[str, Any] = {"queries": len(queries), "median_tokens": float(np.median([len(q) for _, q in queries]))}
+    result: dict[str, Any] = {
+        "queries": len(queries),
+        "median_tokens": float(np.median([len(q) for _, q in queries])),
+    }
     for k in asked.k:
         rows, reads, right = measure(index, ways, queries, k, asked.checked)
         if rival is not None:
             rows["SetSimilaritySearch"] = [timed(rival, *ask)[0] for ask in floors(queries, right)]
         prepared = [query_of_tokens(index, tokens) for _, tokens in queries]
-        seconds, together = timed(batched.search, prepared, k, exclude=[[own] for own, _ in queries])
+        seconds, together = timed(
+            batched.search, prepared, k, exclude=[[own] for own, _ in queries]
+        )
         require_equal([found.pairs() for found in together], right, "batched")
         rows["batched"] = [seconds / len(queries)] * len(queries)
-        result[f"k={k}"] = {name: summary(rows[name], rows["MergeList"], reads.get(name)) for name in rows}
+        result[f"k={k}"] = {
+            name: summary(rows[name], rows["MergeList"], reads.get(name)) for name in rows
+        }
         result[f"k={k}"]["planner"] |= regret(rows)
         for name, one in result[f"k={k}"].items():
             print(f"  {sizes} k={k} {name}: {one}", file=sys.stderr, flush=True)
@@ -107,7 +127,11 @@ def in_memory(index: OverlapIndex, asked: argparse.Namespace, sizes: tuple[int, 
 
 
 def measure(
-    index: OverlapIndex, ways: dict[str, Way], queries: list[tuple[int, np.ndarray]], k: int, checked: int
+    index: OverlapIndex,
+    ways: dict[str, Way],
+    queries: list[tuple[int, np.ndarray]],
+    k: int,
+    checked: int,
 ) -> tuple[dict[str, list[float]], dict[str, list[Any]], list[list[tuple[int, int]]]]:
     """Ask every way each query, twice, and take the second time; stop where an answer is wrong."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -127,8 +151,13 @@ def measure(
     return seconds, reads, right
 
 
-def from_disk(folder: Path, asked: argparse.Namespace, sizes: tuple[int, int], k: int) -> dict[str, Any]:
-    """Measure JOSIE, the planner and all kinds of MergeList, every page dropped before each search; hold JOSIE against each."""
+def from_disk(
+    folder: Path, asked: argparse.Namespace, sizes: tuple[int, int], k: int
+) -> dict[str, Any]:
+    """Measure JOSIE, the planner and all kinds of MergeList from disk.
+
+    Every page is dropped before each search. JOSIE is compared with each of the others.
+    """
     ways = cold_ways(folder, k)
     index = open_index(folder)
     queries = queries_of(index, asked.queries, sizes, asked.seed)
@@ -154,11 +183,16 @@ def from_disk(folder: Path, asked: argparse.Namespace, sizes: tuple[int, int], k
     result = {name: against(rows["JOSIE"], rows[name]) for name in ways}
     for name in ways:
         print(f"  cold {sizes} k={k} {name}: {result[name]}", file=sys.stderr, flush=True)
-    return result | {f"median_{name}_seconds": float(np.median(took)) for name, took in before.items()}
+    return result | {
+        f"median_{name}_seconds": float(np.median(took)) for name, took in before.items()
+    }
 
 
 def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, int], Any]]:
-    """Return what is measured from disk, from an index just opened, a prepared query and the set not to be found."""
+    """Return the ways that are measured from disk.
+
+    Each takes an index just opened, a prepared query and the set that must not be found.
+    """
 
     def merged(source: Any, query: Any, own: int) -> Any:
         found = merge_list(source, query, k, exclude=[own])
@@ -169,16 +203,26 @@ def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, in
     return {
         "MergeList": merged,
         "MergeList, whole lists": lambda index, query, own: merged(WholeLists(index), query, own),
-        "MergeList, a read a list": lambda index, query, own: merged(PositionedReads(index, folder), query, own),
-        "MergeList, plain map": lambda index, query, own: merged(PlainMap(index, folder), query, own),
+        "MergeList, a read a list": lambda index, query, own: merged(
+            PositionedReads(index, folder), query, own
+        ),
+        "MergeList, plain map": lambda index, query, own: merged(
+            PlainMap(index, folder), query, own
+        ),
         "JOSIE": lambda index, query, own: josie(index, query, k, exclude=[own]),
         JUST_OPENED: lambda index, query, own: josie(index, query, k, exclude=[own]),
-        "planner": lambda index, query, own: Planner.measured(index).search(index, query, k, exclude=[own]),
+        "planner": lambda index, query, own: Planner.measured(index).search(
+            index, query, k, exclude=[own]
+        ),
     }
 
 
 def against(josie_took: list[float], other_took: list[float]) -> dict[str, Any]:
-    """Return quartiles of a way's times, and of JOSIE's over them, query by query; and JOSIE's median over the way's."""
+    """Return quartiles of the times of a way, and of the ratios of JOSIE's times to them.
+
+    Ratios are taken query by query. The ratio of JOSIE's median to the way's median is returned
+    too.
+    """
     ours, other = np.array(josie_took), np.array(other_took)
     return {
         "ms": quartiles(1e3 * other),
@@ -195,15 +239,21 @@ def rival_of(index: OverlapIndex) -> Callable[..., Any] | None:
         return set_similarity_search(index)
     except ImportError:
         print(
-            "SetSimilaritySearch is left out: it is not installed (pip install SetSimilaritySearch==1.0.1).",
+            "SetSimilaritySearch is left out: it is not installed (pip install "
+            "SetSimilaritySearch==1.0.1).",
             file=sys.stderr,
         )
         return None
 
 
-def floors(queries: list[tuple[int, np.ndarray]], right: list[list[tuple[int, int]]]) -> list[tuple[np.ndarray, int]]:
+def floors(
+    queries: list[tuple[int, np.ndarray]], right: list[list[tuple[int, int]]]
+) -> list[tuple[np.ndarray, int]]:
     """Return the tokens of each query and the k-th overlap, or the last one."""
-    return [(tokens, pairs[-1][1] if pairs else 1) for (_, tokens), pairs in zip(queries, right, strict=True)]
+    return [
+        (tokens, pairs[-1][1] if pairs else 1)
+        for (_, tokens), pairs in zip(queries, right, strict=True)
+    ]
 
 
 def require_equal(found: list[Any], right: list[Any], name: str) -> None:
@@ -214,9 +264,16 @@ def require_equal(found: list[Any], right: list[Any], name: str) -> None:
 
 
 def regret(rows: dict[str, list[float]]) -> dict[str, float]:
-    """Return what choices between JOSIE and MergeList cost: the planner's time over the better one's, all queries together, and that of always one."""
+    """Return the cost of choices between JOSIE and MergeList.
+
+    It is the planner's time over that of the better one, all queries together, and the same for
+    always using one.
+    """
     best = float(np.minimum(rows["JOSIE"], rows["MergeList"]).sum())
-    return {f"{name}_over_the_better": sum(rows[name]) / best for name in ("planner", "JOSIE", "MergeList")}
+    return {
+        f"{name}_over_the_better": sum(rows[name]) / best
+        for name in ("planner", "JOSIE", "MergeList")
+    }
 
 
 def summary(seconds: list[float], of_first: list[float], reads: list[Any] | None) -> dict[str, Any]:
@@ -226,7 +283,10 @@ def summary(seconds: list[float], of_first: list[float], reads: list[Any] | None
         "times_merge_list": quartiles(np.array(seconds) / np.array(of_first)),
     }
     if reads:
-        result |= {name: float(np.mean([getattr(one, name) for one in reads])) for name in ("lists", "sets", "n_bytes")}
+        result |= {
+            name: float(np.mean([getattr(one, name) for one in reads]))
+            for name in ("lists", "sets", "n_bytes")
+        }
     return result
 
 
@@ -247,7 +307,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(arguments)
     torch.set_num_threads(1)
     use_loops()
-    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "arguments": _arguments(asked)}
+    result: dict[str, Any] = {
+        "machine": describe_machine(torch.device("cpu")),
+        "arguments": _arguments(asked),
+    }
     for name in asked.data:
         parent = asked.folder or Path(tempfile.mkdtemp())
         folder = parent / f"{name}-{asked.seed}"
@@ -274,16 +337,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Make the parser of the command."""
-    made = argparse.ArgumentParser(prog="python -m benchmarks.overlap", description=__doc__.splitlines()[0])
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.overlap", description=__doc__.splitlines()[0]
+    )
     made.add_argument(
         "--data", type=lambda text: text.split(","), default=[*REAL, "10000", "100000", "1000000"],
         help="real lakes, and sizes of power-law lakes, with commas between",
     )  # fmt: skip
-    made.add_argument("--queries", type=int, default=40, help="queries of each range of sizes (default 40)")
-    made.add_argument("--checked", type=int, default=5, help="of them held against brute force (default 5)")
-    made.add_argument("--k", type=_numbers, default=list(KS), help="values of k for searches in memory; '' for none")
-    made.add_argument("--cold", type=_numbers, default=[10], help="values of k for searches from disk; '' for none")
-    made.add_argument("--folder", type=Path, help="where indexes are kept, and found again (default: they are not)")
+    made.add_argument(
+        "--queries", type=int, default=40, help="queries of each range of sizes (default 40)"
+    )
+    made.add_argument(
+        "--checked", type=int, default=5, help="of them held against brute force (default 5)"
+    )
+    made.add_argument(
+        "--k",
+        type=_numbers,
+        default=list(KS),
+        help="values of k for searches in memory; '' for none",
+    )
+    made.add_argument(
+        "--cold",
+        type=_numbers,
+        default=[10],
+        help="values of k for searches from disk; '' for none",
+    )
+    made.add_argument(
+        "--folder",
+        type=Path,
+        help="where indexes are kept, and found again (default: they are not)",
+    )
     made.add_argument("--out", type=Path, help="a file for the results")
     made.add_argument("--seed", type=int, default=0)
     return made

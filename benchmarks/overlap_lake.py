@@ -1,4 +1,7 @@
-"""A lake whose columns, values and overlaps follow power laws, as large as one likes, for the benchmark of overlap search."""
+"""A power-law lake of any size for the benchmark of overlap search.
+
+Its columns, values and overlaps follow power laws.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,15 @@ _FIRST, _LARGEST_GENERATION = 64, 1 << 16
 _OWN, _TOKEN_BITS = 1 << 40, 42
 
 
-def power_law_lake(n_sets: int, *, largest: int = 3000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def power_law_lake(
+    n_sets: int, *, largest: int = 3000, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw sets of token numbers.
 
-    Sizes are `LEAST` times a Pareto variable of shape `SIZES`, at most `largest`; the popularity of tokens is a Pareto law of shape `POPULARITY`. A share
-    `PRIVATE` of each set are tokens that no other set draws, and a share `SHARING` of the sets begin with a random part of a set before them.
+    Sizes are `LEAST` times a Pareto variable of shape `SIZES`, at most `largest`; the popularity of
+    tokens is a Pareto law of shape `POPULARITY`. A share `PRIVATE` of each set are tokens that no
+    other set draws, and a share `SHARING` of the sets begin with a random part of a set before
+    them.
 
     Parameters
     ----------
@@ -33,7 +40,8 @@ def power_law_lake(n_sets: int, *, largest: int = 3000, seed: int = 0) -> tuple[
 
     Notes
     -----
-    Sets are drawn in generations that double, up to 65,536 at a time; each takes its parts from those before. Some 30 tokens a set.
+    Sets are drawn in generations that double, up to 65,536 at a time; each takes its parts from
+    those before. Some 30 tokens a set.
 
     Examples
     --------
@@ -71,9 +79,12 @@ def _generation(
         n_part = np.minimum((rng.random(n_new) * (size_of_other + 1)).astype(np.int64), room)
         n_part[rng.random(n_new) >= SHARING] = 0
     part = tokens[_within(n_part) + np.repeat(offsets[other], n_part)] if n_before else tokens[:0]
-    # Private tokens and parts come first, and are kept; of popular ones as many as there is room for.
+    # Private tokens and parts come first, and are kept; of popular ones as many as there is room
+    # for.
     private = _OWN + int(offsets[-1]) + np.arange(n_private.sum())
-    owners = np.concatenate([np.repeat(np.arange(n_new), n_private), np.repeat(np.arange(n_new), n_part), owner])
+    owners = np.concatenate(
+        [np.repeat(np.arange(n_new), n_private), np.repeat(np.arange(n_new), n_part), owner]
+    )
     drawn = np.concatenate([private, part, popular])
     _, first = np.unique(owners << _TOKEN_BITS | drawn, return_index=True)
     first.sort()

@@ -1,7 +1,10 @@
-"""JOSIE's published policy and ProbeSet, to compare with: what reading a candidate, or the next posting lists, costs and spares (thesis, chapter 3; J4 to J11).
+"""JOSIE's published policy and ProbeSet, for comparison (thesis, chapter 3; J4 to J11).
 
-Estimates decide what is read next, never what is found. Costs of the suffix of a set are those of the tokens behind the latest match, |X[j+1:]|,
-throughout; the source writes |X[j:]| in one place. Its rate of matches in J7 has the whole remaining query as its denominator, against that of J4: here
+The policy weighs the cost and the savings of reading a candidate, or the next posting lists.
+
+Estimates decide what is read next, never what is found. Costs of the suffix of a set are those of
+the tokens behind the latest match, |X[j+1:]|, throughout; the source writes |X[j:]| in one place.
+Its rate of matches in J7 has the whole remaining query as its denominator, against that of J4: here
 both are matches per token accounted for.
 """
 
@@ -26,8 +29,9 @@ class PublishedCandidates(Candidates):
     Attributes
     ----------
     begin : int64 (w,)
-        The number of the set's tokens up to the first match (j0). Where several tokens of a duplicate group are matched at once others may lie between
-        them, so it may be too high; no bound uses it.
+        The number of the set's tokens up to the first match (j0). Where several tokens of a
+        duplicate group are matched at once others may lie between them, so it may be too high; no
+        bound uses it.
     """
 
     def __init__(self, index: OverlapIndex) -> None:
@@ -37,17 +41,24 @@ class PublishedCandidates(Candidates):
     begin = property(lambda self: self._begins[self.number])
 
     def add(
-        self, found: PostingList, lengths: np.ndarray, starts: np.ndarray, weights: np.ndarray, takes: Takes | None
+        self,
+        found: PostingList,
+        lengths: np.ndarray,
+        starts: np.ndarray,
+        weights: np.ndarray,
+        takes: Takes | None,
     ) -> None:
         """Take posting lists in; see `Candidates.add`."""
         begins = np.maximum(1, found.positions.astype(np.int64) + 2 - np.repeat(weights, lengths))
-        new = np.flatnonzero(self._begins[found.sets] == 0)[::-1]  # the first of equal ones is written last
+        new = np.flatnonzero(self._begins[found.sets] == 0)[
+            ::-1
+        ]  # the first of equal ones is written last
         self._begins[found.sets[new]] = begins[new]
         super().add(found, lengths, starts, weights, takes)
 
 
 class PublishedRun(JosieRun):
-    """A search that reads lists, or the one candidate that costs less than they do after what each spares.
+    """A search that reads lists, or a candidate that costs less than they do, net of savings.
 
     Parameters
     ----------
@@ -70,7 +81,8 @@ class PublishedRun(JosieRun):
         self.batch = self.min_sample = batch
         self.candidates = PublishedCandidates(index)
         self.candidates.forbid(excluded_numbers(index, exclude))
-        # A list counts for the first token that it stands for: once that is in the prefix, the list must be read.
+        # A list counts for the first token that it stands for: once that is in the prefix, the list
+        # must be read.
         at_token = np.zeros(self.n + 1)
         at_token[query.starts] = self._list_costs
         self._costs_up_to = np.cumsum(at_token)
@@ -83,7 +95,11 @@ class PublishedRun(JosieRun):
         eligible = np.ones(len(candidates), bool)
         if self.accounted < prefix:
             eligible = self.accounted - candidates.first + 1 >= self.min_sample
-        rows, bounds, rest = np.flatnonzero(eligible), self.bounds(), candidates.size - candidates.end
+        rows, bounds, rest = (
+            np.flatnonzero(eligible),
+            self.bounds(),
+            candidates.size - candidates.end,
+        )
         if not len(rows):
             return rows
         estimates = estimated_overlap(candidates, self.n, self.accounted, bounds)
@@ -95,7 +111,14 @@ class PublishedRun(JosieRun):
         after = np.maximum(threshold_after(estimates, least_two, len(best), best.k), best.threshold)
         prefixes = prefix, np.clip(self.n - after + best.full, 0, self.n)
         net = net_cost_of_sets(
-            rest, bounds, after, best.threshold, prefixes, self.accounted, self._costs_up_to, self.costs
+            rest,
+            bounds,
+            after,
+            best.threshold,
+            prefixes,
+            self.accounted,
+            self._costs_up_to,
+            self.costs,
         )
         row = first_rows(rows, 1, net, -estimates, candidates.number)
         return row if net[row[0]] <= self._net_cost_of_lists(bounds, rest) else row[:0]
@@ -105,7 +128,9 @@ class PublishedRun(JosieRun):
         last, candidates = self._next_block(), self.candidates
         then = int(self.query.ends[last - 1])
         ends, bounds_then = expected_after_lists(candidates, self.n, self.accounted, then, bounds)
-        spared = benefit_of_lists(rest, candidates.size - ends, bounds_then, self.best.threshold, self.costs)
+        spared = benefit_of_lists(
+            rest, candidates.size - ends, bounds_then, self.best.threshold, self.costs
+        )
         return self._cost_of_batch() - spared
 
 
@@ -119,15 +144,22 @@ def published_josie(
     exclude: Collection[int] = (),
     at_least: int = 1,
 ) -> Overlaps:
-    """Find the k sets that share most tokens with a query by the published policy; otherwise as `pexeso.overlap.josie.josie`."""
+    """Find the k sets that share most tokens with a query by the published policy.
+
+    All else is as for `pexeso.overlap.josie.josie`.
+    """
     run = PublishedRun(index, as_query(index, values), k, costs, exclude, at_least, batch=batch)
     while run.step():
         pass
     return run.answer()
 
 
-def estimated_overlap(candidates: PublishedCandidates, n: int, accounted: int, bound: np.ndarray) -> np.ndarray:
-    """Estimate overlaps, as if matches went on at the rate since the first (J4), and no higher than the bound.
+def estimated_overlap(
+    candidates: PublishedCandidates, n: int, accounted: int, bound: np.ndarray
+) -> np.ndarray:
+    """Estimate overlaps by the rate of matches since the first one (J4).
+
+    An estimate is no higher than the bound.
 
     Parameters
     ----------
@@ -144,7 +176,9 @@ def estimated_overlap(candidates: PublishedCandidates, n: int, accounted: int, b
     return np.minimum(candidates.count * whole // seen, bound)
 
 
-def threshold_after(estimate: np.ndarray, least_two: Sequence[int], n_known: int, k: int) -> np.ndarray:
+def threshold_after(
+    estimate: np.ndarray, least_two: Sequence[int], n_known: int, k: int
+) -> np.ndarray:
     """Return the k-th best overlap once a set with an estimated overlap has been read (J5).
 
     Parameters
@@ -182,7 +216,8 @@ def net_cost_of_sets(
 ) -> np.ndarray:
     """Return the cost of reading each candidate less what that spares (J6, J11).
 
-    Reading one may raise the threshold: posting lists then lie behind the prefix, and candidates fall below.
+    Reading one may raise the threshold: posting lists then lie behind the prefix, and candidates
+    fall below.
 
     Parameters
     ----------
@@ -205,11 +240,14 @@ def net_cost_of_sets(
 
     Notes
     -----
-    O(w + n): costs are summed by bound, which is n at most, so that those of all candidates below a threshold are one number.
+    O(w + n): costs are summed by bound, which is n at most, so that those of all candidates below a
+    threshold are one number.
     """
     own = costs.of_sets(rest)
     up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), own, len(list_costs)))
-    spared_sets = up_to_bound[np.minimum(after, len(up_to_bound) - 1)] - np.where(bound <= after, own, 0.0)
+    spared_sets = up_to_bound[np.minimum(after, len(up_to_bound) - 1)] - np.where(
+        bound <= after, own, 0.0
+    )
     now, then = max(prefixes[0], accounted), np.maximum(prefixes[1], accounted)
     spared_lists = np.maximum(list_costs[now] - list_costs[then], 0.0)
     return own - np.where(after > threshold, spared_lists + spared_sets, 0.0)
@@ -235,14 +273,22 @@ def expected_after_lists(
     """
     step, size, end = then - accounted, candidates.size, candidates.end
     more = candidates.count * step // (accounted - candidates.first + 1)
-    ends = np.minimum(end + step * (size - candidates.begin + 1) // (n - candidates.first + 1), size)
+    ends = np.minimum(
+        end + step * (size - candidates.begin + 1) // (n - candidates.first + 1), size
+    )
     return ends, np.minimum(bound, candidates.count + more + np.minimum(n - then, size - ends))
 
 
 def benefit_of_lists(
-    rest: np.ndarray, rest_then: np.ndarray, bound_then: np.ndarray, threshold: int, costs: ReadCosts
+    rest: np.ndarray,
+    rest_then: np.ndarray,
+    bound_then: np.ndarray,
+    threshold: int,
+    costs: ReadCosts,
 ) -> float:
-    """Return what reading the next posting lists spares (J10): candidates that fall below the threshold, and shorter suffixes of the others.
+    """Return the savings from reading the next posting lists (J10).
+
+    They are candidates that fall below the threshold, and shorter suffixes of the others.
 
     Parameters
     ----------
@@ -265,12 +311,14 @@ def probe_set(
     exclude: Collection[int] = (),
     at_least: int = 1,
 ) -> Overlaps:
-    """Find the k sets that share most tokens with a query by ProbeSet; parameters and errors as for `pexeso.overlap.josie.josie`.
+    """Find the k sets that share most tokens with a query by ProbeSet.
+
+    Parameters and errors are those of `pexeso.overlap.josie.josie`.
 
     Notes
     -----
-    Each candidate is read as soon as a list names it: no more posting lists than the prefix has, and every set that the position filter does not
-    rule out where it is first met.
+    Each candidate is read as soon as a list names it: no more posting lists than the prefix has,
+    and every set that the position filter does not rule out where it is first met.
 
     Examples
     --------

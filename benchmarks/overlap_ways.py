@@ -1,4 +1,7 @@
-"""The ways to answer an overlap query that the benchmark measures, one like the other: a query's token numbers in, (id, overlap) pairs out."""
+"""The ways to answer an overlap query that the benchmark measures, with one interface.
+
+Each takes a query's token numbers and returns (id, overlap) pairs.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,18 @@ def ways_of(index: OverlapIndex, planner: Planner, *, slow: bool) -> dict[str, W
     """
 
     def of(search: Callable[..., Overlaps]) -> Way:
-        return lambda tokens, own, k: search(index, query_of_tokens(index, tokens), k, exclude=[own])
+        return lambda tokens, own, k: search(
+            index, query_of_tokens(index, tokens), k, exclude=[own]
+        )
 
     ways = {"MergeList": of(merge_list), "JOSIE": of(josie), "planner": of(planner.search)}
-    return ways | ({"JOSIE, published": of(published_josie), "ProbeSet": of(probe_set)} if slow else {})
+    return ways | (
+        {"JOSIE, published": of(published_josie), "ProbeSet": of(probe_set)} if slow else {}
+    )
 
 
 class WholeLists:
-    """An index that reads whole posting lists, positions and sizes too, where their sets would do."""
+    """An index that reads whole posting lists, with positions and sizes, where sets would do."""
 
     def __init__(self, index: OverlapIndex) -> None:
         self._index = index
@@ -54,16 +61,25 @@ class WholeLists:
 
 
 class PlainMap(WholeLists):
-    """An index whose posting lists are read as a plain map reads them: one after the other, positions and sizes too, neighbours as the system sees fit."""
+    """An index whose posting lists are read as from a plain memory map.
+
+    Lists are read one after the other, with positions and sizes. The system decides which
+    neighbouring pages it reads.
+    """
 
     def __init__(self, index: OverlapIndex, folder: Path) -> None:
         super().__init__(index)
-        self._files = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("list_sets", "list_places")]
+        self._files = [
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("list_sets", "list_places")
+        ]
 
     def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Read the sets of posting lists and all that stands beside them."""
         begins, ends = self._index.token_offsets[tokens], self._index.token_offsets[tokens + 1]
-        sets = [self.entries(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        sets = [
+            self.entries(begin, end)
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+        ]
         return np.concatenate(sets), ends - begins
 
     def entries(self, begin: int, end: int) -> np.ndarray:
@@ -82,7 +98,9 @@ class PositionedReads(PlainMap):
     def entries(self, begin: int, end: int) -> np.ndarray:
         """Read some entries; give their sets."""
         sets, _ = (
-            os.pread(descriptor, (end - begin) * file.strides[0], file.offset + begin * file.strides[0])
+            os.pread(
+                descriptor, (end - begin) * file.strides[0], file.offset + begin * file.strides[0]
+            )
             for descriptor, file in zip(self._descriptors, self._files, strict=True)
         )
         return np.frombuffer(sets, self._files[0].dtype)
@@ -103,10 +121,15 @@ def brute_force(index: OverlapIndex, tokens: np.ndarray, own: int, k: int) -> li
     return [(int(index.ids[row]), int(overlaps[row])) for row in best if overlaps[row]]
 
 
-def set_similarity_search(index: OverlapIndex) -> Callable[[np.ndarray, int], list[tuple[int, float]]]:
-    """Build SetSimilaritySearch over the same sets, and give its search: token numbers and the overlap wanted at least.
+def set_similarity_search(
+    index: OverlapIndex,
+) -> Callable[[np.ndarray, int], list[tuple[int, float]]]:
+    """Build SetSimilaritySearch over the same sets, and return its search function.
 
-    It finds sets by threshold, not the best k: it is told the k-th overlap, which a search for the best k has to find out.
+    The function takes token numbers and the least overlap wanted.
+
+    It finds sets by threshold, not the best k: it is told the k-th overlap, which a search for the
+    best k has to find out.
 
     Raises
     ------
@@ -115,11 +138,15 @@ def set_similarity_search(index: OverlapIndex) -> Callable[[np.ndarray, int], li
     """
     from SetSimilaritySearch import SearchIndex
 
-    sets = [part.tolist() for part in np.split(np.asarray(index.set_tokens), np.asarray(index.set_offsets)[1:-1])]
+    sets = [
+        part.tolist()
+        for part in np.split(np.asarray(index.set_tokens), np.asarray(index.set_offsets)[1:-1])
+    ]
     made = SearchIndex(sets, similarity_func_name="containment", similarity_threshold=0.5)
 
     def search(tokens: np.ndarray, at_least: int) -> list[tuple[int, float]]:
-        # Its index is the same for all thresholds of containment. A little less, as its thresholds are rounded down.
+        # Its index is the same for all thresholds of containment. A little less, as its thresholds
+        # are rounded down.
         made.similarity_threshold = (at_least - 1e-6) / len(tokens)
         return made.query(tokens.tolist())
 
@@ -127,7 +154,10 @@ def set_similarity_search(index: OverlapIndex) -> Callable[[np.ndarray, int], li
 
 
 def drop_pages(folder: Path) -> None:
-    """Let the system forget what it has read of the files of a folder that no process has mapped."""
+    """Make the system drop the cached pages of the files of a folder.
+
+    Pages of files that a process has mapped are not dropped.
+    """
     for file in sorted(folder.iterdir()):
         descriptor = os.open(file, os.O_RDONLY)
         try:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Told apart by the colour-blind as well (Okabe and Ito); markers tell them apart in black and white."""
+"""Told apart by the colour-blind as well (Okabe and Ito).
+
+Markers tell them apart in black and white.
+"""
 MARKERS = "osD^vPX"
 STYLES = ("-", "--", "-.", ":")
 """Lines that lie on each other can both be seen."""
@@ -53,7 +56,8 @@ _PANELS = (
 def plot_sweep(result: Mapping[str, Any], path: Path) -> None:
     """Draw the result of a sweep into a PNG file.
 
-    Lines where the sweep has an axis, else one row for each point. Medians are marked, from the 10 % to the 90 % quantile is a band or a bar.
+    Lines where the sweep has an axis, else one row for each point. Medians are marked, from the 10
+    % to the 90 % quantile is a band or a bar.
 
     Parameters
     ----------
@@ -72,7 +76,11 @@ def plot_sweep(result: Mapping[str, Any], path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingPackageError("Plots need matplotlib: pip install -e '.[dev]'.") from error
-    panels = [panel for panel in _PANELS if any(row.get(panel.metric) is not None for row in result["rows"])]
+    panels = [
+        panel
+        for panel in _PANELS
+        if any(row.get(panel.metric) is not None for row in result["rows"])
+    ]
     if result["declared"]["axis"] is None:
         figure = Figure(figsize=(10, 2.2 + 0.42 * len(result["rows"])), layout="constrained")
         _draw_points(figure, result["rows"], panels)
@@ -88,22 +96,30 @@ def plot_sweep(result: Mapping[str, Any], path: Path) -> None:
 
 def _draw_lines(figure: Figure, result: Mapping[str, Any], panels: Sequence[_Panel]) -> None:
     lines = list(dict.fromkeys(row["line"] for row in result["rows"]))
-    for panel, axes in zip(panels, _several(figure.subplots(len(panels), 1, sharex=True)), strict=True):
+    for panel, axes in zip(
+        panels, _several(figure.subplots(len(panels), 1, sharex=True)), strict=True
+    ):
         known = _known(result["rows"], panel)
         for number, line in enumerate(lines):
             rows = sorted((row for row in known if row["line"] == line), key=lambda row: row["x"])
             if rows:
                 _draw_line(axes, panel, rows, number)
         axes.set_ylabel(panel.label)
-        _finish(axes, "y", [number for row in known for number in panel.numbers(row)], from_zero=True)
+        _finish(
+            axes, "y", [number for row in known for number in panel.numbers(row)], from_zero=True
+        )
     xs = [row["x"] for row in result["rows"]]
     axes.set_xlabel(result["declared"]["axis"])
     _finish(axes, "x", xs)
     if len(set(xs)) <= _FEW:
-        axes.set_xticks(sorted(set(xs)), [_plain(x) for x in sorted(set(xs))])  # where something was measured
+        axes.set_xticks(
+            sorted(set(xs)), [_plain(x) for x in sorted(set(xs))]
+        )  # where something was measured
         axes.minorticks_off()
     if len(lines) > 1:
-        figure.axes[0].legend(frameon=False, ncols=min(len(lines), 4), loc="lower left", bbox_to_anchor=(0, 1))
+        figure.axes[0].legend(
+            frameon=False, ncols=min(len(lines), 4), loc="lower left", bbox_to_anchor=(0, 1)
+        )
 
 
 def _draw_line(axes: Axes, panel: _Panel, rows: Rows, number: int) -> None:
@@ -116,8 +132,13 @@ def _draw_line(axes: Axes, panel: _Panel, rows: Rows, number: int) -> None:
 
 
 def _draw_points(figure: Figure, rows: Rows, panels: Sequence[_Panel]) -> None:
-    """Draw one row for each point; a dot, not a bar, since a logarithmic axis has no zero to start a bar at."""
-    for panel, axes in zip(panels, _several(figure.subplots(1, len(panels), sharey=True)), strict=True):
+    """Draw one row for each point, as a dot.
+
+    It is not a bar, since a logarithmic axis has no zero at which a bar could start.
+    """
+    for panel, axes in zip(
+        panels, _several(figure.subplots(1, len(panels), sharey=True)), strict=True
+    ):
         known = _known(rows, panel)
         for row in known:
             place = rows.index(row)
@@ -126,7 +147,9 @@ def _draw_points(figure: Figure, rows: Rows, panels: Sequence[_Panel]) -> None:
                 axes.plot([low, high], [place, place], color=COLOURS[0], alpha=0.35, linewidth=5)
             axes.plot(middle, place, "o", color=COLOURS[0])
         axes.set_xlabel(panel.label)
-        _finish(axes, "x", [number for row in known for number in panel.numbers(row)], from_zero=True)
+        _finish(
+            axes, "x", [number for row in known for number in panel.numbers(row)], from_zero=True
+        )
     figure.axes[0].set_yticks(range(len(rows)), [str(row["x"]) for row in rows])
     figure.axes[0].invert_yaxis()
 
@@ -140,15 +163,26 @@ def _several(axes: Any) -> list[Axes]:
 
 
 def _finish(axes: Axes, which: str, numbers: Sequence[float], from_zero: bool = False) -> None:
-    """Make an axis logarithmic where its values span decades; else let it start at zero if asked to. Write its numbers plainly."""
+    """Make an axis logarithmic where its values span decades, and write its numbers plainly.
+
+    Other axes start at zero if `from_zero` is set.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-    axis, set_scale = (axes.xaxis, axes.set_xscale) if which == "x" else (axes.yaxis, axes.set_yscale)
+    axis, set_scale = (
+        (axes.xaxis, axes.set_xscale) if which == "x" else (axes.yaxis, axes.set_yscale)
+    )
     positive, most = [number for number in numbers if number > 0], max(numbers)
-    if positive and most / min(positive) >= DECADES and (from_zero or len(positive) == len(numbers)):
+    if (
+        positive
+        and most / min(positive) >= DECADES
+        and (from_zero or len(positive) == len(numbers))
+    ):
         if len(positive) == len(numbers):
             set_scale("log")
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if most / min(positive) < DECADES**3 else (1,)))
+            axis.set_major_locator(
+                LogLocator(subs=(1, 2, 5) if most / min(positive) < DECADES**3 else (1,))
+            )
         else:
             set_scale("symlog", linthresh=min(positive))  # zeros have a place, below the smallest
             decades = range(ceil(log10(min(positive))), floor(log10(most)) + 1)
@@ -186,12 +220,18 @@ def _caption(result: Mapping[str, Any]) -> str:
     repeats = "1 repeat" if settings["repeats"] == 1 else f"median of {settings['repeats']} repeats"
     fixed = [
         f"{words} {settings[name]:g}"
-        for name, words in (("max_distance", "largest distance"), ("min_joinability", "joinability"))
+        for name, words in (
+            ("max_distance", "largest distance"),
+            ("min_joinability", "joinability"),
+        )
         if name != result["declared"]["over"]
     ]
     return (
-        f"{result['data']}: {largest['values']:,} vectors of {largest['dimensions']} dimensions in {largest['columns']:,} columns"
-        f"{' at most' if len(result['lakes']) > 1 else ''}; {result['queries']} query columns {asked}, {', '.join(fixed)}; "
+        f"{result['data']}: {largest['values']:,} vectors of {largest['dimensions']} dimensions "
+        f"in {largest['columns']:,} columns"
+        f"{' at most' if len(result['lakes']) > 1 else ''}; {result['queries']} query columns "
+        f"{asked}, {', '.join(fixed)}; "
         f"{repeats}; marks: median over query columns, band: from the 10 % to the 90 % quantile; "
-        f"{machine['processor']}, {machine['cores']} cores, {threads}{device}, {machine['date'][:10]}; code {result['code']}"
+        f"{machine['processor']}, {machine['cores']} cores, {threads}{device}, "
+        f"{machine['date'][:10]}; code {result['code']}"
     )

@@ -35,16 +35,22 @@ _SWEEP_COLUMNS = (
 )
 
 
-def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str], settings: Settings) -> Path:
+def result_path(
+    results: Path, data: str, variant: str, algorithms: Sequence[str], settings: Settings
+) -> Path:
     """Return the file of a run; its name holds everything that was asked for.
 
     Examples
     --------
-    >>> result_path(Path("r"), "web", "hashing-100d", ["pexeso", "brute_gemm"], Settings(threads=2)).as_posix()
+    >>> algorithms = ["pexeso", "brute_gemm"]
+    >>> path = result_path(Path("r"), "web", "hashing-100d", algorithms, Settings(threads=2))
+    >>> path.as_posix()
     'r/web/hashing-100d_pexeso+brute_gemm_q100_d0.06_j0.6_r3_s0_cpu_t2.json'
     """
     asked = (
-        f"{'b' if settings.batched else 'q'}{settings.queries}_d{settings.max_distance:g}_j{settings.min_joinability:g}_r{settings.repeats}_s{settings.seed}"
+        f"{'b' if settings.batched else 'q'}{settings.queries}"
+        f"_d{settings.max_distance:g}_j{settings.min_joinability:g}"
+        f"_r{settings.repeats}_s{settings.seed}"
         f"_{settings.device.replace(':', '-')}_t{settings.threads}"
     )
     names = "+".join(algorithms).replace(":", "-")
@@ -52,9 +58,16 @@ def result_path(results: Path, data: str, variant: str, algorithms: Sequence[str
 
 
 def sweep_path(
-    results: Path, data: str, variant: str, sweep: str, algorithms: Sequence[str] | None, settings: Settings
+    results: Path,
+    data: str,
+    variant: str,
+    sweep: str,
+    algorithms: Sequence[str] | None,
+    settings: Settings,
 ) -> Path:
-    """Return the file of a sweep; algorithms are named where they are not those declared. The plot stands beside it, as ``.png``.
+    """Return the file of a sweep; algorithms are named where they are not those declared.
+
+    The plot stands beside it, as ``.png``.
 
     Examples
     --------
@@ -79,15 +92,21 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Return a result as text: one line an algorithm, then the ratios by size of the query column."""
+    """Return a result as text.
+
+    There is one line per algorithm, then the ratios by size of the query column.
+    """
     lake, machine = result["lake"], result["machine"]
     settings = result["settings"]
     batch = "" if result["batch"] is None else ", in one batch: seconds a query column"
     lines = [
-        f"{result['data']}: {lake['values']:,} values of {lake['dimensions']} dimensions in {lake['columns']:,} columns; "
+        f"{result['data']}: {lake['values']:,} values of {lake['dimensions']} dimensions in "
+        f"{lake['columns']:,} columns; "
         f"{result['queries']} query columns of {result['query_values']:,} values{batch}",
-        f"at most {settings['max_distance']:g} apart, joinability {settings['min_joinability']:g} or more; {settings['repeats']} repeats",
-        f"{machine['processor']}, {machine['cores']} cores, {settings['threads']} threads, load {machine['load'][0]}; {machine['date']}",
+        f"at most {settings['max_distance']:g} apart, joinability "
+        f"{settings['min_joinability']:g} or more; {settings['repeats']} repeats",
+        f"{machine['processor']}, {machine['cores']} cores, {settings['threads']} threads, load "
+        f"{machine['load'][0]}; {machine['date']}",
         "",
         _row("algorithm", [*(name.removesuffix("_seconds") for name in _COLUMNS), f"/ {BASE}"]),
     ]
@@ -95,15 +114,23 @@ def table(result: Mapping[str, Any]) -> str:
         ratio = result["ratios_to_pexeso"].get(name)
         shown = [_shown(values[column], METRICS[column].unit) for column in _COLUMNS]
         lines.append(_row(name, [*shown, "" if ratio is None else f"{ratio:.2f}x"]))
-    approximate = [_grade(name, values) for name, values in result["algorithms"].items() if not values["exact"]]
+    approximate = [
+        _grade(name, values) for name, values in result["algorithms"].items() if not values["exact"]
+    ]
     sizes = ["", *_size_lines(result)] if result["by_size"] else []
     return "\n".join([*lines, *sizes, *approximate, "", _verdict(result)])
 
 
 def _grade(name: str, values: Mapping[str, Any]) -> str:
     if values["recall"] is None:
-        return f"{name} is approximate, and nothing exact was run beside it that could tell its recall."
-    return f"{name} is approximate: it finds {values['recall']:.1%} of the columns, and {values['precision']:.1%} of what it finds is right."
+        return (
+            f"{name} is approximate, and nothing exact was run beside it that could tell its "
+            "recall."
+        )
+    return (
+        f"{name} is approximate: it finds {values['recall']:.1%} of the columns, and "
+        f"{values['precision']:.1%} of what it finds is right."
+    )
 
 
 def sweep_table(result: Mapping[str, Any]) -> str:
@@ -121,14 +148,21 @@ def sweep_table(result: Mapping[str, Any]) -> str:
         lines += ["", *_growth_lines(result["growth"])]
     if result.get("choice") is not None:
         lines += ["", _choice_line(result["choice"])]
-    agreed = ["All answers agree."] if result["agree"] else ["ANSWERS DIFFER", *result["differences"][:10]]
+    agreed = (
+        ["All answers agree."]
+        if result["agree"]
+        else ["ANSWERS DIFFER", *result["differences"][:10]]
+    )
     return "\n".join([*lines, "", *agreed])
 
 
 def _choice_line(choice: Mapping[str, Any]) -> str:
     ratio = choice["times_the_best"]
     told = "was not measured" if ratio is None else f"takes {ratio:.2f} times as long"
-    return f"{choice['argument']}: chosen {choice['chosen']}, best {choice['best']}; the chosen one {told}"
+    return (
+        f"{choice['argument']}: chosen {choice['chosen']}, best {choice['best']}; the chosen "
+        f"one {told}"
+    )
 
 
 def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
@@ -137,7 +171,9 @@ def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
         factor = values["factor_per_10x_columns"]
         steps = ", ".join(_step(step) for step in values["steps"])
         told = (
-            "one size alone" if factor is None else f"{factor:.2f} times the time for ten times the columns ({steps})"
+            "one size alone"
+            if factor is None
+            else f"{factor:.2f} times the time for ten times the columns ({steps})"
         )
         lines.append(f"{name}: {told}")
     limit = growth["limit_per_10x_columns"]
@@ -146,7 +182,10 @@ def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
 
 def _step(step: Mapping[str, Any]) -> str:
     factor = step["factor_per_10x_columns"]
-    return f"{step['from_columns']:,} to {step['to_columns']:,}: {'-' if factor is None else format(factor, '.2f')}"
+    return (
+        f"{step['from_columns']:,} to {step['to_columns']:,}: "
+        f"{'-' if factor is None else format(factor, '.2f')}"
+    )
 
 
 def _size_lines(result: Mapping[str, Any]) -> list[str]:
@@ -156,7 +195,10 @@ def _size_lines(result: Mapping[str, Any]) -> list[str]:
         cells = []
         for name in names:
             ratio = row["ratios_to_pexeso"].get(name)
-            cells.append(_shown(row["median_seconds"][name], "s") + ("" if ratio is None else f" ({ratio:.2f}x)"))
+            cells.append(
+                _shown(row["median_seconds"][name], "s")
+                + ("" if ratio is None else f" ({ratio:.2f}x)")
+            )
         lines.append(_row("{}-{}".format(*row["values"]), [str(row["queries"]), *cells]))
     return lines
 
@@ -165,7 +207,8 @@ def _verdict(result: Mapping[str, Any]) -> str:
     checked = result["checked"]
     if result["agree"]:
         return (
-            f"All answers agree: columns and counts of {checked['against_each_other']} queries with each other, "
+            f"All answers agree: columns and counts of {checked['against_each_other']} queries "
+            "with each other, "
             f"{checked['against_float64']} of them with brute force in float64."
         )
     shown = result["differences"][:10]

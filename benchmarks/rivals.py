@@ -1,4 +1,7 @@
-"""What a rival is: something that finds matching pairs of values; the columns are counted alike for all."""
+"""Compared methods, which find matching pairs of values.
+
+The columns are counted in the same way for all.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class PairRival(Algorithm):
 
     @abstractmethod
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Return the pairs of a row of `vectors`, float32 (n, d) on the device, and a value of the lake that match; tell ``work``."""
+        """Return the matching pairs of a row of `vectors` and a value of the lake.
+
+        `vectors` is float32 (n, d) on the device. The counters go into ``work``.
+        """
 
     def query(self, query: BenchmarkQuery) -> Answer:
         """Match, then count."""
@@ -56,7 +62,9 @@ def only(arguments: Arguments, known: Sequence[str], kind: str, name: str) -> No
     unknown = sorted(set(arguments) - set(known))
     if unknown:
         allowed = f"are: {', '.join(known)}" if known else "are none"
-        raise InputError(f"{kind.capitalize()} arguments of {name} {allowed}. Got {', '.join(unknown)} instead.")
+        raise InputError(
+            f"{kind.capitalize()} arguments of {name} {allowed}. Got {', '.join(unknown)} instead."
+        )
 
 
 def one_of(value: object, allowed: Sequence[object], argument: str, name: str) -> None:
@@ -67,4 +75,7 @@ def one_of(value: object, allowed: Sequence[object], argument: str, name: str) -
     InputError
     """
     if value not in allowed:
-        raise InputError(f"{argument} of {name} must be one of {', '.join(map(str, allowed))}. Got {value!r} instead.")
+        raise InputError(
+            f"{argument} of {name} must be one of {', '.join(map(str, allowed))}. Got {value!r} "
+            "instead."
+        )

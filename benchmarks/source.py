@@ -43,7 +43,8 @@ class Source:
         Raises
         ------
         InputError
-            When there is none of this name, or it cannot be made with these dimensions or at this scale.
+            When there is none of this name, or it cannot be made with these dimensions or at this
+            scale.
         """
         given: dict[str, Any] = {"model": self.model, "seed": self.seed}
         if self.dimensions is not None:
@@ -52,11 +53,14 @@ class Source:
             given["scale"] = self.scale
         made = data_set(self.data, **given)
         if self.scale != 1 and _told_by(made, "scale") is None:
-            raise InputError(f"The data set {self.data} comes in one size. Got the scale {self.scale:g} instead.")
+            raise InputError(
+                f"The data set {self.data} comes in one size. Got the scale {self.scale:g} instead."
+            )
         own = _told_by(made, "dimensions")
         if self.dimensions is not None and own not in (None, self.dimensions):
             raise InputError(
-                f"The data set {self.data} has vectors of {own} dimensions. Got {self.dimensions} instead."
+                f"The data set {self.data} has vectors of {own} dimensions. Got "
+                f"{self.dimensions} instead."
             )
         return made
 
@@ -70,7 +74,10 @@ class Source:
 
     @property
     def variant(self) -> str:
-        """What tells lakes of one data set apart, for the name of a file: ``fasttext-100d``, ``50d-x0.01``."""
+        """What tells lakes of one data set apart, for the name of a file.
+
+        Such as ``fasttext-100d`` or ``50d-x0.01``.
+        """
         made = self.data_set()
         model, dimensions = getattr(made, "model", None), _told_by(made, "dimensions")
         parts = [
@@ -82,6 +89,6 @@ class Source:
 
 
 def _told_by(made: DataSet, name: str) -> Any:
-    """Return what a data set, or the model of a made-up one, tells of itself; None where it does not."""
+    """Return an attribute of a data set or of its model, or None where it has none."""
     own = getattr(made, name, None)
     return getattr(getattr(made, "model", None), name, None) if own is None else own

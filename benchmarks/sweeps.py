@@ -64,14 +64,18 @@ class Sweep:
     def __post_init__(self) -> None:
         if self.over not in (ARGUMENTS, *LABELS):
             raise InputError(
-                f"The sweep {self.name} must be over {ARGUMENTS}, {', '.join(LABELS)}. Got {self.over!r} instead."
+                f"The sweep {self.name} must be over {ARGUMENTS}, {', '.join(LABELS)}. Got "
+                f"{self.over!r} instead."
             )
         if (self.over == ARGUMENTS) == bool(self.values):
             raise InputError(
-                f"The sweep {self.name} must have values, unless it is over {ARGUMENTS}, which have their own."
+                f"The sweep {self.name} must have values, unless it is over {ARGUMENTS}, which "
+                "have their own."
             )
         if list(self.values) != sorted(set(self.values)):
-            raise InputError(f"The values of the sweep {self.name} must ascend. Got {list(self.values)} instead.")
+            raise InputError(
+                f"The values of the sweep {self.name} must ascend. Got {list(self.values)} instead."
+            )
 
     @property
     def axis(self) -> str | None:
@@ -100,11 +104,15 @@ def known_sweeps(path: Path = DECLARED) -> dict[str, Sweep]:
         try:
             sweeps[name] = Sweep(name, **{**declared, **lists})
         except TypeError as error:
-            raise InputError(f"The sweep {name} in {path.name} is not declared as it must be: {error}.") from error
+            raise InputError(
+                f"The sweep {name} in {path.name} is not declared as it must be: {error}."
+            ) from error
     return sweeps
 
 
-def run_sweep(sweep: Sweep, source: Source, settings: Settings, algorithms: Sequence[str] | None = None) -> Result:
+def run_sweep(
+    sweep: Sweep, source: Source, settings: Settings, algorithms: Sequence[str] | None = None
+) -> Result:
     """Measure every point of a sweep.
 
     Parameters
@@ -120,8 +128,9 @@ def run_sweep(sweep: Sweep, source: Source, settings: Settings, algorithms: Sequ
     Returns
     -------
     dict
-        Plain JSON: ``sweep``, ``data``, ``queries``, ``agree``, ``rows`` (one a point and algorithm, with all metrics), ``growth`` where the lake
-        grows, ``choice`` where something was left to choose, and what is needed to read them.
+        Plain JSON: ``sweep``, ``data``, ``queries``, ``agree``, ``rows`` (one a point and
+        algorithm, with all metrics), ``growth`` where the lake grows, ``choice`` where something
+        was left to choose, and what is needed to read them.
     """
     candidates = load_candidates(algorithms or sweep.algorithms, find_device(settings.device))
     rows, differences, lakes = [], [], []
@@ -154,7 +163,12 @@ def _points(
     if sweep.over in (SCALE, DIMENSIONS):
         for value in sweep.values:
             _log.info("%s %g", sweep.over, value)
-            yield value, run_benchmark(source.with_changes(**{sweep.over: value}).load(), candidates, settings)
+            yield (
+                value,
+                run_benchmark(
+                    source.with_changes(**{sweep.over: value}).load(), candidates, settings
+                ),
+            )
         return
     lake = source.load()
     queries = draw_for(lake, settings)
@@ -172,35 +186,56 @@ def _points(
         yield value, measure(lake, built, replace(settings, **{sweep.over: value}))
 
 
-def _rows(sweep: Sweep, value: float | None, result: Result, candidates: Sequence[Candidate]) -> list[Result]:
+def _rows(
+    sweep: Sweep, value: float | None, result: Result, candidates: Sequence[Candidate]
+) -> list[Result]:
     labels = _argument_labels(candidates) if sweep.over == ARGUMENTS else {}
     rows = []
     for name, metrics in result["algorithms"].items():
         arguments = metrics["arguments"]
         if sweep.over == ARGUMENTS:
             x = labels[name] if sweep.x is None else arguments[sweep.x]
-            line = name.partition("(")[0] if sweep.lines is None else f"{sweep.lines} = {arguments[sweep.lines]}"
+            line = (
+                name.partition("(")[0]
+                if sweep.lines is None
+                else f"{sweep.lines} = {arguments[sweep.lines]}"
+            )
         else:
             x, line = (result["lake"]["columns"] if sweep.over in (COLUMNS, SCALE) else value), name
         about = {name: result["lake"][name] for name in ("columns", "values", "dimensions")}
-        found = {"columns_found": result["columns_found"], "ratio_to_pexeso": result["ratios_to_pexeso"].get(name)}
-        rows.append({"x": x, "line": line, "value": value, "algorithm": name, **about, **found, **metrics})
+        found = {
+            "columns_found": result["columns_found"],
+            "ratio_to_pexeso": result["ratios_to_pexeso"].get(name),
+        }
+        rows.append(
+            {"x": x, "line": line, "value": value, "algorithm": name, **about, **found, **metrics}
+        )
     return rows
 
 
 def _argument_labels(candidates: Sequence[Candidate]) -> dict[str, str]:
-    """Say for each candidate how it differs from the others; of lists, what is left out of the longest."""
+    """Return how each candidate differs from the others.
+
+    For lists it is what is left out of the longest.
+    """
     points = {each.name: {**each.build_arguments, **each.query_arguments} for each in candidates}
     keys = {key for point in points.values() for key in point}
-    varied = [key for key in sorted(keys) if len({str(point.get(key)) for point in points.values()}) > 1]
-    return {name: ", ".join(_label(key, point, points) for key in varied) or name for name, point in points.items()}
+    varied = [
+        key for key in sorted(keys) if len({str(point.get(key)) for point in points.values()}) > 1
+    ]
+    return {
+        name: ", ".join(_label(key, point, points) for key in varied) or name
+        for name, point in points.items()
+    }
 
 
 def _label(key: str, point: Arguments, points: Mapping[str, Arguments]) -> str:
     value = point.get(key)
     if not isinstance(value, list):
         return f"{key} {value}"
-    whole = max((other[key] for other in points.values() if isinstance(other.get(key), list)), key=len)
+    whole = max(
+        (other[key] for other in points.values() if isinstance(other.get(key), list)), key=len
+    )
     missing = [str(member) for member in whole if member not in value]
     return f"without {', '.join(missing)}" if missing else f"all {key}"
 
@@ -211,17 +246,23 @@ def choice(rows: Sequence[Result], argument: str) -> Result:
     Parameters
     ----------
     rows : sequence of dict
-        With ``arguments``, ``chosen`` and ``median_seconds``. In one row the argument is null: left to choose.
+        With ``arguments``, ``chosen`` and ``median_seconds``. In one row the argument is null: left
+        to choose.
     argument : str
 
     Returns
     -------
     dict
-        ``argument``; ``chosen`` and ``best``, its values; ``chosen_seconds``, of the row in which it was given
-        the chosen value, null where there is none, and ``best_seconds``; ``times_the_best``, their ratio.
+        ``argument``; ``chosen`` and ``best``, its values; ``chosen_seconds``, of the row in which
+        it was given the chosen value, null where there is none, and ``best_seconds``;
+        ``times_the_best``, their ratio.
     """
     [chosen] = [row["chosen"][argument] for row in rows if row["arguments"][argument] is None]
-    seconds = {row["arguments"][argument]: row["median_seconds"] for row in rows if row["arguments"][argument]}
+    seconds = {
+        row["arguments"][argument]: row["median_seconds"]
+        for row in rows
+        if row["arguments"][argument]
+    }
     best = min(seconds, key=seconds.__getitem__)
     return {
         "argument": argument,
@@ -236,8 +277,9 @@ def choice(rows: Sequence[Result], argument: str) -> Result:
 def growth(rows: Sequence[Result], limit: float | None) -> Result:
     """Give, for each algorithm, the factor in time that goes with ten times the columns.
 
-    Between two sizes, ``factor ** log10(columns ratio) = time ratio``; ``factor_per_10x_columns`` is that of the first and the last size. Every step
-    must keep within the limit: what a question costs in any lake makes the first ones look better than growth is.
+    Between two sizes, ``factor ** log10(columns ratio) = time ratio``; ``factor_per_10x_columns``
+    is that of the first and the last size. Every step must keep within the limit: what a question
+    costs in any lake makes the first ones look better than growth is.
 
     Parameters
     ----------
@@ -248,11 +290,13 @@ def growth(rows: Sequence[Result], limit: float | None) -> Result:
     Returns
     -------
     dict
-        ``limit_per_10x_columns`` and ``algorithms``, by name; None stands where there are not two sizes.
+        ``limit_per_10x_columns`` and ``algorithms``, by name; None stands where there are not two
+        sizes.
     """
     found = {}
     for name, members in groupby(
-        sorted(rows, key=lambda row: (row["algorithm"], row["columns"])), lambda row: row["algorithm"]
+        sorted(rows, key=lambda row: (row["algorithm"], row["columns"])),
+        lambda row: row["algorithm"],
     ):
         sizes = list(members)
         steps = [
@@ -264,13 +308,19 @@ def growth(rows: Sequence[Result], limit: float | None) -> Result:
             for one, other in pairwise(sizes)
         ]
         whole = _factor(sizes[0], sizes[-1])
-        within = None if limit is None or whole is None else all(step <= limit for step in _known(steps))
+        within = (
+            None if limit is None or whole is None else all(step <= limit for step in _known(steps))
+        )
         found[name] = {"factor_per_10x_columns": whole, "steps": steps, "within_limit": within}
     return {"limit_per_10x_columns": limit, "algorithms": found}
 
 
 def _known(steps: Sequence[Result]) -> list[float]:
-    return [step["factor_per_10x_columns"] for step in steps if step["factor_per_10x_columns"] is not None]
+    return [
+        step["factor_per_10x_columns"]
+        for step in steps
+        if step["factor_per_10x_columns"] is not None
+    ]
 
 
 def _factor(one: Result, other: Result) -> float | None:

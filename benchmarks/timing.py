@@ -1,4 +1,7 @@
-"""Wall time of questions, algorithms taken in turn: a question is one query column, or a batch of them."""
+"""Wall time of questions, with the algorithms measured in turn.
+
+A question is one query column, or a batch of them.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,12 @@ Ask = Callable[[Algorithm, Any], Any]
 """Puts a question to an algorithm and gives its answer."""
 
 QUIET_SECONDS = 0.05
-"""Before each question: OpenMP's threads keep a core busy for a while after their last step (libgomp: 300,000 turns of a loop, some 16 ms), waiting for the
-next; so long the algorithm whose turn comes would be measured on the cores that the one before has left it."""
+"""Pause before each question.
+
+OpenMP's threads keep a core busy for a while after their last step (libgomp: 300,000 turns of a
+loop, some 16 ms), waiting for the next; so long the algorithm whose turn comes would be measured on
+the cores that the one before has left it.
+"""
 
 
 @dataclass
@@ -31,11 +38,13 @@ class Measured:
     seconds : float64 (questions, repeats)
         Wall time.
     processor_seconds : float64 (questions, repeats)
-        Processor time of all threads: what the wall time would be on an idle machine, for one thread on the CPU.
+        Processor time of all threads: what the wall time would be on an idle machine, for one
+        thread on the CPU.
     work : list of dict
         Each question's counters, of its last repeat; seconds by phase are medians over repeats.
     batch : int or None
-        Query columns in each question; None where a question is one query column, not asked as a batch.
+        Query columns in each question; None where a question is one query column, not asked as a
+        batch.
     """
 
     seconds: np.ndarray
@@ -50,10 +59,12 @@ def ask_one(algorithm: Algorithm, query: BenchmarkQuery) -> Answer:
 
 
 def ask_batch(algorithm: Algorithm, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-    """Ask a batch of query columns in one call; ``algorithm.work`` is then what the whole batch took.
+    """Search for a batch of query columns in one call.
 
-    An algorithm that knows nothing better answers them one after the other. `Algorithm.query_batch` would leave the counters of the last one,
-    so that is done here, and the counters added up.
+    ``algorithm.work`` is then the work of the whole batch.
+
+    An algorithm that knows nothing better answers them one after the other. `Algorithm.query_batch`
+    would leave the counters of the last one, so that is done here, and the counters added up.
     """
     if type(algorithm).query_batch is not Algorithm.query_batch:
         return algorithm.query_batch(queries)
@@ -75,14 +86,17 @@ def measure_in_turn(
 ) -> dict[str, Measured]:
     """Time every question on every algorithm, `repeats` times.
 
-    Within a question the algorithms take turns (A B C, next repeat B C A, ...), so that a load that comes and goes on the machine, and
-    what the one before left in the caches, meet all of them alike. `check` is called with the algorithm's name, the question's number and the answer
-    after the clock has stopped.
+    Within a question the algorithms take turns (A B C, next repeat B C A, ...), so that a load that
+    comes and goes on the machine, and what the one before left in the caches, meet all of them
+    alike. `check` is called with the algorithm's name, the question's number and the answer after
+    the clock has stopped.
     """
     names = list(algorithms)
     # (wall or processor, questions, repeats)
     seconds = {name: np.zeros((2, len(questions), repeats)) for name in names}
-    work: dict[str, list[list[dict[str, float]]]] = {name: [[] for _ in questions] for name in names}
+    work: dict[str, list[list[dict[str, float]]]] = {
+        name: [[] for _ in questions] for name in names
+    }
     for repeat in range(repeats):
         start = repeat % len(names)
         for number, question in enumerate(questions):
@@ -93,11 +107,19 @@ def measure_in_turn(
                 work[name][number].append(algorithm.work)
                 check(name, number, answer)
     batch = len(questions[0]) if ask is ask_batch else None
-    return {name: Measured(*seconds[name], [_merge(repeated) for repeated in work[name]], batch) for name in names}
+    return {
+        name: Measured(*seconds[name], [_merge(repeated) for repeated in work[name]], batch)
+        for name in names
+    }
 
 
-def timed(algorithm: Algorithm, question: Any, ask: Ask = ask_one) -> tuple[tuple[float, float], Any]:
-    """Ask a question; give the wall and processor seconds it took, and the answer, which is on the host when the clocks are read."""
+def timed(
+    algorithm: Algorithm, question: Any, ask: Ask = ask_one
+) -> tuple[tuple[float, float], Any]:
+    """Run a question; return its wall and processor seconds, and the answer.
+
+    The answer is on the host when the clocks are read.
+    """
     _synchronise(algorithm.device)
     time.sleep(QUIET_SECONDS)
     wall, processor = time.perf_counter(), time.process_time()
@@ -115,6 +137,8 @@ def _merge(repeated: Sequence[dict[str, float]]) -> dict[str, float]:
     """Counters do not differ between repeats; seconds do."""
     last = repeated[-1]
     return {
-        name: float(np.median([work[name] for work in repeated])) if name.startswith("seconds_") else value
+        name: float(np.median([work[name] for work in repeated]))
+        if name.startswith("seconds_")
+        else value
         for name, value in last.items()
     }

@@ -1,6 +1,9 @@
-"""Token sets for the searches by equal text: the columns of a real lake, and a lake of power laws of any size.
+"""Token sets for the exact-value searches: the columns of a real lake, or a power-law lake.
 
-Every column of kind text, date or number is a set here, and not only join keys: equal values are all that these searches know.
+The power-law lake can have any size.
+
+Every column of kind text, date or number is a set here, and not only join keys: equal values are
+all that these searches know.
 """
 
 from __future__ import annotations
@@ -73,7 +76,11 @@ def lake_sets(name: str) -> LakeSets:
 
 
 def folder_sets(folder: Path) -> LakeSets:
-    """Read the tables of a folder: columns of text, dates or numbers with at least `MIN_ROWS` cells filled and `MIN_DISTINCT` distinct values."""
+    """Read the columns of the tables of a folder as token sets.
+
+    Columns are text, dates or numbers with at least `MIN_ROWS` filled cells and `MIN_DISTINCT`
+    distinct values.
+    """
     names: list[str] = []
 
     def numbered() -> Iterator[tuple[int, pa.StringArray]]:
@@ -84,7 +91,9 @@ def folder_sets(folder: Path) -> LakeSets:
     return LakeSets(*token_pairs(numbered()), names)
 
 
-def token_pairs(columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]]) -> tuple[np.ndarray, pa.LargeStringArray]:
+def token_pairs(
+    columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]],
+) -> tuple[np.ndarray, pa.LargeStringArray]:
     """Return the (set id, token) pairs of columns, each pair once.
 
     Parameters
@@ -112,8 +121,14 @@ def _columns(folder: Path) -> Iterator[tuple[str, pa.StringArray]]:
             table = read_table(file.path)
         except TableReadError:
             continue
-        for name, values, profile in zip(table.names, table.columns, profile_columns(table.columns), strict=True):
-            if profile.kind != "empty" and profile.n_values >= MIN_ROWS and profile.n_distinct >= MIN_DISTINCT:
+        for name, values, profile in zip(
+            table.names, table.columns, profile_columns(table.columns), strict=True
+        ):
+            if (
+                profile.kind != "empty"
+                and profile.n_values >= MIN_ROWS
+                and profile.n_distinct >= MIN_DISTINCT
+            ):
                 yield f"{file.table}:{name}", values
 
 
@@ -128,7 +143,8 @@ class PowerLawSets:
     offsets : int64 (n + 1,)
         Set i is ``tokens[offsets[i]:offsets[i + 1]]``.
     queries : list of int32 arrays
-        Drawn like the sets, but of no set of the lake, and without private tokens, which no set could share.
+        Drawn like the sets, but of no set of the lake, and without private tokens, which no set
+        could share.
     """
 
     tokens: np.ndarray
@@ -161,20 +177,28 @@ def texts_of(tokens: np.ndarray) -> pa.LargeStringArray:
 
 
 def power_law_sets(
-    n: int, n_queries: int = 100, *, seed: int = 0, sizes: tuple[int, int] = (LEAST, 1000), largest: int = LARGEST
+    n: int,
+    n_queries: int = 100,
+    *,
+    seed: int = 0,
+    sizes: tuple[int, int] = (LEAST, 1000),
+    largest: int = LARGEST,
 ) -> PowerLawSets:
     """Draw a lake whose sizes and whose popularity of tokens follow power laws.
 
-    Sizes are Pareto with shape 0.9, 10 tokens to `largest`; 30 % of the tokens of a set are its own, the others Pareto with shape 0.7, and half of the
-    sets begin with a random prefix of another set. With 3,000 sets this is the lake on which the specification of JOSIE counts reads. The scale of popularity
-    grows with the root of the number of sets, as vocabularies do (Heaps), so that the longest lists do not hold all sets.
+    Sizes are Pareto with shape 0.9, 10 tokens to `largest`; 30 % of the tokens of a set are its
+    own, the others Pareto with shape 0.7, and half of the sets begin with a random prefix of
+    another set. With 3,000 sets this is the lake on which the specification of JOSIE counts reads.
+    The scale of popularity grows with the root of the number of sets, as vocabularies do (Heaps),
+    so that the longest lists do not hold all sets.
 
     Parameters
     ----------
     n : int
         Sets, at least 1.
     n_queries : int
-        At most a quarter of the sets drawn at once (65,536 or n), since they are drawn with the first of them.
+        At most a quarter of the sets drawn at once (65,536 or n), since they are drawn with the
+        first of them.
     seed : int
     sizes : (int, int)
         The least and the most tokens of a query, both allowed.
@@ -188,7 +212,8 @@ def power_law_sets(
 
     Notes
     -----
-    65,536 sets are drawn at a time, with some 1 GiB beside the result; a million sets have 86 million tokens and take some ten seconds.
+    65,536 sets are drawn at a time, with some 1 GiB beside the result; a million sets have 86
+    million tokens and take some ten seconds.
 
     Examples
     --------
@@ -210,7 +235,8 @@ def power_law_sets(
         counts.append(np.bincount(owner[:end], minlength=wanted))
     if len(queries) < n_queries:
         raise InputError(
-            f"Only {len(queries)} of the sets drawn are queries of {sizes[0]:,} to {sizes[1]:,} tokens, and {n_queries} are asked for: "
+            f"Only {len(queries)} of the sets drawn are queries of {sizes[0]:,} to {sizes[1]:,} "
+            f"tokens, and {n_queries} are asked for: "
             "ask for fewer, or for a wider range."
         )
     return PowerLawSets(np.concatenate(parts), _offsets(np.concatenate(counts)), queries)
@@ -219,13 +245,18 @@ def power_law_sets(
 def _drawn(
     rng: np.random.Generator, n: int, spread: float, largest: int, first_private: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Draw (set, token) pairs of n sets, by set, then token, and the first private token that is still free."""
+    """Draw (set, token) pairs of n sets; also return the first free private token.
+
+    Pairs are sorted by set, then token.
+    """
     sizes = np.minimum(LEAST * (1 + rng.pareto(0.9, n)), largest).astype(np.int64)
     n_private = (PRIVATE * sizes).astype(np.int64)
     n_shared = sizes - n_private
     own_offsets, own = _shuffled_shared(rng, n_shared, spread)
     copied_from = rng.integers(0, n, n)
-    copied = np.where(rng.random(n) < 0.5, rng.integers(0, np.diff(own_offsets)[copied_from] + 1), 0)
+    copied = np.where(
+        rng.random(n) < 0.5, rng.integers(0, np.diff(own_offsets)[copied_from] + 1), 0
+    )
     copied = np.minimum(copied, n_shared)
     kept = np.minimum(n_shared - copied, np.diff(own_offsets))
     owner = np.concatenate([np.repeat(np.arange(n), count) for count in (copied, kept, n_private)])
@@ -241,11 +272,14 @@ def _drawn(
     return keys >> _TOKEN_BITS, tokens, first_private + int(n_private.sum())
 
 
-def _shuffled_shared(rng: np.random.Generator, counts: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+def _shuffled_shared(
+    rng: np.random.Generator, counts: np.ndarray, spread: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw at most so many popular tokens for each set, in random order: offsets and tokens."""
     owner = np.repeat(np.arange(len(counts)), 2 * counts)
     tokens = np.fmod(spread * rng.pareto(0.7, len(owner)), _SHARED).astype(np.int64)
-    # An odd factor of each set's own makes one sort both drop repeated tokens and shuffle them; its inverse gives the tokens back.
+    # An odd factor of each set's own makes one sort both drop repeated tokens and shuffle them; its
+    # inverse gives the tokens back.
     mask = (1 << _SHARED_BITS) - 1
     factors = 2 * rng.integers(1 << 20, 1 << (_SHARED_BITS - 1), len(counts)) + 1
     keys = _sorted_distinct((owner << _SHARED_BITS) | ((tokens * factors[owner]) & mask))
@@ -257,27 +291,35 @@ def _shuffled_shared(rng: np.random.Generator, counts: np.ndarray, spread: float
 
 
 def _sorted_distinct(keys: np.ndarray) -> np.ndarray:
-    """Do what `np.unique` does, by a sort in place: its hash table takes ten times as long for tens of millions of keys."""
+    """Return the sorted distinct keys as `np.unique` does, by a sort in place.
+
+    The hash table of `np.unique` takes ten times as long for tens of millions of keys.
+    """
     keys.sort()
     return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
 
 
 def _inverse(odd: np.ndarray, mask: int) -> np.ndarray:
-    """Return the inverses of odd numbers modulo ``mask + 1``, a power of two below 2**28, by Newton's steps, each of which doubles the bits that are right."""
+    """Return the inverses of odd numbers modulo ``mask + 1``, a power of two below 2**28.
+
+    They are computed by Newton's steps, each of which doubles the number of correct bits.
+    """
     inverse = odd & mask
     for _ in range(4):
         inverse = (inverse * ((2 - odd * inverse) & mask)) & mask
     return inverse
 
 
-def _queries(owner: np.ndarray, tokens: np.ndarray, n: int, sizes: tuple[int, int]) -> list[np.ndarray]:
+def _queries(
+    owner: np.ndarray, tokens: np.ndarray, n: int, sizes: tuple[int, int]
+) -> list[np.ndarray]:
     popular = tokens < _FIRST_PRIVATE
     sets = np.split(tokens[popular], np.cumsum(np.bincount(owner[popular], minlength=n))[:-1])
     return [one for one in sets if sizes[0] <= len(one) <= sizes[1]]
 
 
 def _runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the places ``starts[i], ..., starts[i] + lengths[i] - 1`` of all runs, one after the other."""
+    """Return the positions ``starts[i], ..., starts[i] + lengths[i] - 1`` of all runs in turn."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
 

@@ -1,7 +1,8 @@
 """Tuning an approximate method to a recall: on values of lake columns, with the right pairs known.
 
-Recall is that of matching pairs of values. The columns are drawn by a seed of their own, from every class of size alike; a method is tuned on half of
-them, and its recall is told for the other half. In ``work`` a method says whether a measured query column is one it was tuned on (``tuned_on``).
+Recall is that of matching pairs of values. The columns are drawn by a seed of their own, from every
+class of size alike; a method is tuned on half of them, and its recall is told for the other half.
+In ``work`` a method says whether a measured query column is one it was tuned on (``tuned_on``).
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def draw_samples(lake: BenchmarkLake, tau: float) -> tuple[Sample, Sample]:
     """
     sizes = np.diff(lake.column_offsets)
     n_fit = int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
-    columns = draw_queries(lake, min(COLUMNS, n_fit), max_distance=0.0, min_joinability=1.0, seed=SEED)
+    columns = draw_queries(
+        lake, min(COLUMNS, n_fit), max_distance=0.0, min_joinability=1.0, seed=SEED
+    )
     scan = ProductScan(as_tensor(lake.vectors))
     generator = torch.Generator().manual_seed(SEED)
     halves = []
@@ -82,5 +85,7 @@ def draw_samples(lake: BenchmarkLake, tau: float) -> tuple[Sample, Sample]:
         vectors = vectors[torch.randperm(len(vectors), generator=generator)[:VALUES]]
         queries, values = scan.pairs(vectors, tau)
         keys = np.sort((queries * lake.n_values + values).numpy())
-        halves.append(Sample(vectors, keys, lake.n_values, frozenset(column.name for column in half)))
+        halves.append(
+            Sample(vectors, keys, lake.n_values, frozenset(column.name for column in half))
+        )
     return halves[0], halves[1]

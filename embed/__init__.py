@@ -1,6 +1,7 @@
 """Stage 1: distinct values become unit vectors.
 
-Importing this package loads neither torch, fastText nor Spark; they come with the first model that needs them.
+Importing this package loads neither torch, fastText nor Spark; they come with the first model that
+needs them.
 """
 
 from embed.protocol import Embedder

@@ -1,4 +1,4 @@
-"""Vectors are checked where the values that they belong to are at hand, so that the value can be named."""
+"""Checks of vectors together with their values, so that an error can name the value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def require_unit_or_zero(values: pa.Array, vectors: np.ndarray) -> None:
     value, length = values[int(wrong[0])].as_py(), lengths[wrong[0]]
     if value is not None and len(value) > _SHOWN_CHARACTERS:
         value = value[: _SHOWN_CHARACTERS - 1] + "…"
-    reason = f"of length {length:g}, neither 0 nor 1" if np.isfinite(length) else "that is not finite"
+    reason = (
+        f"of length {length:g}, neither 0 nor 1" if np.isfinite(length) else "that is not finite"
+    )
     raise EmbedderError(
-        f"The model gave the value {value!r} a vector {reason} ({len(wrong):,} of {len(values):,} values have such): use another model, or restore its files."
+        f"The model gave the value {value!r} a vector {reason} ({len(wrong):,} of "
+        f"{len(values):,} values have such): use another model, or restore its files."
     )

@@ -1,8 +1,11 @@
-"""Write the text that a model is trained on, from the values of a lake, and count the words of such a text.
+"""The text that a model is trained on, written from the values of a lake.
 
-A value alone gives its words little company, so lines are formed of a few values that belong together: the values of one
-group (a column, or a table) are shuffled and written some to a line. The sample and its order hang on a hash of
-(group, value) alone, so that the same lake gives the same corpus however its batches arrive.
+The words of such a text are also counted here.
+
+A value alone gives its words little company, so lines are formed of a few values that belong
+together: the values of one group (a column, or a table) are shuffled and written some to a line.
+The sample and its order hang on a hash of (group, value) alone, so that the same lake gives the
+same corpus however its batches arrive.
 """
 
 from __future__ import annotations
@@ -39,13 +42,14 @@ class CorpusOptions:
     values_per_line : int
         Values of one group on a line; 1 writes each value alone.
     max_tokens : int
-        Most words in the corpus. Of a larger lake a sample of (group, value) pairs is taken, each with the same chance.
+        Most words in the corpus. Of a larger lake a sample of (group, value) pairs is taken, each
+        with the same chance.
     seed : int
         Another seed, another sample and order; at least 0.
     """
 
-    # One value a line trains in half the time; in eights the words of a column become each other's company, and on the
-    # wikitables lake recall of aliases at 70 % precision rose from 44 to 57 %.
+    # One value a line trains in half the time; in eights the words of a column become each other's
+    # company, and on the wikitables lake recall of aliases at 70 % precision rose from 44 to 57 %.
     values_per_line: int = 8
     max_tokens: int = MAX_TOKENS
     seed: int = 0
@@ -55,7 +59,8 @@ class CorpusOptions:
             number = getattr(self, name)
             if not isinstance(number, int) or number < least:
                 raise InputError(
-                    f"The corpus option {name} must be a whole number of at least {least}; got {number!r}."
+                    f"The corpus option {name} must be a whole number of at least {least}; got "
+                    f"{number!r}."
                 )
 
 
@@ -68,7 +73,8 @@ class CorpusCounts:
     n_lines, n_tokens, n_words : int
         Lines, words, and distinct words.
     words_by_count : numpy.ndarray, int64
-        Entry c is the number of distinct words that occur c times; the last entry stands for that often or more.
+        Entry c is the number of distinct words that occur c times; the last entry stands for that
+        often or more.
     """
 
     n_lines: int
@@ -77,14 +83,20 @@ class CorpusCounts:
     words_by_count: np.ndarray
 
     def least_count(self, max_words: int) -> int:
-        """Return the least number of occurrences, at least 1, that leaves at most `max_words` words (or the fewest)."""
+        """Return the least number of occurrences that leaves at most `max_words` words.
+
+        It is at least 1. Where no number leaves that few words, it is the one that leaves the
+        fewest.
+        """
         at_least = np.cumsum(self.words_by_count[::-1])[::-1]
         enough = np.flatnonzero(at_least[1:] <= max_words)
         return int(enough[0]) + 1 if len(enough) else max(len(at_least) - 1, 1)
 
 
 def write_corpus(
-    batches: Iterable[pa.RecordBatch | pa.Table], path: str | Path, options: CorpusOptions | None = None
+    batches: Iterable[pa.RecordBatch | pa.Table],
+    path: str | Path,
+    options: CorpusOptions | None = None,
 ) -> int:
     """Write a corpus of UTF-8 lines.
 
@@ -102,7 +114,8 @@ def write_corpus(
 
     Notes
     -----
-    Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a value, and twice that while lines are formed.
+    Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a
+    value, and twice that while lines are formed.
     """
     options = options or CorpusOptions()
     sample = _Sample(options)
@@ -115,7 +128,9 @@ def write_corpus(
                 block = lines.slice(start, _LINES_PER_WRITE)
                 file.write(b"\n".join(block.cast(pa.large_binary()).to_pylist()) + b"\n")
     except OSError as error:
-        raise OutputError(f"The training corpus {path} cannot be written: {error.strerror or error}.") from error
+        raise OutputError(
+            f"The training corpus {path} cannot be written: {error.strerror or error}."
+        ) from error
     return len(lines)
 
 
@@ -149,7 +164,9 @@ def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArra
     """
     _, words = _count_words(path)
     kept = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]
-    names = pa.array([word.decode("utf-8", errors="replace") for word, _ in kept], pa.large_string())
+    names = pa.array(
+        [word.decode("utf-8", errors="replace") for word, _ in kept], pa.large_string()
+    )
     return names, np.array([count for _, count in kept], np.int64), words.total()
 
 
@@ -167,13 +184,18 @@ def _count_words(path: str | Path) -> tuple[int, Counter[bytes]]:
                 rest = block[cut:]
                 words.update(block[:cut].split())
     except OSError as error:
-        raise EmbedderError(f"The training corpus {path} cannot be read: {error.strerror or error}.") from error
+        raise EmbedderError(
+            f"The training corpus {path} cannot be read: {error.strerror or error}."
+        ) from error
     words.update(rest.split())
     return n_lines, words
 
 
 class _Sample:
-    """The (group, value) pairs of smallest priority whose words fit the bound; priorities are hashes."""
+    """The (group, value) pairs of smallest priority whose words fit the bound.
+
+    Priorities are hashes.
+    """
 
     def __init__(self, options: CorpusOptions) -> None:
         self._options = options
@@ -186,10 +208,16 @@ class _Sample:
         texts = pc.binary_join(words, pa.scalar(" ", pa.large_string()))
         groups = np.asarray(groups).astype(np.int64)
         seed = np.uint64(self._options.seed)
-        priority = mixed(hash_strings(texts) ^ mixed(groups.view(np.uint64) ^ mixed(np.atleast_1d(seed))))
+        priority = mixed(
+            hash_strings(texts) ^ mixed(groups.view(np.uint64) ^ mixed(np.atleast_1d(seed)))
+        )
         n_tokens = pc.list_value_length(words).to_numpy(zero_copy_only=False)
-        kept = pa.array(np.flatnonzero((priority <= self._ceiling) & (pc.binary_length(texts).to_numpy() > 0)))
-        piece = pa.table({"group": groups, "priority": priority, "tokens": n_tokens, "text": texts}).take(kept)
+        kept = pa.array(
+            np.flatnonzero((priority <= self._ceiling) & (pc.binary_length(texts).to_numpy() > 0))
+        )
+        piece = pa.table(
+            {"group": groups, "priority": priority, "tokens": n_tokens, "text": texts}
+        ).take(kept)
         self._pieces.append(piece)
         self._n_tokens += pc.sum(piece["tokens"]).as_py() or 0
         if self._n_tokens > _SLACK * self._options.max_tokens:
@@ -202,7 +230,9 @@ class _Sample:
         tokens = np.cumsum(table["tokens"].to_numpy()[order])
         kept = order[: np.searchsorted(tokens, self._options.max_tokens, side="right")]
         if len(kept) < len(order):
-            self._ceiling = np.minimum(self._ceiling, table["priority"].to_numpy()[order[len(kept)]])
+            self._ceiling = np.minimum(
+                self._ceiling, table["priority"].to_numpy()[order[len(kept)]]
+            )
         table = table.take(pa.array(np.sort(kept)))
         self._pieces = [table]
         self._n_tokens = int(tokens[len(kept) - 1]) if len(kept) else 0
@@ -220,6 +250,8 @@ class _Sample:
         position = np.arange(len(groups)) - np.searchsorted(groups, groups)
         starts = np.flatnonzero(position % self._options.values_per_line == 0)
         bounds = pa.array(np.append(starts, len(groups)), pa.int64())
-        lines = pc.binary_join(pa.LargeListArray.from_arrays(bounds, texts), pa.scalar(" ", pa.large_string()))
+        lines = pc.binary_join(
+            pa.LargeListArray.from_arrays(bounds, texts), pa.scalar(" ", pa.large_string())
+        )
         shuffled = np.random.Generator(np.random.Philox(self._options.seed)).permutation(len(lines))
         return lines.take(pa.array(shuffled))

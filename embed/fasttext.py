@@ -1,10 +1,12 @@
 """fastText models: trained on the lake itself, or read from a `.bin` file.
 
-Training needs no download and learns, from what stands together in a lake, which words and spellings are alike. The input table,
-the words and the centre are kept; the rest of a fastText model serves training only. Training is not repeatable to
-the bit, because the program's threads write to one table without locks; the trained model is therefore stored with the index.
+Training needs no download and learns, from what stands together in a lake, which words and
+spellings are alike. The input table, the words and the centre are kept; the rest of a fastText
+model serves training only. Training is not repeatable to the bit, because the program's threads
+write to one table without locks; the trained model is therefore stored with the index.
 
-Source: Bojanowski, Grave, Joulin, Mikolov, "Enriching Word Vectors with Subword Information" (TACL 2017).
+Source: Bojanowski, Grave, Joulin, Mikolov, "Enriching Word Vectors with Subword Information" (TACL
+2017).
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ from embed.lexical.weights import check_weighting, rarity
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 THREADS = 12
-"""Never below 11: with fewer threads the program leaves part of its table uninitialised (fastText issue 1061)."""
+"""Never below 11.
+
+With fewer threads the program leaves part of its table uninitialised (fastText issue 1061).
+"""
 
 MIN_BUCKETS, MAX_BUCKETS = 1 << 15, 1 << 21
 
@@ -34,9 +39,10 @@ MIN_BUCKETS, MAX_BUCKETS = 1 << 15, 1 << 21
 class TrainingOptions:
     """How a model is trained on a corpus.
 
-    The defaults were chosen on the web tables of WikiTableQuestions (102,542 distinct values in 7,218 columns, 367,000
-    words), by the share of 3,000 misspelt values (one random edit of a word of five letters or more) within 0.12, 0.3 and 0.5 of the
-    original, and by how many of the 4.5 million pairs of 3,000 different values lie as near; all words weighing alike:
+    The defaults were chosen on the web tables of WikiTableQuestions (102,542 distinct values in
+    7,218 columns, 367,000 words), by the share of 3,000 misspelt values (one random edit of a word
+    of five letters or more) within 0.12, 0.3 and 0.5 of the original, and by how many of the 4.5
+    million pairs of 3,000 different values lie as near; all words weighing alike:
 
     ==================  =======================  ======================
     options             misspelt values          different pairs
@@ -60,13 +66,15 @@ class TrainingOptions:
     token_budget : int
         Aim for tokens of the corpus times passes over it; bounds the time of training.
     max_words : int
-        Most words that get a row of their own; the rarest beyond that are met through their n-grams alone.
+        Most words that get a row of their own; the rarest beyond that are met through their n-grams
+        alone.
     negatives : int
         Negative samples for each word in training.
     centre : bool
         Take the mean word vector away from each word.
     weighting : str
-        ``"rarity"``: rare words count more in a value (module `embed.lexical.weights`); ``"equal"``: all alike.
+        ``"rarity"``: rare words count more in a value (module `embed.lexical.weights`);
+        ``"equal"``: all alike.
     """
 
     dimensions: int = 100
@@ -92,24 +100,40 @@ class TrainingOptions:
             number = getattr(self, name)
             if not isinstance(number, int) or number < least:
                 raise InputError(
-                    f"The training option {name} must be a whole number of at least {least}; got {number!r}."
+                    f"The training option {name} must be a whole number of at least {least}; got "
+                    f"{number!r}."
                 )
         if self.dimensions > 2000:
-            raise InputError(f"The training option dimensions must be at most 2000; got {self.dimensions}.")
+            raise InputError(
+                f"The training option dimensions must be at most 2000; got {self.dimensions}."
+            )
         if not 1 <= self.min_n <= self.max_n:
-            raise InputError(f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {self.min_n} and {self.max_n}.")
+            raise InputError(
+                f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {self.min_n} and "
+                f"{self.max_n}."
+            )
         if self.max_epochs < self.min_epochs:
-            raise InputError(f"max_epochs must be at least min_epochs; got {self.max_epochs} and {self.min_epochs}.")
+            raise InputError(
+                f"max_epochs must be at least min_epochs; got {self.max_epochs} and "
+                f"{self.min_epochs}."
+            )
         check_weighting(self.weighting)
         if not 0 < self.learning_rate <= 1:
-            raise InputError(f"The training option learning_rate must lie in (0, 1]; got {self.learning_rate!r}.")
+            raise InputError(
+                f"The training option learning_rate must lie in (0, 1]; got {self.learning_rate!r}."
+            )
 
     def epochs(self, counts: CorpusCounts) -> int:
         """Return the passes over a corpus that the token budget allows."""
-        return int(np.clip(self.token_budget // max(counts.n_tokens, 1), self.min_epochs, self.max_epochs))
+        return int(
+            np.clip(self.token_budget // max(counts.n_tokens, 1), self.min_epochs, self.max_epochs)
+        )
 
     def buckets(self, counts: CorpusCounts) -> int:
-        """Return the number of n-gram rows: a power of two, about eight for each distinct word of the corpus."""
+        """Return the number of n-gram rows, a power of two.
+
+        It is about eight for each distinct word of the corpus.
+        """
         wanted = 1 << (8 * max(counts.n_words, 1) - 1).bit_length()
         return int(np.clip(wanted, MIN_BUCKETS, MAX_BUCKETS))
 
@@ -124,7 +148,8 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
 
     Notes
     -----
-    Memory is twice ``4 * dimensions * (words + buckets)`` bytes in training, and as much once more when the table is taken over.
+    Memory is twice ``4 * dimensions * (words + buckets)`` bytes in training, and as much once more
+    when the table is taken over.
     """
     options = options or TrainingOptions()
     fasttext = _fasttext()
@@ -151,7 +176,9 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
     return _take_over(model, options.centre, options.weighting, {"trained": True, **settings})
 
 
-def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rarity") -> SubwordEmbedder:
+def load_binary(
+    path: str | Path, *, centre: bool = True, weighting: str = "rarity"
+) -> SubwordEmbedder:
     """Read a fastText `.bin` file.
 
     Parameters
@@ -162,7 +189,8 @@ def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rari
     Returns
     -------
     SubwordEmbedder
-        Of kind ``"fasttext"``. Without centring a single word gets the direction of `get_word_vector`.
+        Of kind ``"fasttext"``. Without centring a single word gets the direction of
+        `get_word_vector`.
     """
     path = Path(path)
     check_weighting(weighting)
@@ -173,10 +201,13 @@ def load_binary(path: str | Path, *, centre: bool = True, weighting: str = "rari
         with _silence():
             model = fasttext.load_model(str(path))
     except (RuntimeError, ValueError, MemoryError) as error:
-        raise EmbedderError(f"{path} is not a fastText model (a .bin file saved by fastText).") from error
+        raise EmbedderError(
+            f"{path} is not a fastText model (a .bin file saved by fastText)."
+        ) from error
     if model.is_quantized():
         raise EmbedderError(
-            f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin file instead."
+            f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin "
+            "file instead."
         )
     return _take_over(model, centre, weighting, {"trained": False})
 
@@ -195,7 +226,9 @@ def _take_over(model: Any, centre: bool, weighting: str, notes: dict[str, Any]) 
         middle = mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
     weights = rarity(words, counts, int(counts.sum())) if weighting == "rarity" else None
     notes = {**notes, "centre": centre, "weighting": weighting}
-    return SubwordEmbedder("fasttext", rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes)
+    return SubwordEmbedder(
+        "fasttext", rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes
+    )
 
 
 def _fasttext() -> ModuleType:
@@ -203,13 +236,17 @@ def _fasttext() -> ModuleType:
         import fasttext
     except ImportError as error:
         raise MissingPackageError(
-            "fastText models need the package fasttext-numpy2; install it with: pip install fasttext-numpy2"
+            "fastText models need the package fasttext-numpy2; install it with: pip install "
+            "fasttext-numpy2"
         ) from error
     return fasttext
 
 
 @contextlib.contextmanager
 def _silence() -> Any:
-    """Keep what the fastText package prints from Python off the terminal; its C++ part is silent with verbose=0."""
+    """Suppress what the fastText package prints to the terminal from Python.
+
+    Its C++ part is silent with verbose=0.
+    """
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -1,10 +1,12 @@
 """Word vectors from a text file: GloVe's form, or word2vec's with its header line, plain or gzip.
 
-Each line is a word and its numbers, parted by single spaces. Some published files hold words with spaces in them; what does not
-split into one word and the numbers from the left is split from the right.
+Each line is a word and its numbers, parted by single spaces. Some published files hold words with
+spaces in them; what does not split into one word and the numbers from the left is split from the
+right.
 
-Source of the vectors' use: a value is the plain average of its words, as for web tables in Dong, Takeoka, Xiao, Oyamada,
-"Efficient Joinable Table Discovery in Data Lakes" (ICDE 2021). A word that is not in the file is unknown.
+Source of the vectors' use: a value is the plain average of its words, as for web tables in Dong,
+Takeoka, Xiao, Oyamada, "Efficient Joinable Table Discovery in Data Lakes" (ICDE 2021). A word that
+is not in the file is unknown.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ def load_text(path: str | Path, *, centre: bool = False) -> SubwordEmbedder:
     middle = np.zeros(dimensions, np.float32)
     if centre:
         middle = mean_word_vector(table, vocabulary, min_n=0, max_n=0)
-    return SubwordEmbedder("glove", table, vocabulary, middle, min_n=0, max_n=0, notes={"centre": centre})
+    return SubwordEmbedder(
+        "glove", table, vocabulary, middle, min_n=0, max_n=0, notes={"centre": centre}
+    )
 
 
 def _open(path: Path) -> BinaryIO:
@@ -64,14 +68,19 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _whole_lines(file: BinaryIO, path: Path) -> tuple[int, Iterator[bytes]]:
-    """Return the number of dimensions, from the first lines, and the file in blocks of whole lines without its header."""
+    """Return the number of dimensions, and the file in blocks of whole lines without its header.
+
+    The number of dimensions is read from the first lines.
+    """
     first = file.readline()
     fields = first.split()
     is_header = len(fields) == 2 and all(field.isdigit() for field in fields)
     line = file.readline() if is_header else first
     dimensions = int(fields[1]) if is_header else len(fields) - 1
     if dimensions < 1 or not _is_number(line.split()[-1:]):
-        raise EmbedderError(f"{path} is not a file of word vectors: its first line is not a word and numbers.")
+        raise EmbedderError(
+            f"{path} is not a file of word vectors: its first line is not a word and numbers."
+        )
     return dimensions, _blocks(file, line)
 
 
@@ -106,26 +115,37 @@ def _parse(block: bytes, dimensions: int, path: Path) -> tuple[pa.LargeStringArr
         table = csv.read_csv(
             # Some programs end each line with a space.
             pa.BufferReader(block.replace(b" \n", b"\n")),
-            csv.ReadOptions(column_names=["word", *names], use_threads=False, block_size=len(block) + 1),
+            csv.ReadOptions(
+                column_names=["word", *names], use_threads=False, block_size=len(block) + 1
+            ),
             csv.ParseOptions(delimiter=" ", quote_char=False, invalid_row_handler=set_aside),
             csv.ConvertOptions(
-                column_types={"word": pa.large_binary(), **dict.fromkeys(names, pa.float32())}, null_values=[]
+                column_types={"word": pa.large_binary(), **dict.fromkeys(names, pa.float32())},
+                null_values=[],
             ),
         )
         odd_words, odd_rows = _parse_odd(odd, dimensions)
     except ValueError as error:
         raise EmbedderError(
-            f"{path} is not a file of word vectors: a line is not a word and {dimensions} numbers ({error})."
+            f"{path} is not a file of word vectors: a line is not a word and {dimensions} "
+            f"numbers ({error})."
         ) from error
-    rows = np.stack([table[name].to_numpy() for name in names], axis=1) if len(table) else odd_rows[:0]
+    rows = (
+        np.stack([table[name].to_numpy() for name in names], axis=1) if len(table) else odd_rows[:0]
+    )
     rows = np.concatenate([rows, odd_rows])
     if not np.isfinite(rows).all():
         raise EmbedderError(f"{path} holds vectors that are not finite numbers.")
-    return pa.concat_arrays([_as_text(table["word"].combine_chunks()), pa.array(odd_words, pa.large_string())]), rows
+    return pa.concat_arrays(
+        [_as_text(table["word"].combine_chunks()), pa.array(odd_words, pa.large_string())]
+    ), rows
 
 
 def _parse_odd(lines: list[str], dimensions: int) -> tuple[list[str], np.ndarray]:
-    """Split the few lines whose word holds spaces, from the right; ValueError where that gives no numbers."""
+    """Split lines whose word contains spaces, from the right.
+
+    Only a few lines have such a word. Raises ValueError where the split gives no numbers.
+    """
     words, rows = [], np.zeros((len(lines), dimensions), np.float32)
     for row, line in zip(rows, lines, strict=True):
         word, *numbers = line.rsplit(" ", dimensions)
@@ -141,4 +161,7 @@ def _as_text(words: pa.LargeBinaryArray) -> pa.LargeStringArray:
         return words.cast(pa.large_string())
     except pa.ArrowInvalid:
         # A damaged word can match nothing, and is no reason to refuse the others.
-        return pa.array([word.decode("utf-8", errors="replace") for word in words.to_pylist()], pa.large_string())
+        return pa.array(
+            [word.decode("utf-8", errors="replace") for word in words.to_pylist()],
+            pa.large_string(),
+        )

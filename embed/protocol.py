@@ -24,8 +24,9 @@ class Embedder(Protocol):
     dimensions : int
         Length of every vector.
     fingerprint : str
-        Hexadecimal digest of everything that decides a vector: kind, options and arrays. Two embedders with the same
-        fingerprint give the same vectors; one changed byte of a model gives another fingerprint.
+        Hexadecimal digest of everything that decides a vector: kind, options and arrays. Two
+        embedders with the same fingerprint give the same vectors; one changed byte of a model gives
+        another fingerprint.
     """
 
     @property
@@ -51,12 +52,15 @@ class Embedder(Protocol):
         Returns
         -------
         numpy.ndarray of shape (n, dimensions), float32
-            Row i belongs to value i: a unit vector, or all zeros where nothing is known about the value. A row
-            depends on its value and the model alone, not on the other values of the call.
+            Row i belongs to value i: a unit vector, or all zeros where nothing is known about the
+            value. A row depends on its value and the model alone, not on the other values of the
+            call.
         """
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as plain files into a folder that is new or empty; :func:`embed.load_embedder` reads it.
+        """Write the model as plain files into a folder that is new or empty.
+
+        :func:`embed.load_embedder` reads it.
 
         Raises
         ------

@@ -10,7 +10,8 @@ from embed.protocol import Embedder
 from pexeso.errors import EmbedderError, InputError
 
 MODEL_FORMS = (
-    '"hashing" (no training), "fasttext" (trained on the lake), a path to a fastText .bin file, a path to word vectors '
+    '"hashing" (no training), "fasttext" (trained on the lake), a path to a fastText .bin file, '
+    "a path to word vectors "
     '(.txt or .vec, also .gz), "sentence:NAME_OR_PATH", or a folder saved by an embedder'
 )
 _SENTENCE = "sentence:"
@@ -23,7 +24,9 @@ def needs_corpus(model: str) -> bool:
 
 
 def check_model(model: str) -> None:
-    """Refuse a model string that cannot become an embedder, without reading a model: before long work, not after it.
+    """Raise an error if a model string cannot become an embedder.
+
+    No model is read, so that the check can run before long work.
 
     Raises
     ------
@@ -36,7 +39,9 @@ def check_model(model: str) -> None:
     --------
     >>> check_model("hashing")
     """
-    if model in ("hashing", "fasttext") or (model.startswith(_SENTENCE) and len(model) > len(_SENTENCE)):
+    if model in ("hashing", "fasttext") or (
+        model.startswith(_SENTENCE) and len(model) > len(_SENTENCE)
+    ):
         return
     if model.endswith((".bin", *_TEXT_SUFFIXES)):
         if not Path(model).is_file():
@@ -56,10 +61,11 @@ def create_embedder(
     model : str
         One of the forms in `MODEL_FORMS`.
     corpus : path, optional
-        Text to train on, needed for ``"fasttext"``; ``"hashing"`` weighs words by it when it is given.
+        Text to train on, needed for ``"fasttext"``; ``"hashing"`` weighs words by it when it is
+        given.
     dimensions : int, optional
-        Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 and 256 if not given. For a model that is read it must be
-        the model's own or None.
+        Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 and 256 if not given. For a
+        model that is read it must be the model's own or None.
     seed : int
         Seed of ``"hashing"``.
 
@@ -90,7 +96,9 @@ def create_embedder(
         return _train(corpus, dimensions)
     embedder = _read(model)
     if dimensions is not None and dimensions != embedder.dimensions:
-        raise InputError(f"The model {model} has {embedder.dimensions} dimensions; got dimensions={dimensions}.")
+        raise InputError(
+            f"The model {model} has {embedder.dimensions} dimensions; got dimensions={dimensions}."
+        )
     return embedder
 
 
@@ -108,7 +116,8 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
     embedder = _classes(model.kind).from_stored(model)
     if verify and embedder.recompute_fingerprint() != model.fingerprint:
         raise EmbedderError(
-            f"The model in {folder} does not have the fingerprint it was saved with; build the index again."
+            f"The model in {folder} does not have the fingerprint it was saved with; build the "
+            "index again."
         )
     return embedder
 

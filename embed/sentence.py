@@ -1,7 +1,10 @@
-"""Sentence-transformer models: whole values read by a language model. An extra, slower by far, with a sense of meaning.
+"""Sentence-transformer models: whole values read by a language model.
 
-The arithmetic of a transformer hangs a little on the shape of the batch. So that a value's vector does not hang on the values
-around it, each batch has the same number of rows, all with the same number of tokens, and is filled up with copies.
+An extra, slower by far, with a sense of meaning.
+
+The arithmetic of a transformer hangs a little on the shape of the batch. So that a value's vector
+does not hang on the values around it, each batch has the same number of rows, all with the same
+number of tokens, and is filled up with copies.
 """
 
 from __future__ import annotations
@@ -49,13 +52,19 @@ class SentenceEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the weights, the tokens and the longest input; computed once, in a pass over the weights."""
+        """Return a digest of the weights, the tokens and the longest input.
+
+        It is computed once, in a pass over the weights.
+        """
         if self._fingerprint is None:
             self._fingerprint = _fingerprint(self._model)
         return self._fingerprint
 
     def embed(self, values: Values) -> np.ndarray:
-        """Embed values; see :meth:`embed.protocol.Embedder.embed`. Equal values are read once a call."""
+        """Embed values; see :meth:`embed.protocol.Embedder.embed`.
+
+        Equal values are read once a call.
+        """
         encoded = pc.utf8_trim_whitespace(as_strings(values)).dictionary_encode()
         distinct = encoded.dictionary.to_pylist()
         vectors = np.zeros((len(distinct), self.dimensions), np.float32)
@@ -65,14 +74,19 @@ class SentenceEmbedder:
         return vectors[encoded.indices.to_numpy()]
 
     def save(self, folder: str | Path) -> None:
-        """Write `embedder.json` and the model's own files (safetensors and JSON); needs a new or empty folder."""
+        """Write `embedder.json` and the model's own files (safetensors and JSON).
+
+        The folder must be new or empty.
+        """
         folder = Path(folder)
         stored.prepare_folder(folder)
         try:
             self._model.save(str(folder / _MODEL_FOLDER))
             stored.write_description(folder, self.kind, {"name": self._name}, self.fingerprint)
         except OSError as error:
-            raise OutputError(f"The model cannot be written to {folder}: {error.strerror or error}.") from error
+            raise OutputError(
+                f"The model cannot be written to {folder}: {error.strerror or error}."
+            ) from error
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> SentenceEmbedder:
@@ -87,12 +101,16 @@ class SentenceEmbedder:
     def _encode(self, texts: list[str]) -> np.ndarray:
         """Read up to `ROWS_PER_BATCH` texts as one full batch."""
         full = texts + [texts[-1]] * (ROWS_PER_BATCH - len(texts))
-        rows = self._model.encode(full, batch_size=ROWS_PER_BATCH, convert_to_numpy=True, show_progress_bar=False)
+        rows = self._model.encode(
+            full, batch_size=ROWS_PER_BATCH, convert_to_numpy=True, show_progress_bar=False
+        )
         return np.asarray(rows, np.float32)[: len(texts)]
 
     def _batches(self, texts: list[str]) -> Iterator[np.ndarray]:
         """Cut the texts that are not empty into batches of equal numbers of tokens."""
-        lengths = np.array([len(tokens) for tokens in self._model.tokenizer(texts)["input_ids"]] if texts else [])
+        lengths = np.array(
+            [len(tokens) for tokens in self._model.tokenizer(texts)["input_ids"]] if texts else []
+        )
         filled = np.array([text != "" for text in texts], bool)
         for length in np.unique(lengths[filled]):
             positions = np.flatnonzero(filled & (lengths == length))
@@ -116,19 +134,24 @@ def _load_model(name: str) -> Any:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingPackageError(
-            "Sentence models need the package sentence-transformers; install it with: pip install 'pexeso[sentence]'"
+            "Sentence models need the package sentence-transformers; install it with: pip "
+            "install 'pexeso[sentence]'"
         ) from error
     try:
         model = SentenceTransformer(name)
     except (OSError, ValueError, RuntimeError) as error:
-        raise EmbedderError(f"The sentence model {name!r} cannot be loaded; give a folder or a known name.") from error
+        raise EmbedderError(
+            f"The sentence model {name!r} cannot be loaded; give a folder or a known name."
+        ) from error
     return model.eval()
 
 
 def _fingerprint(model: Any) -> str:
     import torch
 
-    state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    state = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()
+    }
     parts = {name: tensor.reshape(-1).view(torch.uint8).numpy() for name, tensor in state.items()}
     shapes = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in state.items()}
     tokens = sorted(model.tokenizer.get_vocab().items())

@@ -1,4 +1,7 @@
-"""Embed the distinct values of a lake on Spark: one Arrow batch in, one Arrow batch with vectors out."""
+"""Embedding of the distinct values of a lake on Spark.
+
+One Arrow batch goes in, and one Arrow batch with vectors comes out.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ def embed_values(
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        With a string column `value`; equal values should have been dropped. Other columns are left out.
+        With a string column `value`; equal values should have been dropped. Other columns are left
+        out.
     folder : path
         A saved embedder, at the same path on every machine that runs tasks.
     measured : callable
@@ -41,12 +45,14 @@ def embed_values(
     Returns
     -------
     pyspark.sql.DataFrame
-        `value` string, `vector` array of float of the model's length: a unit vector, or zeros. Rows keep their partition and order.
+        `value` string, `vector` array of float of the model's length: a unit vector, or zeros. Rows
+        keep their partition and order.
 
     Notes
     -----
-    The model is opened once in each worker process, memory-mapped, so that the workers of a machine share its pages. Where Spark gives its tasks
-    GPUs (``spark.task.resource.gpu.amount``), a model that can use one takes the one of its task.
+    The model is opened once in each worker process, memory-mapped, so that the workers of a machine
+    share its pages. Where Spark gives its tasks GPUs (``spark.task.resource.gpu.amount``), a model
+    that can use one takes the one of its task.
     """
     folder = str(Path(folder).resolve())
     fingerprint = load_embedder(folder).fingerprint
@@ -55,7 +61,10 @@ def embed_values(
 
 
 def embed_batch(values: pa.Array, embedder: Embedder) -> pa.RecordBatch:
-    """Return values and their vectors as an Arrow batch with the columns `value` and `vector` (list of float32); refuse vectors that cannot be used."""
+    """Return values and their vectors as an Arrow batch.
+
+    Its columns are `value` and `vector` (list of float32). Vectors that cannot be used are refused.
+    """
     vectors = embedder.embed(values)
     require_unit_or_zero(values, vectors)
     return pa.RecordBatch.from_arrays([values, as_lists(vectors)], [VALUE, VECTOR])
@@ -73,8 +82,9 @@ def task_device() -> str:
     Returns
     -------
     str
-        ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``, ``spark.task.resource.gpu.amount``)
-        and gave the task the one of that number; else, and outside a task, ``"cpu"``.
+        ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``,
+        ``spark.task.resource.gpu.amount``) and gave the task the one of that number; else, and
+        outside a task, ``"cpu"``.
     """
     from pyspark import TaskContext
 
@@ -83,7 +93,9 @@ def task_device() -> str:
     return f"cuda:{given.addresses[0]}" if given is not None and given.addresses else "cpu"
 
 
-def _embed_batches(batches: Iterator[pa.RecordBatch], *, folder: str, fingerprint: str) -> Iterator[pa.RecordBatch]:
+def _embed_batches(
+    batches: Iterator[pa.RecordBatch], *, folder: str, fingerprint: str
+) -> Iterator[pa.RecordBatch]:
     embedder = _open(folder, fingerprint, task_device())
     for batch in batches:
         yield embed_batch(batch.column(VALUE), embedder)

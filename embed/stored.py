@@ -1,4 +1,6 @@
-"""A model on disk: one JSON file that describes it, and arrays as plain .npy and Arrow files, nothing that runs code.
+"""A model on disk: a JSON file that describes it, and plain .npy and Arrow files.
+
+None of the files runs code.
 
 ::
 
@@ -9,8 +11,10 @@
     weights.npy      float32 (v + 1,)
     words.arrow      one column `word` of v strings
 
-Opening maps the arrays into memory and reads none of them; with `verify=True` every byte is read and checked. Arrays are used as they are mapped: nothing is
-unpacked, so that processes that have one model open share its memory. What a model may be made from is one string, `embed.registry.MODEL_FORMS`.
+Opening maps the arrays into memory and reads none of them; with `verify=True` every byte is read
+and checked. Arrays are used as they are mapped: nothing is unpacked, so that processes that have
+one model open share its memory. What a model may be made from is one string,
+`embed.registry.MODEL_FORMS`.
 """
 
 from __future__ import annotations
@@ -72,7 +76,9 @@ class StoredModel:
         """Return one option, or raise EmbedderError if it is missing or not of the type."""
         value = self.options.get(name)
         if type(value) is not kind:
-            raise EmbedderError(f"{self.folder / DESCRIPTION} has no option {name!r} of type {kind.__name__}.")
+            raise EmbedderError(
+                f"{self.folder / DESCRIPTION} has no option {name!r} of type {kind.__name__}."
+            )
         return value
 
     def array(self, name: str, dtype: type, n_axes: int) -> np.ndarray:
@@ -83,10 +89,13 @@ class StoredModel:
                 warnings.simplefilter("ignore")  # of a header that looks like one of Python 2
                 array = np.load(path, mmap_mode="c", allow_pickle=False)
         except _HEADER_ERRORS as error:
-            raise EmbedderError(f"{path} is not a complete array file; build the model again.") from error
+            raise EmbedderError(
+                f"{path} is not a complete array file; build the model again."
+            ) from error
         if array.dtype != dtype or array.ndim != n_axes:
             raise EmbedderError(
-                f"{path} holds {array.dtype} with {array.ndim} axes; {np.dtype(dtype)} with {n_axes} is needed."
+                f"{path} holds {array.dtype} with {array.ndim} axes; {np.dtype(dtype)} with "
+                f"{n_axes} is needed."
             )
         return np.asarray(array)
 
@@ -97,9 +106,13 @@ class StoredModel:
             column = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column("word")
             column.validate(full=True)  # all of them are read with the first value that is embedded
         except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-            raise EmbedderError(f"{path} is not a complete file of words; build the model again.") from error
+            raise EmbedderError(
+                f"{path} is not a complete file of words; build the model again."
+            ) from error
         if column.type != pa.large_string() or column.null_count:
-            raise EmbedderError(f"{path} must hold words; got {column.type} with {column.null_count} nulls.")
+            raise EmbedderError(
+                f"{path} must hold words; got {column.type} with {column.null_count} nulls."
+            )
         return column.combine_chunks()
 
 
@@ -117,22 +130,33 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
     digest.update(_canonical({"format": FORMAT_VERSION, "kind": kind, "options": options}))
     for name in sorted(parts):
         for piece_name, piece in _pieces(name, parts[name]):
-            digest.update(_canonical({"part": piece_name, "type": piece.dtype.str, "shape": piece.shape}))
+            digest.update(
+                _canonical({"part": piece_name, "type": piece.dtype.str, "shape": piece.shape})
+            )
             _feed(digest, piece)
     return digest.hexdigest()
 
 
 def save(
-    folder: Path, kind: str, options: Mapping[str, Any], model_fingerprint: str, parts: Mapping[str, Part]
+    folder: Path,
+    kind: str,
+    options: Mapping[str, Any],
+    model_fingerprint: str,
+    parts: Mapping[str, Part],
 ) -> None:
-    """Write a model into a new or empty folder; the description comes last, so that an unfinished folder has none."""
+    """Write a model into a new or empty folder.
+
+    The description is written last, so that an unfinished folder has none.
+    """
     prepare_folder(folder)
     try:
         for name, part in parts.items():
             _write_part(folder, name, part)
         write_description(folder, kind, options, model_fingerprint)
     except OSError as error:
-        raise OutputError(f"The model cannot be written to {folder}: {error.strerror or error}.") from error
+        raise OutputError(
+            f"The model cannot be written to {folder}: {error.strerror or error}."
+        ) from error
 
 
 def prepare_folder(folder: Path) -> None:
@@ -141,15 +165,22 @@ def prepare_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         occupied = any(folder.iterdir())
     except OSError as error:
-        raise OutputError(f"The folder {folder} for the model cannot be made: {error.strerror or error}.") from error
+        raise OutputError(
+            f"The folder {folder} for the model cannot be made: {error.strerror or error}."
+        ) from error
     if occupied:
         raise OutputError(f"The folder {folder} is not empty; save the model to a new folder.")
 
 
-def write_description(folder: Path, kind: str, options: Mapping[str, Any], model_fingerprint: str) -> None:
+def write_description(
+    folder: Path, kind: str, options: Mapping[str, Any], model_fingerprint: str
+) -> None:
     """Write `embedder.json` for the files that lie in the folder."""
     files = {
-        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "blake2b": file_digest(path)}
+        path.relative_to(folder).as_posix(): {
+            "bytes": path.stat().st_size,
+            "blake2b": file_digest(path),
+        }
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
@@ -174,12 +205,18 @@ def load(folder: Path, *, verify: bool = False) -> StoredModel:
     description, raw = _read_description(folder)
     if description.get("format") != FORMAT_VERSION:
         raise EmbedderError(
-            f"The model in {folder} has format {description.get('format')!r} and this version reads format "
+            f"The model in {folder} has format {description.get('format')!r} and this version "
+            "reads format "
             f"{FORMAT_VERSION}; build the index again."
         )
     kind, options = description.get("kind"), description.get("options")
     mark, files = description.get("fingerprint"), description.get("files")
-    if not (isinstance(kind, str) and isinstance(options, dict) and isinstance(mark, str) and isinstance(files, dict)):
+    if not (
+        isinstance(kind, str)
+        and isinstance(options, dict)
+        and isinstance(mark, str)
+        and isinstance(files, dict)
+    ):
         raise EmbedderError(f"{folder / DESCRIPTION} is not complete; build the model again.")
     if verify and raw != _pretty(description):
         raise EmbedderError(f"{folder / DESCRIPTION} has been changed; build the model again.")
@@ -218,7 +255,9 @@ def _check_file(folder: Path, name: str, entry: Any, verify: bool) -> None:
         raise EmbedderError(f"The model in {folder} lacks its file {name}; build the model again.")
     wanted = entry.get("bytes") if isinstance(entry, dict) else None
     if path.stat().st_size != wanted:
-        raise EmbedderError(f"{path} has {path.stat().st_size:,} bytes instead of {wanted}; build the model again.")
+        raise EmbedderError(
+            f"{path} has {path.stat().st_size:,} bytes instead of {wanted}; build the model again."
+        )
     if verify and file_digest(path) != entry.get("blake2b"):
         raise EmbedderError(f"{path} has been changed since it was written; build the model again.")
 
@@ -241,7 +280,10 @@ def _pieces(name: str, part: Part) -> list[tuple[str, np.ndarray]]:
     if isinstance(part, np.ndarray):
         return [(name, part)]
     text, offsets = string_buffers(part)
-    return [(f"{name}.offsets", offsets - offsets[0]), (f"{name}.text", text[offsets[0] : offsets[-1]])]
+    return [
+        (f"{name}.offsets", offsets - offsets[0]),
+        (f"{name}.text", text[offsets[0] : offsets[-1]]),
+    ]
 
 
 def _feed(digest: Any, array: np.ndarray) -> None:

@@ -1,4 +1,7 @@
-"""Find words in a fixed vocabulary, exactly and many at a time, without rebuilding a hash table for each batch."""
+"""Exact lookup of many words at a time in a fixed vocabulary.
+
+No hash table is rebuilt for a batch.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class Vocabulary:
     """The words that have a row of their own; word i has row i.
 
-    Finding is by binary search in sorted 64-bit hashes, and each hit is then compared with the word itself, so that
-    a chance collision cannot give a wrong row.
+    Finding is by binary search in sorted 64-bit hashes, and each hit is then compared with the word
+    itself, so that a chance collision cannot give a wrong row.
 
     Parameters
     ----------
@@ -38,7 +41,11 @@ class Vocabulary:
             return np.full(len(words), -1, np.int64)
         hashes, rows, collides = self._sorted_hashes
         if collides:
-            return pc.fill_null(pc.index_in(words, value_set=self.words), -1).to_numpy().astype(np.int64)
+            return (
+                pc.fill_null(pc.index_in(words, value_set=self.words), -1)
+                .to_numpy()
+                .astype(np.int64)
+            )
         wanted = hash_strings(words)
         row = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
         found = rows[row]

@@ -23,7 +23,8 @@ class WordIndex:
     offsets : numpy.ndarray of shape (n + 1,), int64
         The words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``.
     word_ids : numpy.ndarray, int64
-        Positions in ``words``, ascending within each value. A word that a value holds twice is listed twice.
+        Positions in ``words``, ascending within each value. A word that a value holds twice is
+        listed twice.
     """
 
     words: pa.LargeStringArray
@@ -32,7 +33,10 @@ class WordIndex:
 
 
 def as_strings(values: Values) -> pa.LargeStringArray:
-    """Return values as one Arrow array with 64-bit offsets and without nulls (null becomes the empty string)."""
+    """Return values as one Arrow array with 64-bit offsets and without nulls.
+
+    Null becomes the empty string.
+    """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if not isinstance(values, pa.Array):
@@ -44,12 +48,16 @@ def as_strings(values: Values) -> pa.LargeStringArray:
         values = values.dictionary_decode()
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     if not (is_text or pa.types.is_string_view(values.type) or pa.types.is_null(values.type)):
-        raise InputError(f"Values to embed must be strings or None; got an Arrow array of {values.type}.")
+        raise InputError(
+            f"Values to embed must be strings or None; got an Arrow array of {values.type}."
+        )
     return pc.fill_null(values.cast(pa.large_string()), "")
 
 
 def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the UTF-8 bytes of a string array without nulls, and where each string starts in them, without copying.
+    """Return the UTF-8 bytes of a string array without nulls, and the start of each string.
+
+    Nothing is copied.
 
     Returns
     -------
@@ -60,7 +68,9 @@ def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray
     _, offset_buffer, text_buffer = strings.buffers()
     if offset_buffer is None or len(strings) == 0:
         return np.zeros(0, np.uint8), np.zeros(len(strings) + 1, np.int64)
-    offsets = np.frombuffer(offset_buffer, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+    offsets = np.frombuffer(offset_buffer, np.int64)[
+        strings.offset : strings.offset + len(strings) + 1
+    ]
     text = np.zeros(0, np.uint8) if text_buffer is None else np.frombuffer(text_buffer, np.uint8)
     return text, offsets
 
@@ -68,8 +78,8 @@ def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray
 def split_words(values: Values) -> WordIndex:
     """Split values on white space and number their distinct words.
 
-    The order of the words within a value is forgotten: word ids are sorted, so that "marie curie" and "curie marie"
-    give the same row.
+    The order of the words within a value is forgotten: word ids are sorted, so that "marie curie"
+    and "curie marie" give the same row.
 
     Parameters
     ----------
@@ -97,7 +107,10 @@ def split_words(values: Values) -> WordIndex:
 
 
 def _sort_within_rows(ids: np.ndarray, rows: np.ndarray, n_ids: int) -> np.ndarray:
-    """Sort ids within each row; rows ascend already. One sort of (row, id) packed into an integer is the fastest way."""
+    """Sort ids within each row; rows ascend already.
+
+    One sort of (row, id) packed into an integer is the fastest way.
+    """
     if n_ids == 0:
         return ids
     packed = rows * n_ids + ids

@@ -21,7 +21,11 @@ def sheet_bytes(sheet: Sheet) -> bytes:
 
 
 def encoded(text: str, encoding: str) -> bytes:
-    """Encode a text; UTF-16 is little-endian with its mark on every machine, where Python would take the machine's own order."""
+    """Encode a text, with the same bytes on every machine.
+
+    UTF-16 is little-endian with its byte order mark, where Python would use the byte order of the
+    machine.
+    """
     if encoding == "utf-16":
         return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
     return text.encode(encoding)
@@ -40,7 +44,9 @@ def json_lines(facts: Facts) -> str:
     """Return the rows as one JSON object on each line."""
     columns = typed_columns(facts)
     rows = zip(*columns.values(), strict=True)
-    return "".join(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
+    return "".join(
+        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows
+    )
 
 
 def parquet_bytes(facts: Facts) -> bytes:
@@ -53,7 +59,8 @@ def parquet_bytes(facts: Facts) -> bytes:
 def typed_columns(facts: Facts) -> dict[str, list]:
     """Return the columns with numbers as numbers and empty cells as None.
 
-    A column holds integers where all its full cells are digits, floats where they are decimal numbers, and text otherwise.
+    A column holds integers where all its full cells are digits, floats where they are decimal
+    numbers, and text otherwise.
     """
     columns = {}
     for name in facts.names:

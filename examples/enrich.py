@@ -1,12 +1,17 @@
-"""Does a join found by pexeso make a model better? The experiment of table V of the paper in shape, on real tables.
+"""Does a join found by pexeso make a model better? Table V of the paper in shape, on real tables.
 
-For each task: a table with a key and a target; the tables of a lake that can be joined with it, found in four ways (none, equal text, similar text, pexeso);
-their columns joined to it; features chosen by recursive elimination, a random forest, four folds; the same for all ways and seeds.
+For each task: a table with a key and a target; the tables of a lake that can be joined with it,
+found in four ways (none, equal text, similar text, pexeso); their columns joined to it; features
+chosen by recursive elimination, a random forest, four folds; the same for all ways and seeds.
 
-    python examples/enrich.py --tasks demo              # the demo lake alone: two minutes, most of it the index
-    python examples/enrich.py                           # eight tasks in one lake of 2,500 real tables (../shared/data): an hour
-    python examples/enrich.py --work FOLDER             # keeps the lake and its index there for the next time
-    python examples/enrich.py --write                   # also renews the stored result and the page about it; of some tasks with --tasks
+    # the demo lake alone: two minutes, most of it the index
+    python examples/enrich.py --tasks demo
+    # eight tasks in one lake of 2,500 real tables (../shared/data): an hour
+    python examples/enrich.py
+    # keeps the lake and its index there for the next time
+    python examples/enrich.py --work FOLDER
+    # also renews the stored result and the page about it; of some tasks with --tasks
+    python examples/enrich.py --write
 """
 
 from __future__ import annotations
@@ -33,13 +38,25 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
 
 @click.command()
 @click.option(
-    "--tasks", "asked", default=",".join(tasks.REAL), show_default=True, help="Some of these, with commas; or demo."
+    "--tasks",
+    "asked",
+    default=",".join(tasks.REAL),
+    show_default=True,
+    help="Some of these, with commas; or demo.",
 )
-@click.option("--methods", default=",".join(METHODS), show_default=True, help="Some of these, with commas.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Splits and forests: so many, by seed."
+    "--methods", default=",".join(METHODS), show_default=True, help="Some of these, with commas."
 )
-@click.option("--trees", type=click.IntRange(min=1), default=20, show_default=True, help="Of each forest.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Splits and forests: so many, by seed.",
+)
+@click.option(
+    "--trees", type=click.IntRange(min=1), default=20, show_default=True, help="Of each forest."
+)
 @click.option("--quick", is_flag=True, help="One seed and five trees: to see that it runs.")
 @click.option(
     "--work",
@@ -53,16 +70,28 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
 )
 @click.option("--write", is_flag=True, help="Renew the stored result and the page.")
 def main(
-    asked: str, methods: str, seeds: int, trees: int, quick: bool, work: Path | None, index: Path | None, write: bool
+    asked: str,
+    methods: str,
+    seeds: int,
+    trees: int,
+    quick: bool,
+    work: Path | None,
+    index: Path | None,
+    write: bool,
 ) -> None:
     """Compare ways to find tables that make a model better."""
-    chosen, ways = _chosen(asked, (*tasks.REAL, "demo"), "--tasks"), _chosen(methods, METHODS, "--methods")
+    chosen, ways = (
+        _chosen(asked, (*tasks.REAL, "demo"), "--tasks"),
+        _chosen(methods, METHODS, "--methods"),
+    )
     if "demo" in chosen and len(chosen) > 1:
         raise click.UsageError("The task demo is of another lake: ask for it alone.")
     if write and (quick or ways != list(METHODS) or chosen == ["demo"]):
         raise click.UsageError("--write is for real tasks, all methods, not --quick.")
     if index is not None and chosen != ["demo"]:
-        raise click.UsageError("--index is for --tasks demo; the other tasks have their index in --work.")
+        raise click.UsageError(
+            "--index is for --tasks demo; the other tasks have their index in --work."
+        )
     seeds, trees = (1, 5) if quick else (seeds, trees)
     try:
         with tempfile.TemporaryDirectory(prefix="pexeso-enrich-") as temporary:
@@ -84,19 +113,26 @@ def _run(
 ) -> dict[str, Any]:
     is_demo = names == ["demo"]
     lake = lakes.DEMO if is_demo else lakes.unpack_lake(folder)
-    index = lakes.open_or_build(lake, path or folder / ("demo.pexeso" if is_demo else "lake.pexeso"))
+    index = lakes.open_or_build(
+        lake, path or folder / ("demo.pexeso" if is_demo else "lake.pexeso")
+    )
     shop = Workshop(index)
     runs = []
     for name in names:
         task = tasks.demo(lake) if name == "demo" else tasks.REAL[name](lake)
         for method in methods:
             for threshold in variants_of(method):
-                click.echo(f"{name}: {method}{'' if threshold is None else f' {threshold}'}", err=True)
+                click.echo(
+                    f"{name}: {method}{'' if threshold is None else f' {threshold}'}", err=True
+                )
                 runs.append(run_task(shop, task, method, threshold, range(seeds), trees))
     info = index.info()
     return {
         "lake": {"tables": info.tables, "columns": info.columns_indexed, "values": info.values},
-        "index": {"model": index.embedder.kind, "max_distance": index.search_options({}).max_distance},
+        "index": {
+            "model": index.embedder.kind,
+            "max_distance": index.search_options({}).max_distance,
+        },
         "seeds": seeds,
         "trees": trees,
         "runs": runs,
@@ -104,22 +140,31 @@ def _run(
 
 
 def _with_stored(result: dict[str, Any]) -> dict[str, Any]:
-    """Add the stored runs of the tasks that were not asked for; a result is of one lake, one index, and the same seeds and trees."""
+    """Add the stored runs of the tasks that were not requested.
+
+    A result belongs to one lake, one index, and the same seeds and trees.
+    """
     asked = {run["task"] for run in result["runs"]}
     order = [name.replace("-", " ") for name in tasks.REAL]
     stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"runs": []}
     kept = [run for run in stored["runs"] if run["task"] not in asked]
     if kept and any(stored[name] != result[name] for name in result if name != "runs"):
         raise click.ClickException(
-            f"The result in {RESULT} is of another lake, index, or other seeds and trees: run all tasks."
+            f"The result in {RESULT} is of another lake, index, or other seeds and trees: run "
+            "all tasks."
         )
-    return {**result, "runs": sorted([*kept, *result["runs"]], key=lambda run: order.index(run["task"]))}
+    return {
+        **result,
+        "runs": sorted([*kept, *result["runs"]], key=lambda run: order.index(run["task"])),
+    }
 
 
 def _chosen(text: str, known: tuple[str, ...], option: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in known]:
-        raise click.UsageError(f"{option} takes {', '.join(known)}, with commas. Got {', '.join(map(repr, unknown))}.")
+        raise click.UsageError(
+            f"{option} takes {', '.join(known)}, with commas. Got {', '.join(map(repr, unknown))}."
+        )
     return names
 
 

@@ -1,6 +1,7 @@
 """Which file of the demo lake shows which facts, in which spelling and which dialect.
 
-The same people, places and companies stand in several files under other spellings, as in a lake that many hands filled.
+The same people, places and companies stand in several files under other spellings, as in a lake
+that many hands filled.
 """
 
 from facts import business, countries, culture, geography, history, science, space, sport
@@ -23,24 +24,42 @@ WINDOWS = "\r\n"
 
 def _countries_as_filed() -> Facts:
     world = countries.COUNTRIES
-    filed = [inverted or name for inverted, name in zip(world.column("filed_as"), world.column("name"), strict=True)]
-    rows = zip(filed, world.column("alpha3"), world.column("continent"), world.column("currency"), strict=True)
+    filed = [
+        inverted or name
+        for inverted, name in zip(world.column("filed_as"), world.column("name"), strict=True)
+    ]
+    rows = zip(
+        filed,
+        world.column("alpha3"),
+        world.column("continent"),
+        world.column("currency"),
+        strict=True,
+    )
     return Facts(("Country Name", "Country Code", "Region", "Currency"), tuple(rows))
 
 
 def _domains() -> Facts:
     world = countries.COUNTRIES.select(country=("name", unaccented), domain=("alpha2", str.lower))
-    return Facts(world.names, tuple((name, ".uk" if code == "gb" else f".{code}") for name, code in world.rows))
+    return Facts(
+        world.names,
+        tuple((name, ".uk" if code == "gb" else f".{code}") for name, code in world.rows),
+    )
 
 
 def _mountains() -> Facts:
-    first_climbed = geography.MOUNTAINS.select(mountain="mountain", height_m="height_m", country="country")
+    first_climbed = geography.MOUNTAINS.select(
+        mountain="mountain", height_m="height_m", country="country"
+    )
     every_summit = Facts(first_climbed.names, first_climbed.rows + geography.SUMMITS.rows)
-    return every_summit.select(mountain="mountain", height=("height_m", with_unit("m")), country="country")
+    return every_summit.select(
+        mountain="mountain", height=("height_m", with_unit("m")), country="country"
+    )
 
 
 def _stadiums() -> Facts:
-    return sport.CLUBS.select(Ground="ground", Club=("club", rewrite_every(4, misspelt, 2)), City=("city", unaccented))
+    return sport.CLUBS.select(
+        Ground="ground", Club=("club", rewrite_every(4, misspelt, 2)), City=("city", unaccented)
+    )
 
 
 def geography_sheets() -> list[Sheet]:
@@ -68,12 +87,17 @@ def geography_sheets() -> list[Sheet]:
         ),
         Sheet("geography/internet_domains.psv", _domains(), delimiter="|"),
         Sheet("geography/national_days.csv", days),
-        Sheet("geography/rivers.csv", geography.RIVERS.titled("River", "Length (km)", "Mouth", "Continent")),
+        Sheet(
+            "geography/rivers.csv",
+            geography.RIVERS.titled("River", "Length (km)", "Mouth", "Continent"),
+        ),
         Sheet("geography/mountains.csv", _mountains()),
         Sheet(
             "geography/first_ascents.tsv",
             geography.MOUNTAINS.select(
-                peak=("mountain", abbreviated), first_climbed=("first_ascent", short_month_day_year), range="range"
+                peak=("mountain", abbreviated),
+                first_climbed=("first_ascent", short_month_day_year),
+                range="range",
             ),
             delimiter="\t",
         ),
@@ -81,7 +105,9 @@ def geography_sheets() -> list[Sheet]:
         Sheet("geography/islands.csv", geography.ISLANDS, encoding="utf-8-sig"),
         Sheet(
             "geography/world_cities.csv",
-            cities.select(city="city", country="country", latitude="latitude", longitude="longitude"),
+            cities.select(
+                city="city", country="country", latitude="latitude", longitude="longitude"
+            ),
         ),
         Sheet(
             "geography/time_zones.tsv",
@@ -90,13 +116,27 @@ def geography_sheets() -> list[Sheet]:
             newline=WINDOWS,
         ),
         Sheet("geography/renamed_cities.csv", geography.RENAMED_CITIES),
-        Sheet("geography/us_states.csv", states.select(State="state", Code="code", Capital="capital")),
+        Sheet(
+            "geography/us_states.csv", states.select(State="state", Code="code", Capital="capital")
+        ),
         Sheet(
             "geography/us_admissions.csv",
-            states.select(No="order", STATE=("state", str.upper), ADMITTED=("admitted", short_month_day_year)),
+            states.select(
+                No="order", STATE=("state", str.upper), ADMITTED=("admitted", short_month_day_year)
+            ),
         ),
-        Sheet("geography/german_states.csv", geography.GERMAN_STATES, delimiter=";", encoding="latin-1"),
-        Sheet("geography/brazilian_states.csv", geography.BRAZILIAN_STATES, delimiter="\t", encoding="utf-16"),
+        Sheet(
+            "geography/german_states.csv",
+            geography.GERMAN_STATES,
+            delimiter=";",
+            encoding="latin-1",
+        ),
+        Sheet(
+            "geography/brazilian_states.csv",
+            geography.BRAZILIAN_STATES,
+            delimiter="\t",
+            encoding="utf-16",
+        ),
         Sheet("geography/canadian_provinces.csv", geography.PROVINCES_OF_CANADA),
     ]
 
@@ -106,7 +146,10 @@ def science_sheets() -> list[Sheet]:
     people, prized = science.SCIENTISTS, science.SCIENTISTS.where("prize", bool)
     schools = science.UNIVERSITIES
     return [
-        Sheet("science/elements.csv", science.ELEMENTS.select(number="number", symbol="symbol", element="element")),
+        Sheet(
+            "science/elements.csv",
+            science.ELEMENTS.select(number="number", symbol="symbol", element="element"),
+        ),
         Sheet("science/periodic_table.parquet", science.ELEMENTS, kind="parquet"),
         Sheet(
             "science/element_discoveries.csv",
@@ -119,7 +162,13 @@ def science_sheets() -> list[Sheet]:
         ),
         Sheet(
             "science/scientists.csv",
-            people.select(name=("name", given_first), born="born", died="died", country="country", field="field"),
+            people.select(
+                name=("name", given_first),
+                born="born",
+                died="died",
+                country="country",
+                field="field",
+            ),
         ),
         Sheet(
             "science/birthdays.tsv",
@@ -129,7 +178,8 @@ def science_sheets() -> list[Sheet]:
         Sheet(
             "science/obituaries.csv",
             people.where("died", bool).select(
-                Name=("name", chain(given_first, unaccented, rewrite_every(9, misspelt, 4))), Died=("died", dotted)
+                Name=("name", chain(given_first, unaccented, rewrite_every(9, misspelt, 4))),
+                Died=("died", dotted),
             ),
             delimiter=";",
             newline=WINDOWS,
@@ -141,15 +191,21 @@ def science_sheets() -> list[Sheet]:
         ),
         Sheet(
             "science/units.csv",
-            science.UNITS.select(unit="unit", symbol="symbol", quantity="quantity", after="named_after"),
+            science.UNITS.select(
+                unit="unit", symbol="symbol", quantity="quantity", after="named_after"
+            ),
         ),
         Sheet(
             "science/universities.csv",
-            schools.select(university="university", city="city", country="country", founded="founded"),
+            schools.select(
+                university="university", city="city", country="country", founded="founded"
+            ),
         ),
         Sheet(
             "science/university_short_names.csv",
-            schools.select(short="short", university=("university", chain(abbreviated, unaccented))),
+            schools.select(
+                short="short", university=("university", chain(abbreviated, unaccented))
+            ),
             delimiter="|",
         ),
         Sheet("science/programming_languages.csv", science.PROGRAMMING_LANGUAGES),
@@ -190,7 +246,9 @@ def space_sheets() -> list[Sheet]:
         ),
         Sheet(
             "space/space_travellers.csv",
-            space.FIRST_FLIGHTS.select(traveller="traveller", country="country", first_flight=("first_flight", dotted)),
+            space.FIRST_FLIGHTS.select(
+                traveller="traveller", country="country", first_flight=("first_flight", dotted)
+            ),
             delimiter="|",
         ),
         Sheet("space/bright_stars.csv", space.STARS),
@@ -204,9 +262,14 @@ def business_sheets() -> list[Sheet]:
     airports = business.AIRPORTS
     return [
         Sheet(
-            "business/companies.csv", firms.select(company="company", city="city", country="country", sector="sector")
+            "business/companies.csv",
+            firms.select(company="company", city="city", country="country", sector="sector"),
         ),
-        Sheet("business/founding_years.csv", firms.select(Company="short", Founded="founded"), delimiter=";"),
+        Sheet(
+            "business/founding_years.csv",
+            firms.select(Company="short", Founded="founded"),
+            delimiter=";",
+        ),
         Sheet(
             "business/headquarters.csv",
             firms.select(
@@ -222,7 +285,9 @@ def business_sheets() -> list[Sheet]:
         Sheet("business/airports.csv.gz", airports),
         Sheet(
             "business/flight_connections.tsv",
-            airports.select(iata="code", served_city=("city", chain(unaccented, rewrite_every(11, misspelt, 3)))),
+            airports.select(
+                iata="code", served_city=("city", chain(unaccented, rewrite_every(11, misspelt, 3)))
+            ),
             delimiter="\t",
         ),
         Sheet("business/brands.csv", business.BRANDS),
@@ -239,7 +304,9 @@ def culture_sheets() -> list[Sheet]:
         Sheet("culture/paintings.csv", culture.PAINTINGS),
         Sheet(
             "culture/painters.tsv",
-            culture.PAINTERS.select(Painter="painter", Born=("born", day_month_year), Died=("died", day_month_year)),
+            culture.PAINTERS.select(
+                Painter="painter", Born=("born", day_month_year), Died=("died", day_month_year)
+            ),
             delimiter="\t",
         ),
         Sheet(
@@ -269,7 +336,10 @@ def culture_sheets() -> list[Sheet]:
                 place=("landmark", rewrite_every(5, misspelt, 1)),
                 address=(
                     "street",
-                    chain(abbreviated, lambda cell: cell.replace("Fifth", "5th").replace("Seventh", "7th")),
+                    chain(
+                        abbreviated,
+                        lambda cell: cell.replace("Fifth", "5th").replace("Seventh", "7th"),
+                    ),
                 ),
             ),
             delimiter=";",
@@ -310,7 +380,9 @@ def history_sheets() -> list[Sheet]:
         ),
         Sheet(
             "history/battles.csv",
-            history.BATTLES.select(battle="battle", fought=("fought", day_month_year), today="country_today"),
+            history.BATTLES.select(
+                battle="battle", fought=("fought", day_month_year), today="country_today"
+            ),
         ),
     ]
 
@@ -321,7 +393,10 @@ def sport_sheets() -> list[Sheet]:
         Sheet(
             "sport/summer_olympics.csv",
             sport.SUMMER_GAMES.select(
-                year="year", city=("city", unaccented), country="country", opening=("opening", day_month_year)
+                year="year",
+                city=("city", unaccented),
+                country="country",
+                opening=("opening", day_month_year),
             ),
         ),
         Sheet("sport/winter_olympics.tsv", sport.WINTER_GAMES, delimiter="\t"),

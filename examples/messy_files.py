@@ -27,7 +27,8 @@ def notes_with_newlines() -> bytes:
     """Quoted cells that hold line breaks, delimiters and doubled quotation marks."""
     return _lines(
         "museum,visitor_note",
-        '"Louvre Museum","Closed on Tuesdays.\nThe ""Mona Lisa"" is on the first floor, in room 711."',
+        '"Louvre Museum","Closed on Tuesdays.\nThe ""Mona Lisa"" is on the first floor, in room '
+        '711."',
         '"British Museum","Free entry;\nthe Rosetta Stone is in room 4."',
         '"Rijksmuseum","See ""The Night Watch"",\nthen the library."',
         '"Museo del Prado","Three buildings:\nVillanueva,\nJerónimos,\nCasón."',
@@ -41,7 +42,10 @@ def notes_with_newlines() -> bytes:
 def header_with_a_gap() -> bytes:
     """One column without a name, as spreadsheets with an index column leave it."""
     rows = geography.ISLANDS.select(island="island", belongs_to="belongs_to").rows
-    return _lines(",island,country", *(f'{number},{name},"{country}"' for number, (name, country) in enumerate(rows)))
+    return _lines(
+        ",island,country",
+        *(f'{number},{name},"{country}"' for number, (name, country) in enumerate(rows)),
+    )
 
 
 def repeated_header() -> bytes:
@@ -54,7 +58,9 @@ def ragged() -> bytes:
     """Rows that are too long or too short for the header."""
     lines = []
     for number, (code, airport, city, _) in enumerate(business.AIRPORTS.rows[:30]):
-        cells = {0: [code, airport, city, "", ""], 1: [code, airport]}.get(number % 6, [code, airport, city])
+        cells = {0: [code, airport, city, "", ""], 1: [code, airport]}.get(
+            number % 6, [code, airport, city]
+        )
         lines.append(",".join(cells))
     return _lines("code,airport,city", *lines)
 
@@ -71,7 +77,9 @@ def footnotes() -> bytes:
         f'{marks[number % len(marks)](river)},"{int(length):,} km"'
         for number, (river, length, *_) in enumerate(geography.RIVERS.rows)
     ]
-    return _lines("River,Length", *rows, "[1] Sources differ.", "* Measured from the farthest source.")
+    return _lines(
+        "River,Length", *rows, "[1] Sources differ.", "* Measured from the farthest source."
+    )
 
 
 def stray_white_space() -> bytes:
@@ -79,7 +87,10 @@ def stray_white_space() -> bytes:
     states = geography.GERMAN_STATES
     spaces = ("  {}", "{}   ", "\u00a0{}", "{}\u00a0", " {} ")
     pairs = zip(states.column("capital"), states.column("state"), strict=True)
-    rows = [f"{spaces[number % 5].format(capital)} | {state}" for number, (capital, state) in enumerate(pairs)]
+    rows = [
+        f"{spaces[number % 5].format(capital)} | {state}"
+        for number, (capital, state) in enumerate(pairs)
+    ]
     return _lines("capital | state", *rows)
 
 
@@ -105,7 +116,10 @@ def _cut_short_gzip() -> bytes:
 
 def _malformed_json_lines() -> bytes:
     return _lines(
-        '{"city": "Oslo", "country": "Norway"', '{"city": "Bergen" "country": "Norway"}', "city: Trondheim", "}{"
+        '{"city": "Oslo", "country": "Norway"',
+        '{"city": "Bergen" "country": "Norway"}',
+        "city: Trondheim",
+        "}{",
     )
 
 

@@ -1,8 +1,9 @@
 """Two tables of a user, outside the lake: each has a column to look for joinable columns with.
 
-- `my_suppliers.csv`: the companies stand in the lake letter for letter, so that a join by equal values finds them.
-- `my_autographs.csv`: no name stands in the lake letter for letter, yet every person does, under another spelling; six names are
-  misspelt as well.
+- `my_suppliers.csv`: the companies stand in the lake letter for letter, so that a join by equal
+  values finds them.
+- `my_autographs.csv`: no name stands in the lake letter for letter, yet every person does, under
+  another spelling; six names are misspelt as well.
 """
 
 from facts.sheet import Sheet, parse
@@ -71,6 +72,9 @@ def _as_catalogued(name: str) -> str:
 def user_sheets() -> list[Sheet]:
     """Return the two tables, with paths relative to `examples/`."""
     autographs = AUTOGRAPHS.select(
-        signed_by=("signed_by", _as_catalogued), bought_on="bought_on", price_eur="price_eur", kind="kind"
+        signed_by=("signed_by", _as_catalogued),
+        bought_on="bought_on",
+        price_eur="price_eur",
+        kind="kind",
     )
     return [Sheet("my_suppliers.csv", SUPPLIERS), Sheet("my_autographs.csv", autographs)]

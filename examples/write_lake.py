@@ -5,8 +5,8 @@
     python examples/write_lake.py            # into examples/
     python examples/write_lake.py FOLDER     # into FOLDER/lake and FOLDER/my_*.csv
 
-The same program writes the same files every time: nothing in it is drawn by chance and nothing depends on the clock. Files of the same
-names are replaced; no other file is touched.
+The same program writes the same files every time: nothing in it is drawn by chance and nothing
+depends on the clock. Files of the same names are replaced; no other file is touched.
 """
 
 import sys
@@ -19,7 +19,10 @@ from user_tables import user_sheets
 
 
 def write_examples(folder: Path) -> list[Path]:
-    """Write the lake into `folder/lake` and the user tables into `folder`; return the paths written, in order."""
+    """Write the lake into `folder/lake` and the user tables into `folder`.
+
+    Returns the paths written, in order.
+    """
     contents = {f"lake/{sheet.path}": sheet_bytes(sheet) for sheet in all_sheets()}
     contents |= {f"lake/{path}": content for path, content in messy_files().items()}
     contents |= {sheet.path: sheet_bytes(sheet) for sheet in user_sheets()}

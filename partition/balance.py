@@ -1,18 +1,20 @@
-"""From clusters to partitions that fit: cut clusters into pieces, and place the pieces under a size limit.
+"""Partitions from clusters: cut clusters into pieces and place them under a size limit.
 
-Clusters of a real lake are as uneven as the lake. Every cluster is cut, from its centre outwards, into small pieces;
-every piece first goes to its own cluster's partition as long as that has room. What is left over goes to further
-partitions of the same cluster (where one is empty; or where their number is free and the rest fills half of one), else
-to the partition of the nearest centre with room. A column is never cut. What is placed is a list of pieces, a few for
-each partition, so that this step costs the same for a thousand columns and for a thousand million.
+Clusters of a real lake are as uneven as the lake. Every cluster is cut, from its centre outwards,
+into small pieces; every piece first goes to its own cluster's partition as long as that has room.
+What is left over goes to further partitions of the same cluster (where one is empty; or where their
+number is free and the rest fills half of one), else to the partition of the nearest centre with
+room. A column is never cut. What is placed is a list of pieces, a few for each partition, so that
+this step costs the same for a thousand columns and for a thousand million.
 
 What is promised, with ``limit`` as in :class:`Limits`:
 
-- no partition is larger than the limit, unless one column alone is (it then has a partition of its own), and, where the
-  number of partitions is fixed and ``max_imbalance`` is below 2, unless large columns leave no other way that this
-  simple placement finds;
+- no partition is larger than the limit, unless one column alone is (it then has a partition of its
+  own), and, where the number of partitions is fixed and ``max_imbalance`` is below 2, unless large
+  columns leave no other way that this simple placement finds;
 - every partition holds a column;
-- exactly the number of partitions asked for, where a number is asked for and there are so many columns.
+- exactly the number of partitions asked for, where a number is asked for and there are so many
+  columns.
 """
 
 from __future__ import annotations
@@ -26,20 +28,28 @@ import numpy as np
 from pexeso.errors import InputError
 
 VALUE_OVERHEAD_BYTES = 128
-"""Bytes of a distinct value beside its vector: text, mapped coordinates, cell code and offsets, rounded up."""
+"""Bytes of a distinct value beside its vector.
+
+These are its text, mapped coordinates, cell code and offsets, rounded up.
+"""
 
 POSTING_BYTES = 8
 """Bytes of one (value, column) pair."""
 
 MAX_CLUSTERS = 1024
-"""Most clusters looked for: k-means holds a centre of each on the driver. More partitions than that share centres."""
+"""Most clusters looked for: k-means holds a centre of each on the driver.
+
+More partitions than that share centres.
+"""
 
 
-def partition_bytes(n_values: int | np.ndarray, n_postings: int | np.ndarray, dimensions: int) -> int | np.ndarray:
+def partition_bytes(
+    n_values: int | np.ndarray, n_postings: int | np.ndarray, dimensions: int
+) -> int | np.ndarray:
     """Bytes that values and postings take in a partition: int or ndarray of int.
 
-    For a whole partition, the sum over its columns is an upper bound: a value that several of its columns hold is
-    stored once.
+    For a whole partition, the sum over its columns is an upper bound: a value that several of its
+    columns hold is stored once.
     """
     return n_values * (4 * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
 
@@ -53,7 +63,8 @@ class Limits:
     n_bins : int
         Partitions to begin with.
     fixed : bool
-        True where there must be exactly `n_bins`; False where more are opened as needed and empty ones are dropped.
+        True where there must be exactly `n_bins`; False where more are opened as needed and empty
+        ones are dropped.
     limit_bytes : int
         Most bytes of a partition.
     large_bytes : int
@@ -77,7 +88,9 @@ class Limits:
         return min(self.n_bins, MAX_CLUSTERS)
 
 
-def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imbalance: float = 2.0) -> Limits:
+def fixed_limits(
+    n_partitions: int, n_columns: int, total_bytes: int, *, max_imbalance: float = 2.0
+) -> Limits:
     """Limits for a given number of partitions.
 
     Parameters
@@ -96,25 +109,36 @@ def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int, *, max_imb
         raise InputError(f"max_imbalance must be a number of at least 1.1. Got {max_imbalance!r}.")
     n_bins = min(n_partitions, n_columns)
     mean = total_bytes / n_bins
-    # The emptiest partition is never above the mean. What is smaller than `large` therefore always finds room.
+    # The emptiest partition is never above the mean. What is smaller than `large` therefore always
+    # finds room.
     large = math.floor(min(max_imbalance - 1.0, 1.0) * mean)
-    return Limits(n_bins, True, math.floor(max_imbalance * mean), large, large // 2, n_columns // n_bins)
+    return Limits(
+        n_bins, True, math.floor(max_imbalance * mean), large, large // 2, n_columns // n_bins
+    )
 
 
 def size_limits(limit_bytes: int, n_columns: int, total_bytes: int) -> Limits:
-    """Limits for a given size of a partition: begin with as few as could hold the lake, and open more where needed."""
+    """Return the limits for a given size of a partition.
+
+    The number of partitions starts with as few as could hold the lake. More are opened where
+    needed.
+    """
     if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
             "The size limit, columns and bytes must all be at least 1. "
             f"Got a limit of {limit_bytes}, {n_columns} columns and {total_bytes} bytes."
         )
     n_bins = min(-(-total_bytes // limit_bytes), n_columns, MAX_CLUSTERS)
-    return Limits(n_bins, False, limit_bytes, limit_bytes // 4, limit_bytes // 8, max(1, n_columns // n_bins))
+    return Limits(
+        n_bins, False, limit_bytes, limit_bytes // 4, limit_bytes // 8, max(1, n_columns // n_bins)
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Runs of columns of one cluster that stay together, sorted by cluster and, within it, from the centre outwards.
+    """Runs of columns of one cluster that stay together.
+
+    They are sorted by cluster and, within it, from the centre outwards.
 
     Attributes
     ----------
@@ -122,7 +146,8 @@ class Pieces:
     column : ndarray, shape (p,), int64
         The column where it is a piece of its own, else -1.
     size_step, column_step : ndarray, shape (p,), int64
-        Which run of the cluster it is: multiples of ``piece_bytes`` and of ``piece_columns`` that lie before it.
+        Which run of the cluster it is: multiples of ``piece_bytes`` and of ``piece_columns`` that
+        lie before it.
     n_bytes : ndarray, shape (p,), int64
     n_columns : ndarray, shape (p,), int64
     """
@@ -159,7 +184,9 @@ def cut(
     """
     own = n_bytes > limits.piece_bytes
     order = np.lexsort((column_ids, ties, divergences, own, clusters))
-    group = np.unique(np.column_stack([clusters[order], own[order]]), axis=0, return_inverse=True)[1].reshape(-1)
+    group = np.unique(np.column_stack([clusters[order], own[order]]), axis=0, return_inverse=True)[
+        1
+    ].reshape(-1)
     first = np.searchsorted(group, group)
     cumulative = np.concatenate([[0], np.cumsum(n_bytes[order], dtype=np.int64)])
     bytes_before = cumulative[:-1] - cumulative[first]
@@ -178,14 +205,17 @@ def cut(
     return Pieces(*distinct.T, sizes, np.bincount(inverse, minlength=len(distinct))), piece_of
 
 
-def place(pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.ndarray]) -> np.ndarray:
+def place(
+    pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.ndarray]
+) -> np.ndarray:
     """Choose a partition for every piece.
 
     Parameters
     ----------
     divergence_from : callable
-        ``cluster -> ndarray (k,)``: divergence between its centre and every centre. Partitions beyond k have no centre;
-        they count as infinitely far and are used when nothing nearer has room.
+        ``cluster -> ndarray (k,)``: divergence between its centre and every centre. Partitions
+        beyond k have no centre; they count as infinitely far and are used when nothing nearer has
+        room.
 
     Returns
     -------
@@ -226,7 +256,10 @@ class _Bins:
         return cluster
 
     def make_room(self, overflow: np.ndarray) -> None:
-        """Return clusters with much left over (bytes, by cluster) more partitions: empty ones, or new ones if allowed."""
+        """Assign more partitions to clusters with a large overflow (bytes, by cluster).
+
+        They are empty partitions, or new ones if allowed.
+        """
         limit = self._limits.limit_bytes
         if self._limits.fixed:
             for empty in np.flatnonzero(self._loads == 0):
@@ -244,7 +277,10 @@ class _Bins:
         self._homes = np.append(self._homes, np.full(n_bins, cluster))
 
     def put(self, cluster: int, n_bytes: int) -> int:
-        """Put a piece into the partition of the nearest centre with room; where none has room, open or overfill one."""
+        """Put a piece into the partition of the nearest centre with room.
+
+        Where none has room, a partition is opened or overfilled.
+        """
         open_bins = np.flatnonzero(self._loads + n_bytes <= self._limits.limit_bytes)
         if len(open_bins):
             order = np.lexsort((self._loads[open_bins], self._distances(cluster)[open_bins]))
@@ -266,13 +302,17 @@ class _Bins:
         known = self._homes < len(row)
         distances = np.full(len(self._homes), np.inf)
         distances[known] = row[self._homes[known]]
-        # The home itself before any other partition that is equally near, such as one opened for the same cluster.
+        # The home itself before any other partition that is equally near, such as one opened for
+        # the same cluster.
         distances[cluster] = -1.0
         return distances
 
 
 def _fill_empty(partition: np.ndarray, n_bytes: np.ndarray, n_bins: int) -> None:
-    """Move, in place, one piece into each empty partition: the outermost of the fullest one that can spare it."""
+    """Move one piece into each empty partition, in place.
+
+    It is the outermost piece of the fullest partition that can spare one.
+    """
     loads = np.bincount(partition, weights=n_bytes, minlength=n_bins)
     pieces_in = np.bincount(partition, minlength=n_bins)
     for empty in np.flatnonzero(pieces_in == 0):

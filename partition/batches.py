@@ -1,8 +1,10 @@
-"""What each Spark task does with its Arrow batches: plain functions over record batches, without Spark.
+"""Functions that each Spark task applies to its Arrow batches.
 
-Every function takes an iterator of batches and yields batches, holds one slice of a batch at a time as a dense matrix
-of at most :data:`partition.divergence.CHUNK_ELEMENTS` numbers, and carries at most one cluster table from batch to
-batch.
+They are plain functions over record batches, without Spark.
+
+Every function takes an iterator of batches and yields batches, holds one slice of a batch at a time
+as a dense matrix of at most :data:`partition.divergence.CHUNK_ELEMENTS` numbers, and carries at
+most one cluster table from batch to batch.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ def features_of(batch: pa.RecordBatch, n_features: int) -> np.ndarray:
     return normalise(counts)
 
 
-def encode_values(batches: Iterable[pa.RecordBatch], codebook: Codebook, dimensions: int) -> Iterator[pa.RecordBatch]:
+def encode_values(
+    batches: Iterable[pa.RecordBatch], codebook: Codebook, dimensions: int
+) -> Iterator[pa.RecordBatch]:
     """``(value, vector)`` to :data:`CODES`: the region of every value."""
     for part in _slices(batches, dimensions):
         codes = assign(matrix_of(part.column("vector"), dimensions), codebook)
@@ -80,15 +84,20 @@ def encode_values(batches: Iterable[pa.RecordBatch], codebook: Codebook, dimensi
 
 
 def add_ties(batches: Iterable[pa.RecordBatch], seed: int) -> Iterator[pa.RecordBatch]:
-    """Append ``tie: int64``, the hash of the column's number that orders what nothing else orders."""
+    """Append ``tie: int64``, a hash of the column number that breaks ties."""
     for batch in batches:
-        yield batch.append_column("tie", pa.array(hash64(batch.column("column_id").to_numpy(), seed)))
+        yield batch.append_column(
+            "tie", pa.array(hash64(batch.column("column_id").to_numpy(), seed))
+        )
 
 
 def partials_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Iterator[pa.RecordBatch]:
-    """Features to :data:`PARTIALS`: the sums of all batches of a task, one row for each that is not 0.
+    """Compute :data:`PARTIALS` from features, the sums of all batches of a task.
 
-    Slots 0 to F - 1 are the features, slot F the number of columns, slot F + 1 the divergences; F features a column.
+    There is one row for each sum that is not 0.
+
+    Slots 0 to F - 1 are the features, slot F the number of columns, slot F + 1 the divergences; F
+    features a column.
     """
     total = Partials.zeros(*centres.shape)
     for part in _slices(batches, centres.shape[1]):
@@ -96,7 +105,11 @@ def partials_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Itera
     table = np.column_stack([total.sums, total.counts, total.costs])
     clusters, slots = np.nonzero(table)
     yield pa.RecordBatch.from_arrays(
-        [pa.array(clusters.astype(np.int32)), pa.array(slots.astype(np.int32)), pa.array(table[clusters, slots])],
+        [
+            pa.array(clusters.astype(np.int32)),
+            pa.array(slots.astype(np.int32)),
+            pa.array(table[clusters, slots]),
+        ],
         schema=PARTIALS,
     )
 
@@ -108,21 +121,27 @@ def partials_from(table: pa.Table, n_clusters: int, n_features: int) -> Partials
     return Partials(dense[:, :n_features], dense[:, n_features], dense[:, n_features + 1])
 
 
-def add_divergences(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Iterator[pa.RecordBatch]:
+def add_divergences(
+    batches: Iterable[pa.RecordBatch], centres: np.ndarray
+) -> Iterator[pa.RecordBatch]:
     """Append ``divergence: float64`` to features: to the nearest centre."""
     for part in _slices(batches, centres.shape[1]):
         divergences = nearest(features_of(part, centres.shape[1]), centres)[1]
         yield part.append_column("divergence", pa.array(divergences))
 
 
-def assign_columns(batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int) -> Iterator[pa.RecordBatch]:
+def assign_columns(
+    batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int
+) -> Iterator[pa.RecordBatch]:
     """Features to :data:`ASSIGNED`: every column's size, nearest centre and divergence from it."""
     for part in _slices(batches, centres.shape[1]):
         clusters, divergences = nearest(features_of(part, centres.shape[1]), centres)
         n_values = part.column("n_values").to_numpy()
         n_bytes = partition_bytes(n_values, n_values, dimensions)
         columns = [part.column("column_id"), pa.array(n_bytes), part.column("tie")]
-        yield pa.RecordBatch.from_arrays([*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED)
+        yield pa.RecordBatch.from_arrays(
+            [*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED
+        )
 
 
 def _slices(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:

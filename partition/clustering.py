@@ -1,14 +1,17 @@
-"""Columns grouped by what they hold: k-means under the Jensen-Shannon divergence of their histograms.
+"""Clustering of columns by their content.
 
-The loop knows nothing of where the columns are. It asks for one pass over them (:class:`Partials`: sums a cluster) and,
-where a cluster came out empty, for the columns farthest from their centres. :func:`iterate_in_memory` answers from
-arrays, :mod:`partition.spark` from a cluster of machines. Sums are kept in fixed point, so that they are the same
-whatever order they are added in: both give the same clusters. Features are float64 (n, F), the
-histograms of n columns; centres float64 (k, F).
+It is k-means under the Jensen-Shannon divergence of their histograms.
 
-Source: Dong et al., "Efficient Joinable Table Discovery in Data Lakes" (ICDE 2021), partitioning by column
-distribution. Two differences: the paper's text redraws the centres in every round, here only assignment and update
-repeat; and the paper draws the first centres evenly, here they are drawn by k-means++.
+The loop knows nothing of where the columns are. It asks for one pass over them (:class:`Partials`:
+sums a cluster) and, where a cluster came out empty, for the columns farthest from their centres.
+:func:`iterate_in_memory` answers from arrays, :mod:`partition.spark` from a cluster of machines.
+Sums are kept in fixed point, so that they are the same whatever order they are added in: both give
+the same clusters. Features are float64 (n, F), the histograms of n columns; centres float64 (k, F).
+
+Source: Dong et al., "Efficient Joinable Table Discovery in Data Lakes" (ICDE 2021), partitioning by
+column distribution. Two differences: the paper's text redraws the centres in every round, here only
+assignment and update repeat; and the paper draws the first centres evenly, here they are drawn by
+k-means++.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from partition.divergence import jensen_shannon, normalise, row_chunks
 from pexeso.runtime.mixing import mixed
 
 SCALE = float(1 << 30)
-"""Fixed-point unit of the sums: steps of 1e-9, and room for eight thousand million columns in 64 bits."""
+"""Fixed-point unit of the sums.
+
+Steps are of 1e-9, and 64 bits have room for eight thousand million columns.
+"""
 
 MAX_ITERATIONS = 20
 """Most passes over the columns."""
@@ -31,7 +37,10 @@ SAME = 1e-12
 """Divergences up to this are rounding: the two are equal."""
 
 CANDIDATES_PER_EMPTY_CLUSTER = 4
-"""Farthest columns asked for to re-seed one empty cluster: several, because some may be copies of each other."""
+"""Farthest columns asked for to re-seed one empty cluster.
+
+There are several, because some may be copies of each other.
+"""
 
 
 @dataclass(eq=False)
@@ -66,7 +75,10 @@ class Partials:
 
 
 def nearest(features: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest centre of every column, int32, the lowest where two are equally near, and the divergence."""
+    """Return the nearest centre of every column, int32, and the divergence.
+
+    Where two centres are equally near, it is the lowest.
+    """
     clusters = np.empty(len(features), dtype=np.int32)
     divergences = np.empty(len(features))
     for rows in row_chunks(len(features), max(centres.shape)):
@@ -77,7 +89,10 @@ def nearest(features: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def partial_sums(features: np.ndarray, centres: np.ndarray) -> Partials:
-    """Assign columns to centres and add them up by cluster: one step of k-means over a part of the lake."""
+    """Assign columns to centres and sum them by cluster.
+
+    This is one step of k-means over a part of the lake.
+    """
     result = Partials.zeros(*centres.shape)
     for rows in row_chunks(len(features), features.shape[1]):
         clusters, divergences = nearest(features[rows], centres)
@@ -94,10 +109,11 @@ def partial_sums(features: np.ndarray, centres: np.ndarray) -> Partials:
 def seed_centres(features: np.ndarray, n_clusters: int, *, seed: int) -> np.ndarray:
     """Draw first centres by greedy k-means++.
 
-    Each next centre is drawn with a probability in proportion to its divergence from those drawn before; of a few such
-    draws the one is kept that lowers the sum of divergences most (Arthur and Vassilvitskii 2007, the variant that
-    scikit-learn uses too). A single draw often lands on a column of one or two values, which is far from everything and
-    near to nothing. The Jensen-Shannon divergence is the square of a metric, as k-means++ wants it.
+    Each next centre is drawn with a probability in proportion to its divergence from those drawn
+    before; of a few such draws the one is kept that lowers the sum of divergences most (Arthur and
+    Vassilvitskii 2007, the variant that scikit-learn uses too). A single draw often lands on a
+    column of one or two values, which is far from everything and near to nothing. The
+    Jensen-Shannon divergence is the square of a metric, as k-means++ wants it.
 
     Parameters
     ----------
@@ -117,10 +133,15 @@ def seed_centres(features: np.ndarray, n_clusters: int, *, seed: int) -> np.ndar
         cumulative = np.cumsum(divergences)
         if cumulative[-1] <= 0:
             break
-        # side="right" never lands on a row of divergence 0; a draw rounded up to the end takes the last other row.
-        draws = np.searchsorted(cumulative, generator.random(n_draws) * cumulative[-1], side="right")
+        # side="right" never lands on a row of divergence 0; a draw rounded up to the end takes the
+        # last other row.
+        draws = np.searchsorted(
+            cumulative, generator.random(n_draws) * cumulative[-1], side="right"
+        )
         draws = np.minimum(draws, np.flatnonzero(divergences)[-1])
-        lowered = np.minimum(divergences[:, None], _without_rounding(jensen_shannon(features, features[draws])))
+        lowered = np.minimum(
+            divergences[:, None], _without_rounding(jensen_shannon(features, features[draws]))
+        )
         best = int(np.argmin(lowered.sum(axis=0)))
         chosen.append(int(draws[best]))
         divergences = lowered[:, best]
@@ -145,14 +166,15 @@ def iterate(
     measure : callable
         ``centres -> Partials`` over all columns.
     farthest : callable
-        ``(centres, n) -> features (<= n, F)`` of the columns farthest from their nearest centre, farthest first. Asked
-        only when a cluster is empty.
+        ``(centres, n) -> features (<= n, F)`` of the columns farthest from their nearest centre,
+        farthest first. Asked only when a cluster is empty.
     """
     for _ in range(max_iterations):
         partials = measure(centres)
         filled = partials.counts > 0
         updated = centres.copy()
-        # The mean histogram; divided by its own mass, because fixed point may have left a row's sum a little off 1.
+        # The mean histogram; divided by its own mass, because fixed point may have left a row's sum
+        # a little off 1.
         updated[filled] = normalise(partials.sums[filled])
         if not filled.all():
             _reseed(updated, np.flatnonzero(~filled), centres, farthest)
@@ -163,7 +185,11 @@ def iterate(
 
 
 def iterate_in_memory(
-    features: np.ndarray, ties: np.ndarray, centres: np.ndarray, *, max_iterations: int = MAX_ITERATIONS
+    features: np.ndarray,
+    ties: np.ndarray,
+    centres: np.ndarray,
+    *,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> np.ndarray:
     """Run :func:`iterate` over columns that are held in memory.
 
@@ -189,7 +215,10 @@ def _reseed(
     centres: np.ndarray,
     farthest: Callable[[np.ndarray, int], np.ndarray],
 ) -> None:
-    """Move empty clusters, in place, onto the columns farthest from all centres, each onto another content."""
+    """Move empty clusters, in place, onto the columns farthest from all centres.
+
+    Each is moved onto a column of different content.
+    """
     taken = centres
     candidates = farthest(centres, CANDIDATES_PER_EMPTY_CLUSTER * len(empty))
     free = list(empty)
@@ -202,7 +231,9 @@ def _reseed(
 
 
 def hash64(column_ids: np.ndarray, seed: int) -> np.ndarray:
-    """Hash column numbers: the order of columns that nothing else orders, the same on every machine.
+    """Return hashes of column numbers, which order columns that nothing else orders.
+
+    The order is the same on every machine.
 
     Returns
     -------
@@ -210,5 +241,8 @@ def hash64(column_ids: np.ndarray, seed: int) -> np.ndarray:
         Not negative. The finaliser of SplitMix64 (Steele, Lea, Flood 2014), top bit cleared.
     """
     offset = np.array([((seed + 1) * 0x9E3779B97F4A7C15) & (2**64 - 1)], dtype=np.uint64)
-    state = np.asarray(column_ids, dtype=np.int64).astype(np.uint64) * np.uint64(0xD1342543DE82EF95) + offset
+    state = (
+        np.asarray(column_ids, dtype=np.int64).astype(np.uint64) * np.uint64(0xD1342543DE82EF95)
+        + offset
+    )
     return (mixed(state) >> np.uint64(1)).astype(np.int64)

@@ -1,7 +1,10 @@
-"""The regions of the vector space that a column's histogram counts: nearest centroid of a small codebook.
+"""The regions of the vector space that a column's histogram counts.
 
-A codebook of B centroids cuts the space into B regions, and one more holds what has no meaning (zero vectors, and
-values without a vector), so that such columns end up together instead of being spread over all partitions.
+A region belongs to the nearest centroid of a small codebook.
+
+A codebook of B centroids cuts the space into B regions, and one more holds what has no meaning
+(zero vectors, and values without a vector), so that such columns end up together instead of being
+spread over all partitions.
 """
 
 from __future__ import annotations
@@ -50,9 +53,10 @@ class Codebook:
 def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0) -> Codebook:
     """Fit a codebook by k-means on a sample of vectors.
 
-    The result depends on the set of vectors in the sample and on the seed, not on their order: vectors are made
-    distinct and sorted first, and k-means runs in one thread, because the order in which threads add up is not
-    repeatable. It runs in float64 and the centroids are rounded, so that the kernels of a processor do not show.
+    The result depends on the set of vectors in the sample and on the seed, not on their order:
+    vectors are made distinct and sorted first, and k-means runs in one thread, because the order in
+    which threads add up is not repeatable. It runs in float64 and the centroids are rounded, so
+    that the kernels of a processor do not show.
 
     Parameters
     ----------
@@ -72,7 +76,9 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
 
-    model = MiniBatchKMeans(n_clusters=n_codes, random_state=seed, batch_size=FIT_BATCH, n_init=1, max_iter=50)
+    model = MiniBatchKMeans(
+        n_clusters=n_codes, random_state=seed, batch_size=FIT_BATCH, n_init=1, max_iter=50
+    )
     with threadpool_limits(limits=1):
         model.fit(distinct.astype(np.float64))
     return Codebook(_in_steps(model.cluster_centers_).astype(np.float32) / np.float32(STEPS_OF_ONE))
@@ -81,7 +87,8 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
 def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
     """Region of every vector: its nearest centroid, the lowest number where two are equally near.
 
-    Memory beside the input and the result is that of one chunk of about a million products, whatever `n` is.
+    Memory beside the input and the result is that of one chunk of about a million products,
+    whatever `n` is.
 
     Returns
     -------
@@ -94,9 +101,11 @@ def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
         return codes
     if vectors.shape[1] != centroids.shape[1]:
         raise InputError(
-            f"Vectors must have the {centroids.shape[1]} dimensions of the codebook. Got {vectors.shape[1]}."
+            f"Vectors must have the {centroids.shape[1]} dimensions of the codebook. Got "
+            f"{vectors.shape[1]}."
         )
-    # |v - c|^2 = |v|^2 - 2 (v c - |c|^2 / 2): the nearest centroid is the one of the largest bracket.
+    # |v - c|^2 = |v|^2 - 2 (v c - |c|^2 / 2): the nearest centroid is the one of the largest
+    # bracket.
     steps = _in_steps(centroids)
     half_norms = 0.5 * np.square(steps).sum(axis=1)
     for rows in row_chunks(len(vectors), max(centroids.shape)):
@@ -113,7 +122,9 @@ def _in_steps(vectors: np.ndarray) -> np.ndarray:
 def _checked(vectors: np.ndarray) -> np.ndarray:
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or not vectors.shape[1]:
-        raise InputError(f"Vectors must be a matrix of shape (n, dimensions). Got shape {vectors.shape}.")
+        raise InputError(
+            f"Vectors must be a matrix of shape (n, dimensions). Got shape {vectors.shape}."
+        )
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"Every vector must be finite. Row {row} of {len(vectors)} is not.")

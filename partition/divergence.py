@@ -1,9 +1,9 @@
 """How different two columns are: the Jensen-Shannon divergence between histograms.
 
-It takes many rows and few centres and returns the whole table of divergences. Rows are taken in chunks,
-centres one by one, so that beside the result at most about :data:`CHUNK_ELEMENTS` numbers a temporary array are alive.
-A row's result depends on that row alone, never on the rows that happen to stand in the same batch: a distributed run
-gives the numbers of a local one.
+It takes many rows and few centres and returns the whole table of divergences. Rows are taken in
+chunks, centres one by one, so that beside the result at most about :data:`CHUNK_ELEMENTS` numbers a
+temporary array are alive. A row's result depends on that row alone, never on the rows that happen
+to stand in the same batch: a distributed run gives the numbers of a local one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def normalise(counts: np.ndarray) -> np.ndarray:
     """
     counts = np.asarray(counts, dtype=np.float64)
     if counts.ndim != 2:
-        raise InputError(f"Histograms must be a matrix of shape (n, regions). Got {counts.ndim} dimension(s).")
+        raise InputError(
+            f"Histograms must be a matrix of shape (n, regions). Got {counts.ndim} dimension(s)."
+        )
     totals = counts.sum(axis=1, keepdims=True)
     if not np.isfinite(totals).all() or (counts < 0).any():
         raise InputError("Counts of a histogram must be finite and not negative.")
@@ -48,17 +50,19 @@ def normalise(counts: np.ndarray) -> np.ndarray:
 def jensen_shannon(histograms: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Jensen-Shannon divergence between each histogram and each centre.
 
-    ``JSD(A, B) = KL(A || M) / 2 + KL(B || M) / 2`` with ``M = (A + B) / 2``, in nats: symmetric, 0 only between equal
-    distributions (rows that sum to 1), finite on empty regions, and at most ln 2 (reached where A and B share no region). Its square root is
-    a metric.
+    ``JSD(A, B) = KL(A || M) / 2 + KL(B || M) / 2`` with ``M = (A + B) / 2``, in nats: symmetric, 0
+    only between equal distributions (rows that sum to 1), finite on empty regions, and at most ln 2
+    (reached where A and B share no region). Its square root is a metric.
 
-    Only regions where the histogram is not empty are visited: all the others together add ``ln 2 / 2`` times the
-    centre's mass in them. A column of few values costs few logarithms, however many regions there are.
+    Only regions where the histogram is not empty are visited: all the others together add
+    ``ln 2 / 2`` times the centre's mass in them. A column of few values costs few logarithms,
+    however many regions there are.
 
     Notes
     -----
-    The paper (Dong et al., ICDE 2021, section on partitioning) speaks of Jensen-Shannon divergence but prints the mean
-    of the two Kullback-Leibler divergences, which is `benchmarks.out_of_core.methods.symmetric_kl`. This is the true one.
+    The paper (Dong et al., ICDE 2021, section on partitioning) speaks of Jensen-Shannon divergence
+    but prints the mean of the two Kullback-Leibler divergences, which is
+    `benchmarks.out_of_core.methods.symmetric_kl`. This is the true one.
     """
     histograms, centres = _distributions(histograms, centres)
     result = np.empty((len(histograms), len(centres)))
@@ -81,7 +85,10 @@ def _jensen_shannon_chunk(histograms: np.ndarray, centres: np.ndarray) -> np.nda
 
 
 def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
-    """Slices that cover all rows, each of at most :data:`CHUNK_ELEMENTS` elements, but of one row at least."""
+    """Yield slices that cover all rows, each of at most :data:`CHUNK_ELEMENTS` elements.
+
+    A slice has at least one row.
+    """
     step = max(1, CHUNK_ELEMENTS // max(1, width))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
@@ -92,10 +99,14 @@ def _distributions(histograms: np.ndarray, centres: np.ndarray) -> tuple[np.ndar
     centres = np.ascontiguousarray(centres, dtype=np.float64)
     if histograms.ndim != 2 or centres.ndim != 2 or histograms.shape[1] != centres.shape[1]:
         raise InputError(
-            f"Histograms and centres must be matrices of equal width. Got shapes {histograms.shape} and {centres.shape}."
+            "Histograms and centres must be matrices of equal width. Got shapes "
+            f"{histograms.shape} and {centres.shape}."
         )
     for name, matrix in (("histogram", histograms), ("centre", centres)):
         # A NaN fails the first comparison.
         if not ((np.abs(matrix.sum(axis=1) - 1.0) < 1e-6).all() and (matrix >= 0).all()):
-            raise InputError(f"Every {name} must be not negative and sum to 1: pass counts through normalise() first.")
+            raise InputError(
+                f"Every {name} must be not negative and sum to 1: pass counts through "
+                "normalise() first."
+            )
     return histograms, centres

@@ -1,9 +1,12 @@
-"""Running sums over sorted columns that no single task can hold: what each task does with its share.
+"""Running sums over sorted columns that no single task can hold.
 
-The columns stand in one order over all tasks: by cluster, those that are large after the others, then outwards from
-the centre. A first pass adds up every task's share of each group (:func:`part_sums`), a few numbers a task. From these
-the driver computes where each share begins (:func:`shares_before`), and a second pass keys every column with its piece
-(:func:`key_pieces`), as :func:`partition.balance.cut` does for columns held in memory. Memory of a task: one batch.
+The functions process the share of one task.
+
+The columns stand in one order over all tasks: by cluster, those that are large after the others,
+then outwards from the centre. A first pass adds up every task's share of each group
+(:func:`part_sums`), a few numbers a task. From these the driver computes where each share begins
+(:func:`shares_before`), and a second pass keys every column with its piece (:func:`key_pieces`), as
+:func:`partition.balance.cut` does for columns held in memory. Memory of a task: one batch.
 """
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ Before = Mapping[Share, tuple[int, int]]
 
 
 def part_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sorted columns to :data:`PART_SUMS`: bytes and number of the columns of each group, a row for each run of one."""
+    """Compute :data:`PART_SUMS` from sorted columns.
+
+    It has the bytes and number of the columns of each group, with a row for each run of a group.
+    """
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -53,7 +59,9 @@ def part_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counts = np.diff(starts, append=batch.num_rows).astype(np.int64)
         sums = np.add.reduceat(batch.column("n_bytes").to_numpy(), starts)
         groups = [batch.column(name).take(pa.array(starts)) for name in ("part", "cluster", "own")]
-        yield pa.RecordBatch.from_arrays([*groups, pa.array(sums), pa.array(counts)], schema=PART_SUMS)
+        yield pa.RecordBatch.from_arrays(
+            [*groups, pa.array(sums), pa.array(counts)], schema=PART_SUMS
+        )
 
 
 def shares_before(sums: pa.Table) -> Before:
@@ -62,18 +70,22 @@ def shares_before(sums: pa.Table) -> Before:
     Parameters
     ----------
     sums : pa.Table
-        Of :data:`PART_SUMS`, in any order, several rows of a share allowed. There are at most as many shares as parts
-        and groups together.
+        Of :data:`PART_SUMS`, in any order, several rows of a share allowed. There are at most as
+        many shares as parts and groups together.
 
     Returns
     -------
     dict
         (part, cluster, own) to (bytes, columns) before.
     """
-    totals = sums.group_by(["cluster", "own", "part"]).aggregate([("n_bytes", "sum"), ("n_columns", "sum")])
+    totals = sums.group_by(["cluster", "own", "part"]).aggregate(
+        [("n_bytes", "sum"), ("n_columns", "sum")]
+    )
     before: dict[Share, tuple[int, int]] = {}
     group, n_bytes, n_columns = None, 0, 0
-    for row in totals.sort_by([(name, "ascending") for name in ("cluster", "own", "part")]).to_pylist():
+    for row in totals.sort_by(
+        [(name, "ascending") for name in ("cluster", "own", "part")]
+    ).to_pylist():
         if group != (row["cluster"], row["own"]):
             group, n_bytes, n_columns = (row["cluster"], row["own"]), 0, 0
         before[row["part"], *group] = n_bytes, n_columns
@@ -81,10 +93,13 @@ def shares_before(sums: pa.Table) -> Before:
     return before
 
 
-def key_pieces(batches: Iterable[pa.RecordBatch], before: Before, limits: Limits) -> Iterator[pa.RecordBatch]:
+def key_pieces(
+    batches: Iterable[pa.RecordBatch], before: Before, limits: Limits
+) -> Iterator[pa.RecordBatch]:
     """Sorted columns to :data:`KEYED`: every column's size, and the key of its piece.
 
-    A part may run over any number of batches: what is carried from one to the next is where its last group stands.
+    A part may run over any number of batches: what is carried from one to the next is where its
+    last group stands.
     """
     share: Share | None = None
     bytes_so_far = columns_so_far = 0
@@ -94,7 +109,10 @@ def key_pieces(batches: Iterable[pa.RecordBatch], before: Before, limits: Limits
         starts = _run_starts(batch)
         lengths = np.diff(starts, append=batch.num_rows)
         n_bytes = batch.column("n_bytes").to_numpy()
-        first_bytes, first_columns = np.zeros(len(starts), np.int64), np.zeros(len(starts), np.int64)
+        first_bytes, first_columns = (
+            np.zeros(len(starts), np.int64),
+            np.zeros(len(starts), np.int64),
+        )
         cumulative = np.concatenate([[0], np.cumsum(n_bytes)])
         for run, begins in enumerate(_shares(batch, starts)):
             if begins != share:
@@ -107,7 +125,9 @@ def key_pieces(batches: Iterable[pa.RecordBatch], before: Before, limits: Limits
         yield _keyed(batch, bytes_before, rank, limits)
 
 
-def _keyed(batch: pa.RecordBatch, bytes_before: np.ndarray, rank: np.ndarray, limits: Limits) -> pa.RecordBatch:
+def _keyed(
+    batch: pa.RecordBatch, bytes_before: np.ndarray, rank: np.ndarray, limits: Limits
+) -> pa.RecordBatch:
     own = batch.column("own").to_numpy(zero_copy_only=False)
     column_ids = batch.column("column_id").to_numpy()
     keys = [

@@ -1,18 +1,24 @@
-"""The partitioner over a lake: frames in, plan out. The only module here that uses Spark, and only inside functions.
+"""The partitioner over a lake: frames in, plan out.
 
-Two frames come in: ``postings(column_id: long, value: string)``, one row for each distinct normalised value of a
-column, and ``vectors(value: string, vector: array<float>)``, one row for each distinct value.
+The only module here that uses Spark, and only inside functions.
 
-Nothing is collected in proportion to the lake. The driver holds a sample of the vectors (for the codebook), a sample of
-the columns (for the first centres), the centres and one sum a centre (at most :data:`partition.balance.MAX_CLUSTERS` x
-regions numbers), a sum for each task and cluster, and a list of pieces, a few for each partition. A task holds one slice
-of a batch and one table of centres. Frames used more than once are persisted, and spill to disk where memory ends.
+Two frames come in: ``postings(column_id: long, value: string)``, one row for each distinct
+normalised value of a column, and ``vectors(value: string, vector: array<float>)``, one row for each
+distinct value.
 
-Every step spreads over all machines, also the running sum that cuts clusters into pieces: the columns are sorted by
-ranges, each task adds up its own range, and goes on from the sum of those before (:mod:`partition.running`).
+Nothing is collected in proportion to the lake. The driver holds a sample of the vectors (for the
+codebook), a sample of the columns (for the first centres), the centres and one sum a centre (at
+most :data:`partition.balance.MAX_CLUSTERS` x regions numbers), a sum for each task and cluster, and
+a list of pieces, a few for each partition. A task holds one slice of a batch and one table of
+centres. Frames used more than once are persisted, and spill to disk where memory ends.
 
-The same frames and options give the same plan, whatever the number of machines and the order of rows: samples are taken
-by hash, sums are kept in fixed point, and vectors are compared as whole numbers.
+Every step spreads over all machines, also the running sum that cuts clusters into pieces: the
+columns are sorted by ranges, each task adds up its own range, and goes on from the sum of those
+before (:mod:`partition.running`).
+
+The same frames and options give the same plan, whatever the number of machines and the order of
+rows: samples are taken by hash, sums are kept in fixed point, and vectors are compared as whole
+numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +51,8 @@ CODEBOOK_SAMPLE_BYTES = 256 << 20
 SEEDING_COLUMNS = 10_000
 """Columns that the first centres are drawn from, or ten for each centre where that is more.
 
-A lake of no more columns is clustered on the driver, which holds them anyway; the result is the same.
+A lake of no more columns is clustered on the driver, which holds them anyway; the result is the
+same.
 """
 
 PIECE_KEY = ["cluster", "own_column", "size_step", "column_step"]
@@ -68,15 +75,16 @@ def plan_partitions(
     postings : DataFrame
         ``column_id: long, value: string``, each pair once.
     vectors : DataFrame
-        ``value: string, vector: array<float>``, each value once. Zero vectors, and values that are missing here, count
-        as values without meaning.
+        ``value: string, vector: array<float>``, each value once. Zero vectors, and values that are
+        missing here, count as values without meaning.
     dimensions : int
         Of the vectors.
     n_partitions : int or None
-        So many partitions, or one a column where there are fewer columns. Exactly one of this and `partition_bytes` is
-        given.
+        So many partitions, or one a column where there are fewer columns. Exactly one of this and
+        `partition_bytes` is given.
     partition_bytes : int or None
-        No partition larger than so many bytes, by the estimate of :func:`partition.balance.partition_bytes`.
+        No partition larger than so many bytes, by the estimate of
+        :func:`partition.balance.partition_bytes`.
     n_codes : int, default 256
         Regions of the histograms, 1 to 256.
     seed : int, default 0
@@ -85,7 +93,8 @@ def plan_partitions(
     Returns
     -------
     plan : DataFrame
-        ``column_id: long, partition: int``, one row a column. It is persisted; call ``unpersist()`` when done with it.
+        ``column_id: long, partition: int``, one row a column. It is persisted; call ``unpersist()``
+        when done with it.
     n_partitions : int
         How many there are.
     """
@@ -109,7 +118,9 @@ def plan_partitions(
     if limits.n_bins == 1:
         return sizes.select("column_id", sql.lit(0).cast("int").alias("partition")).persist(), 1
     sample = _sample_vectors(vectors, dimensions, seed)
-    features = _features(postings, vectors, fit_codebook(sample, n_codes=n_codes, seed=seed), dimensions, seed)
+    features = _features(
+        postings, vectors, fit_codebook(sample, n_codes=n_codes, seed=seed), dimensions, seed
+    )
     features.frame.persist()
     try:
         centres = _centres(features, n_columns, limits, seed)
@@ -122,14 +133,16 @@ def plan_partitions(
         features.frame.unpersist()
 
 
-def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int) -> DataFrame:
+def column_histograms(
+    postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int
+) -> DataFrame:
     """Count every column's values by region of the codebook.
 
     Returns
     -------
     DataFrame
-        ``column_id: long, n_values: long, codes: array<int>, counts: array<long>``, one row a column, at most
-        ``codebook.n_regions`` codes in a row, in rising order.
+        ``column_id: long, n_values: long, codes: array<int>, counts: array<long>``, one row a
+        column, at most ``codebook.n_regions`` codes in a row, in rising order.
     """
     from pyspark.sql import functions as sql
 
@@ -140,10 +153,19 @@ def column_histograms(postings: DataFrame, vectors: DataFrame, codebook: Codeboo
 
     codes = vectors.select("value", "vector").mapInArrow(encode, "value string, code int")
     code = sql.coalesce("code", sql.lit(codebook.no_meaning)).alias("code")
-    counted = postings.join(codes, "value", "left").groupBy("column_id", code).agg(sql.count("*").alias("n"))
+    counted = (
+        postings.join(codes, "value", "left")
+        .groupBy("column_id", code)
+        .agg(sql.count("*").alias("n"))
+    )
     bins = sql.sort_array(sql.collect_list(sql.struct("code", "n"))).alias("bins")
     rows = counted.groupBy("column_id").agg(sql.sum("n").alias("n_values"), bins)
-    return rows.select("column_id", "n_values", sql.col("bins.code").alias("codes"), sql.col("bins.n").alias("counts"))
+    return rows.select(
+        "column_id",
+        "n_values",
+        sql.col("bins.code").alias("codes"),
+        sql.col("bins.n").alias("counts"),
+    )
 
 
 def _column_sizes(postings: DataFrame) -> DataFrame:
@@ -157,7 +179,9 @@ def _totals(sizes: DataFrame) -> tuple[int, int]:
 
     n_columns, n_values = sizes.agg(sql.count("*"), sql.sum("n_values")).first()
     if not n_columns:
-        raise LakeError("There is no column with a value, so there is nothing to divide into partitions.")
+        raise LakeError(
+            "There is no column with a value, so there is nothing to divide into partitions."
+        )
     return n_columns, n_values
 
 
@@ -173,8 +197,10 @@ class _Features:
         parts = [features_of(part, self.width) for part in rows.to_batches()]
         return np.vstack([np.empty((0, self.width)), *parts])
 
-    def with_centres(self, function: Callable[..., Any], schema: str, centres: np.ndarray) -> DataFrame:
-        """Run a function of :mod:`partition.batches` over all columns, with the centres broadcast."""
+    def with_centres(
+        self, function: Callable[..., Any], schema: str, centres: np.ndarray
+    ) -> DataFrame:
+        """Apply a function of :mod:`partition.batches` to all columns, with centres broadcast."""
         shared = self.frame.sparkSession.sparkContext.broadcast(centres)
 
         def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -183,10 +209,14 @@ class _Features:
         return self.frame.mapInArrow(run, schema)
 
 
-def _features(postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int, seed: int) -> _Features:
+def _features(
+    postings: DataFrame, vectors: DataFrame, codebook: Codebook, dimensions: int, seed: int
+) -> _Features:
     frame = column_histograms(postings, vectors, codebook, dimensions)
     add_ties = partial(batches.add_ties, seed=seed)
-    return _Features(frame.mapInArrow(add_ties, f"{_schema_of(frame)}, tie bigint"), codebook.n_regions)
+    return _Features(
+        frame.mapInArrow(add_ties, f"{_schema_of(frame)}, tie bigint"), codebook.n_regions
+    )
 
 
 def _sample_vectors(vectors: DataFrame, dimensions: int, seed: int) -> np.ndarray:
@@ -203,9 +233,9 @@ def _sample_vectors(vectors: DataFrame, dimensions: int, seed: int) -> np.ndarra
 def _least_ties(frame: DataFrame, n_rows: int, n_wanted: int) -> DataFrame:
     """Rows of least ``tie``, a hash in [0, 2**63).
 
-    Each task of a sort with a limit sends all it may need. The filter lets hardly more rows than wanted through, so
-    that the driver does not receive the limit once a task; the margin makes a shortfall a matter of ten standard
-    deviations.
+    Each task of a sort with a limit sends all it may need. The filter lets hardly more rows than
+    wanted through, so that the driver does not receive the limit once a task; the margin makes a
+    shortfall a matter of ten standard deviations.
     """
     from pyspark.sql import functions as sql
 
@@ -216,11 +246,16 @@ def _least_ties(frame: DataFrame, n_rows: int, n_wanted: int) -> DataFrame:
 
 
 def _centres(features: _Features, n_columns: int, limits: Limits, seed: int) -> np.ndarray:
-    """K-means: every pass is a job over the features, of which only the sums of each cluster come back."""
+    """Compute the centres by k-means.
+
+    Every pass is a job over the features that returns only the sums of each cluster.
+    """
     from pyspark.sql import functions as sql
 
     def measure(centres: np.ndarray) -> Partials:
-        rows = features.with_centres(batches.partials_of, "cluster int, slot int, total long", centres)
+        rows = features.with_centres(
+            batches.partials_of, "cluster int, slot int, total long", centres
+        )
         table = rows.groupBy("cluster", "slot").agg(sql.sum("total").alias("total")).toArrow()
         return batches.partials_from(table, *centres.shape)
 
@@ -242,26 +277,41 @@ def _centres(features: _Features, n_columns: int, limits: Limits, seed: int) -> 
 
 def _assign(features: _Features, centres: np.ndarray, dimensions: int) -> DataFrame:
     schema = "column_id long, n_bytes long, tie long, cluster int, divergence double"
-    return features.with_centres(partial(batches.assign_columns, dimensions=dimensions), schema, centres)
+    return features.with_centres(
+        partial(batches.assign_columns, dimensions=dimensions), schema, centres
+    )
 
 
 def _outwards(assigned: DataFrame, limits: Limits) -> DataFrame:
-    """Sort the columns of each cluster outwards from its centre, large ones apart: one order over all tasks.
+    """Sort the columns of each cluster outwards from its centre, with large ones apart.
+
+    There is one order over all tasks.
 
     Persist it before it is used: a second computation might divide the order at other places.
     """
     from pyspark.sql import functions as sql
 
     own = (sql.col("n_bytes") > limits.piece_bytes).alias("own")
-    ranges = assigned.select("*", own).repartitionByRange(*running.ORDER).sortWithinPartitions(*running.ORDER)
+    ranges = (
+        assigned.select("*", own)
+        .repartitionByRange(*running.ORDER)
+        .sortWithinPartitions(*running.ORDER)
+    )
     return ranges.withColumn("part", sql.spark_partition_id())
 
 
 def _cut(outwards: DataFrame, limits: Limits) -> DataFrame:
-    """Key every column with its piece, as :func:`partition.balance.cut` does for columns held in memory."""
-    sums = outwards.mapInArrow(running.part_sums, "part int, cluster int, own boolean, n_bytes long, n_columns long")
+    """Add the key of its piece to every column.
+
+    This is what :func:`partition.balance.cut` does for columns held in memory.
+    """
+    sums = outwards.mapInArrow(
+        running.part_sums, "part int, cluster int, own boolean, n_bytes long, n_columns long"
+    )
     totals = sums.groupBy("part", "cluster", "own").sum("n_bytes", "n_columns").toArrow()
-    before = running.shares_before(totals.rename_columns(running.PART_SUMS.names).cast(running.PART_SUMS))
+    before = running.shares_before(
+        totals.rename_columns(running.PART_SUMS.names).cast(running.PART_SUMS)
+    )
     shared = outwards.sparkSession.sparkContext.broadcast(before)
 
     def key(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -270,22 +320,34 @@ def _cut(outwards: DataFrame, limits: Limits) -> DataFrame:
     return outwards.mapInArrow(key, ", ".join(f"{name} long" for name in running.KEYED.names))
 
 
-def _place(cut: DataFrame, centres: np.ndarray, limits: Limits, n_columns: int) -> tuple[DataFrame, int]:
+def _place(
+    cut: DataFrame, centres: np.ndarray, limits: Limits, n_columns: int
+) -> tuple[DataFrame, int]:
     """Choose a partition for each piece on the driver, and send the choice back to the columns."""
     from pyspark.sql import functions as sql
 
     totals = [sql.sum("n_bytes").alias("n_bytes"), sql.count("*").alias("n_columns")]
-    table = cut.groupBy(*PIECE_KEY).agg(*totals).toArrow().sort_by([(name, "ascending") for name in PIECE_KEY])
+    table = (
+        cut.groupBy(*PIECE_KEY)
+        .agg(*totals)
+        .toArrow()
+        .sort_by([(name, "ascending") for name in PIECE_KEY])
+    )
     pieces = Pieces(*(table[name].to_numpy() for name in (*PIECE_KEY, "n_bytes", "n_columns")))
-    partitions = place(pieces, limits, lambda cluster: jensen_shannon(centres[cluster : cluster + 1], centres)[0])
-    choice = table.select(PIECE_KEY).append_column("partition", pa.array(partitions.astype(np.int32)))
+    partitions = place(
+        pieces, limits, lambda cluster: jensen_shannon(centres[cluster : cluster + 1], centres)[0]
+    )
+    choice = table.select(PIECE_KEY).append_column(
+        "partition", pa.array(partitions.astype(np.int32))
+    )
     chosen = cut.sparkSession.createDataFrame(choice)
     plan = cut.join(sql.broadcast(chosen), PIECE_KEY).select("column_id", "partition").persist()
     # Filled now, while the frames that it comes from are persisted.
     n_placed = plan.count()
     if n_placed != n_columns:
         raise SparkError(
-            f"Of {n_columns} columns {n_placed} were given a partition: a part of the plan was lost and computed again with other "
+            f"Of {n_columns} columns {n_placed} were given a partition: a part of the plan was "
+            "lost and computed again with other "
             "rounding. Run the build again."
         )
     return plan, int(partitions.max()) + 1

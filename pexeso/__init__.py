@@ -1,7 +1,10 @@
-"""Join search for data lakes: find every column a column of yours can be joined with, by similar values, exactly and fast.
+"""Exact join search for data lakes: find every column that a query column can be joined with.
 
-The public names are imported when they are first used, so that `import pexeso` is quick and needs none of the heavy
-packages: an index is searched without Spark and Java, a result is read without torch.
+Columns are joined by similar values.
+
+The public names are imported when they are first used, so that `import pexeso` is quick and needs
+none of the heavy packages: an index is searched without Spark and Java, a result is read without
+torch.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Every error that pexeso raises on purpose.
+"""Errors of pexeso: one class for each kind of problem that a caller may want to tell apart.
 
 ::
 
@@ -7,13 +7,13 @@
     │   ├── ColumnNotFoundError        the table has no such column
     │   └── QueryError                 a query column or a line of a batch file cannot be used
     ├── TableReadError                 a file cannot be read as a table
-    ├── LakeError                      a lake cannot be indexed: not there, or no usable column in it
-    ├── EmbedderError                  a model is missing, unreadable, or not the one the index was built with
+    ├── LakeError                      a lake cannot be indexed: absent, or without a usable column
+    ├── EmbedderError                  a model is missing, unreadable, or another than the index's
     ├── MissingPackageError            an optional package is needed for what was asked
     ├── SparkError                     Spark or the Java it needs cannot be started
-    ├── OutputError                    a result cannot be written: something is there already, no space, no permission
-    ├── PlaceError                     a storage elsewhere cannot be reached, or refuses to read or write
-    ├── DeviceError                    the device asked for is not there, or its memory does not suffice
+    ├── OutputError                    a result cannot be written: one is there, no space, no right
+    ├── PlaceError                     a remote store cannot be reached, or refuses to read or write
+    ├── DeviceError                    the device is not there, or its memory does not suffice
     └── StoredIndexError               a folder is not an index that this version can search
         ├── IndexNotFoundError         there is no index
         ├── IndexVersionError          written by another format version

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 class Index:
     """An open index. Make one with `open_index` or `build_index`.
 
-    It can be copied, and sent to another process: that one opens the same path with the same options.
+    It can be copied, and sent to another process: that one opens the same path with the same
+    options.
 
     Attributes
     ----------
@@ -129,7 +130,10 @@ class Index:
 
     @property
     def catalog(self) -> Catalog:
-        """Every table and column of the lake, those left out with the reason: ``catalog.tables()`` and ``catalog.columns()`` are Arrow tables."""
+        """Every table and column of the lake, those left out with the reason.
+
+        ``catalog.tables()`` and ``catalog.columns()`` are Arrow tables.
+        """
         return self._opened.catalog
 
     @property
@@ -153,7 +157,7 @@ class Index:
         return self._answering.thresholds.advisor
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
-        """Return the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        """Return the table name of a file in this lake, or None if it lies outside the lake."""
         return self._opened.table_of(file)
 
     def prepared(self, values: Any) -> EncodedQuery:
@@ -161,10 +165,16 @@ class Index:
         return self._opened.encode(values)
 
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Make search options, with the defaults that suit this index, or with the thresholds advised where ``auto`` or ``min_precision`` asks for them."""
+        """Return search options with default or advised thresholds.
+
+        The defaults suit this index. Thresholds are advised if ``auto`` or ``min_precision`` asks
+        for them.
+        """
         return self._answering.thresholds.search_options(given)
 
-    def search(self, values: Any, *, exclude_self: bool = False, rerank: bool = True, **options: Any) -> SearchResult:
+    def search(
+        self, values: Any, *, exclude_self: bool = False, rerank: bool = True, **options: Any
+    ) -> SearchResult:
         """Find the columns that a query column can be joined with.
 
         Parameters
@@ -174,10 +184,13 @@ class Index:
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
-            Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`. False: by rows that match.
+            Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`. False:
+            by rows that match.
         **options
-            See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`), `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ...
-            With ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise` gives.
+            See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`),
+            `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ... With
+            ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`
+            gives.
 
         Returns
         -------
@@ -192,7 +205,12 @@ class Index:
         return self.search_batch([values], exclude_self=exclude_self, rerank=rerank, **options)[0]
 
     def search_batch(
-        self, queries: Iterable[Any], *, exclude_self: bool = False, rerank: bool = True, **options: Any
+        self,
+        queries: Iterable[Any],
+        *,
+        exclude_self: bool = False,
+        rerank: bool = True,
+        **options: Any,
     ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
 
@@ -243,30 +261,36 @@ class Index:
         min_precision: float | None = None,
         min_joinability: float | None = None,
     ) -> Advice:
-        """Advise on thresholds from the distances in the index, without labels; ``search(values, auto=True)`` goes by it.
+        """Advise on thresholds from the distances in the index, without labels.
+
+        ``search(values, auto=True)`` uses this advice.
 
         Parameters
         ----------
         values : optional
             The query column, as in `search`: of few values, more must match than chance would.
         table, column : str, optional
-            A column of the lake that `values` are to be joined with: then the advice is about the distance alone.
+            A column of the lake that `values` are to be joined with: then the advice is about the
+            distance alone.
         min_precision : float, optional
-            In (0, 1], the share that must be right, as estimated: of the columns found, 0.9 by default; of the values joined with one column, by
-            default as many as balance best with those missed.
+            In (0, 1], the share that must be right, as estimated: of the columns found, 0.9 by
+            default; of the values joined with one column, by default as many as balance best with
+            those missed.
         min_joinability : float, optional
             In (0, 1], where it is settled which share of rows makes a column joinable.
 
         Returns
         -------
         Advice
-            ``max_distance``, ``min_joinability``, ``why``, ``evidence``; the same for the same index. What it rests on is learnt once, in seconds, while
-            the index is open, from at most 32,768 of its values.
+            ``max_distance``, ``min_joinability``, ``why``, ``evidence``; the same for the same
+            index. What it rests on is learnt once, in seconds, while the index is open, from at
+            most 32,768 of its values.
 
         Raises
         ------
         InputError
-            An argument is out of its range, or `table`, `column` and `values` do not come together; the lake has no such column.
+            An argument is out of its range, or `table`, `column` and `values` do not come together;
+            the lake has no such column.
 
         Examples
         --------
@@ -275,7 +299,9 @@ class Index:
         >>> index.advise().max_distance  # doctest: +SKIP
         0.31
         """
-        return self._answering.thresholds.advise(values, table, column, min_precision, min_joinability)
+        return self._answering.thresholds.advise(
+            values, table, column, min_precision, min_joinability
+        )
 
     def tune(
         self,
@@ -288,9 +314,11 @@ class Index:
         Parameters
         ----------
         labels : path, or iterable of ValueLabel or of ColumnLabel
-            A table as `pexeso.thresholds.labels.read_labels` reads it, or its rows. Both answers must be among them.
+            A table as `pexeso.thresholds.labels.read_labels` reads it, or its rows. Both answers
+            must be among them.
         min_precision : float, optional
-            In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can be.
+            In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can
+            be.
 
         Returns
         -------
@@ -311,10 +339,13 @@ class Index:
         """
         return self._answering.thresholds.tune(labels, min_precision)
 
-    def overlap(self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False) -> TokenSearchResult:
+    def overlap(
+        self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False
+    ) -> TokenSearchResult:
         """Find the k columns that share most distinct values with a query column, as equal texts.
 
-        Values are compared as `pexeso.lake.tokens` says: 1, "1" and 1.0 are equal, "01" is another; case counts.
+        Values are compared as `pexeso.lake.tokens` says: 1, "1" and 1.0 are equal, "01" is another;
+        case counts.
 
         Parameters
         ----------
@@ -333,7 +364,8 @@ class Index:
         Raises
         ------
         InputError
-            When an option is out of its range, or the index has no part for this: the message says how to add it.
+            When an option is out of its range, or the index has no part for this: the message says
+            how to add it.
 
         Examples
         --------
@@ -351,7 +383,9 @@ class Index:
         exclude_self: bool = False,
         device: str | None = None,
     ) -> list[TokenSearchResult]:
-        """Search with several query columns as `overlap` does, counting the posting lists of all of them together.
+        """Search with several query columns as `overlap` does.
+
+        The posting lists of all query columns are counted together.
 
         Parameters
         ----------
@@ -360,7 +394,8 @@ class Index:
         k, exclude_self
             As in `overlap`.
         device : str, optional
-            Of torch, such as ``"cuda"``; by default that of the index. The posting lists are held there: 4 bytes a pair of column and value.
+            Of torch, such as ``"cuda"``; by default that of the index. The posting lists are held
+            there: 4 bytes a pair of column and value.
 
         Returns
         -------
@@ -385,7 +420,9 @@ class Index:
         k: int | None = None,
         exclude_self: bool = False,
     ) -> TokenSearchResult:
-        """Find the columns that have at least a share of a query column's distinct values, as equal texts.
+        """Find the columns that contain at least a share of a query column's distinct values.
+
+        Values are compared as equal texts.
 
         Parameters
         ----------
@@ -394,14 +431,16 @@ class Index:
         min_containment : float
             In (0, 1], inclusive.
         verify : bool
-            Count the values of each candidate. Without it what is found is a guess from signatures, and its containment an estimate.
+            Count the values of each candidate. Without it what is found is a guess from signatures,
+            and its containment an estimate.
         k : int, optional
             Only the k best.
 
         Returns
         -------
         TokenSearchResult
-            Best first. With `verify` nothing is found wrongly, and a column that has enough is missed with a probability of at most 0.02.
+            Best first. With `verify` nothing is found wrongly, and a column that has enough is
+            missed with a probability of at most 0.02.
 
         Raises
         ------
@@ -419,27 +458,36 @@ class Index:
         return added
 
     def info(self) -> IndexInfo:
-        """Return what is in the index: tables, columns, values, partitions, bytes, and what was left out and why."""
+        """Return a summary of the index: tables, columns, values, partitions, bytes.
+
+        It includes what was left out and why.
+        """
         from pexeso.diagnostics.info import index_info
 
         return index_info(self.store)
 
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
-        """Add the tables of the lake that are new or have changed; this index then answers with them.
+        """Add the tables of the lake that are new or have changed.
+
+        This index then answers with them.
 
         Parameters
         ----------
         lake : path, optional
             Where the lake is now; by default where it was.
         **options
-            See `pexeso.build.append.append`: `delete_missing`, `compare`, `master`, `conf`, `progress`.
+            See `pexeso.build.append.append`: `delete_missing`, `compare`, `master`, `conf`,
+            `progress`.
         """
         from pexeso.build.append import append
 
         return self._updated(append(self.path, lake, **options))
 
     def delete(self, tables: Iterable[str]) -> Update:
-        """Delete tables, by name, from the index; their files are not touched. See `pexeso.build.delete.delete`."""
+        """Delete tables, by name, from the index; their files are not touched.
+
+        See `pexeso.build.delete.delete`.
+        """
         from pexeso.build.delete import delete
 
         return self._updated(delete(self.path, tables))
@@ -457,7 +505,9 @@ class Index:
         return self._updated(compact(self.path, **options))
 
     def refresh(self) -> bool:
-        """Go over to the newest generation of the index; until then, an open index stays as it was when it was opened.
+        """Switch to the newest generation of the index.
+
+        Until then, an open index stays as it was when it was opened.
 
         Results had before keep their snapshot.
 
@@ -474,13 +524,15 @@ class Index:
 
     def _updated(self, update: Update) -> Update:
         if self.refresh() and isinstance(self.path, Path):
-            tidy(self.path)  # this index was the last to hold what the update made needless, unless others are open
+            # This index was the last to hold what the update made needless, unless others are open.
+            tidy(self.path)
         return update
 
     def check(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
-        """Compare every byte with its checksum, and what is in the files with what a search takes for granted.
+        """Check every byte against its checksum, and the contents for what a search assumes.
 
-        The list is empty, or of notes only, where all is well. See `pexeso.diagnostics.check.check_index`.
+        The list is empty, or of notes only, where all is well. See
+        `pexeso.diagnostics.check.check_index`.
         """
         from pexeso.diagnostics.check import check_index
 
@@ -524,13 +576,15 @@ def open_index(
     path : path
         What `build_index` wrote.
     device : {"auto", "cpu", "cuda"}
-        ``"auto"`` takes a CUDA device where there is one, and else the CPU, which it says once (logger ``pexeso.index``, level INFO);
-        ``"cuda:1"`` names one.
+        ``"auto"`` takes a CUDA device where there is one, and else the CPU, which it says once
+        (logger ``pexeso.index``, level INFO); ``"cuda:1"`` names one.
     memory_budget : str or int, optional
-        Most bytes that a search may take, such as ``"8GiB"``: of a device for a partition and the pairs compared there, of the host
-        for the pairs, where it takes 140 MiB however small the budget is. On the CPU partitions are memory-mapped and take none.
+        Most bytes that a search may take, such as ``"8GiB"``: of a device for a partition and the
+        pairs compared there, of the host for the pairs, where it takes 140 MiB however small the
+        budget is. On the CPU partitions are memory-mapped and take none.
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
-        What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest for the device.
+        What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
+        for the device.
 
     Returns
     -------
@@ -548,7 +602,10 @@ def open_index(
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
-    """Open the newest snapshot of an index; a device or kernel that is not there is refused at once."""
+    """Open the newest snapshot of an index.
+
+    A device or kernel that is not available is refused immediately.
+    """
     started = time.perf_counter()
     store = open_store_anywhere(path)
     require_searchable(store)
@@ -571,12 +628,15 @@ def build_index(
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Index:
-    """Index a lake of tables; runs on Spark, which needs Java 17 or newer (one comes with the package).
+    """Index a lake of tables.
+
+    This runs on Spark, which needs Java 17 or newer (one comes with the package).
 
     Parameters
     ----------
     lake : path
-        A folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders; or one table.
+        A folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders;
+        or one table.
     path : path
         The index folder to write.
     overwrite : bool
@@ -588,7 +648,8 @@ def build_index(
     progress : callable, optional
         Called with the name of each stage as it starts; see `pexeso.build.job.stage_names`.
     **options
-        See `pexeso.options.BuildOptions`: `model` ("hashing"), `dimensions`, `metric`, `n_partitions`, `rules`, `parts` (for joins by equal values), ...
+        See `pexeso.options.BuildOptions`: `model` ("hashing"), `dimensions`, `metric`,
+        `n_partitions`, `rules`, `parts` (for joins by equal values), ...
 
     Returns
     -------
@@ -603,7 +664,10 @@ def build_index(
     """
     unknown = sorted(set(options) - set(BuildOptions.__dataclass_fields__))
     if unknown:
-        raise InputError(f"Build options are {', '.join(BuildOptions.__dataclass_fields__)}. Got {', '.join(unknown)}.")
+        raise InputError(
+            f"Build options are {', '.join(BuildOptions.__dataclass_fields__)}. Got "
+            f"{', '.join(unknown)}."
+        )
     chosen = BuildOptions(**options)
     from pexeso.build.build import build
 

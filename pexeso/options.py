@@ -28,7 +28,8 @@ LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
 USUAL_MAX_DISTANCES = {"hashing": 0.35}
-"""Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others: trained vectors lie closer together."""
+"""Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others:
+trained vectors lie closer together."""
 
 DEFAULT_MIN_JOINABILITY = 0.6
 DEFAULT_OVERLAP_COLUMNS = 10
@@ -46,23 +47,26 @@ class BuildOptions:
     Attributes
     ----------
     model : str
-        ``"hashing"`` (spelling, with the words of the lake weighted by rarity; no training, repeatable), ``"fasttext"`` (trained on the lake), the path of a
-        fastText ``.bin`` or of a GloVe text file, or ``"sentence:NAME"`` for a sentence-transformers model.
+        ``"hashing"`` (spelling, with the words of the lake weighted by rarity; no training,
+        repeatable), ``"fasttext"`` (trained on the lake), the path of a fastText ``.bin`` or of a
+        GloVe text file, or ``"sentence:NAME"`` for a sentence-transformers model.
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     map : {"auto", "projection", "pivots"}
-        The contractive map that filters rest on: the leading principal axes and the rest (for the Euclidean and angular metrics), or the paper's
-        pivots. ``"auto"`` takes for each partition what costs least on a sample of its own columns.
+        The contractive map that filters rest on: the leading principal axes and the rest (for the
+        Euclidean and angular metrics), or the paper's pivots. ``"auto"`` takes for each partition
+        what costs least on a sample of its own columns.
     n_axes : int or None
         Axes of the projection, 1 to 127. None: as many as cost least.
     cells : {"blocks", "grid"}
-        What the mapped space is cut into: equal blocks, or the paper's hierarchical grid, which needs a map and its size to be given.
+        What the mapped space is cut into: equal blocks, or the paper's hierarchical grid, which
+        needs a map and its size to be given.
     n_pivots : int
         The paper's |P|.
     n_levels : int or None
-        The paper's m; m times the number of coordinates is at most 62 with the grid. None: for each partition
-        the number that costs least by the published model.
+        The paper's m; m times the number of coordinates is at most 62 with the grid. None: for each
+        partition the number that costs least by the published model.
     pivot_choice : {"pca", "random"}
     n_partitions : int or None
         How many; None: as many as `partition_bytes` asks for.
@@ -72,10 +76,12 @@ class BuildOptions:
         Which columns can be join keys.
     normaliser : Normaliser
     max_table_bytes : int
-        Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole by one task.
+        Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole
+        by one task.
     parts : tuple of str
-        What the index has beside the semantic search, of `pexeso.registry.choices`: ``"overlap"`` and ``"containment"`` for joins by equal values;
-        ``"containment"`` rests on ``"overlap"`` and brings it.
+        What the index has beside the semantic search, of `pexeso.registry.choices`: ``"overlap"``
+        and ``"containment"`` for joins by equal values; ``"containment"`` rests on ``"overlap"``
+        and brings it.
     seed : int
         Of every sample and random choice.
     """
@@ -105,7 +111,8 @@ class BuildOptions:
         _require_choice("map", self.map, ("auto", *MAPS))
         if self.map == "projection" and self.metric not in PROJECTED_METRICS:
             raise InputError(
-                f"The map projection is for the metrics {' and '.join(PROJECTED_METRICS)}. Got {self.metric!r}; use the map pivots or auto."
+                f"The map projection is for the metrics {' and '.join(PROJECTED_METRICS)}. Got "
+                f"{self.metric!r}; use the map pivots or auto."
             )
         _require_choice("cells", self.cells, CELLS)
         if self.n_axes is not None:
@@ -125,13 +132,19 @@ class BuildOptions:
 
     def _check_grid(self) -> None:
         if self.map == "auto" or (self.map == "projection" and self.n_axes is None):
-            raise InputError("The cells of a grid need the map to be given, and n_axes with a projection.")
-        name, n_coordinates = ("n_pivots", self.n_pivots) if self.map == "pivots" else ("n_axes + 1", self.n_axes + 1)
+            raise InputError(
+                "The cells of a grid need the map to be given, and n_axes with a projection."
+            )
+        name, n_coordinates = (
+            ("n_pivots", self.n_pivots) if self.map == "pivots" else ("n_axes + 1", self.n_axes + 1)
+        )
         n_levels = self.n_levels or 1
         if n_coordinates * n_levels > MAX_CODE_BITS:
             raise InputError(
-                f"{name} times n_levels must be at most {MAX_CODE_BITS}. Got {n_coordinates} * {n_levels}; "
-                f"with {n_coordinates} coordinates n_levels can be at most {MAX_CODE_BITS // n_coordinates}."
+                f"{name} times n_levels must be at most {MAX_CODE_BITS}. Got {n_coordinates} * "
+                f"{n_levels}; "
+                f"with {n_coordinates} coordinates n_levels can be at most "
+                f"{MAX_CODE_BITS // n_coordinates}."
             )
 
     def grid(self) -> dict[str, Any]:
@@ -150,31 +163,37 @@ class SearchOptions:
     Attributes
     ----------
     max_distance : float
-        Largest distance of two values that match, inclusive, as a fraction in [0, 1] of the largest distance there is (the paper's tau as a ratio).
+        Largest distance of two values that match, inclusive, as a fraction in [0, 1] of the largest
+        distance there is (the paper's tau as a ratio).
     min_joinability : float or None
-        Smallest share in (0, 1] of the query column's rows that must have a match, inclusive (the paper's T). None: any match will do.
+        Smallest share in (0, 1] of the query column's rows that must have a match, inclusive (the
+        paper's T). None: any match will do.
     k : int or None
         Only the k best columns.
     counts : {"exact", "decide"}
-        ``"decide"`` stops counting a column once it is sure to be joinable; its joinability is then a lower bound. Ignored with `k`.
+        ``"decide"`` stops counting a column once it is sure to be joinable; its joinability is then
+        a lower bound. Ignored with `k`.
     exact : bool
         Compare everything with everything in float64: slow, the same answer.
     ignore_missing : bool
-        Leave rows that cannot match (empty, or unknown to the model) out of the query column's size.
+        Leave rows that cannot match (empty, or unknown to the model) out of the query column's
+        size.
     exclude_table : str or None
         A table of the lake that must not be found.
     lemmas : tuple of str
-        The filters in use, among L1 to L7 and QB; for measurements. The answer does not depend on them.
+        The filters in use, among L1 to L7 and QB; for measurements. The answer does not depend on
+        them.
     advice : Advice or None
-        What chose `max_distance`, where a search was asked for it with ``auto=True`` or ``min_precision``.
+        What chose `max_distance`, where a search was asked for it with ``auto=True`` or
+        ``min_precision``.
 
     Examples
     --------
     >>> SearchOptions(max_distance=2.0)
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a fraction of the largest distance: usual \
-are 0.35 for hashing and 0.06 for other models.
+    pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a \
+fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other models.
     """
 
     max_distance: float = DEFAULT_MAX_DISTANCE
@@ -191,14 +210,17 @@ are 0.35 for hashing and 0.06 for other models.
         _make_plain_scalar(self)
         if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
             raise InputError(
-                f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} instead. It is a fraction of the largest distance: "
-                f"usual are {USUAL_MAX_DISTANCES['hashing']} for hashing and {DEFAULT_MAX_DISTANCE} for other models."
+                f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} "
+                "instead. It is a fraction of the largest distance: "
+                f"usual are {USUAL_MAX_DISTANCES['hashing']} for hashing and "
+                f"{DEFAULT_MAX_DISTANCE} for other models."
             )
         if self.min_joinability is not None and not (
             _is_number(self.min_joinability) and 0 < self.min_joinability <= 1
         ):
             raise InputError(
-                f"min_joinability must be a number in (0, 1]. Got {shown(self.min_joinability)} instead. It is the share of your values that must match: "
+                f"min_joinability must be a number in (0, 1]. Got {shown(self.min_joinability)} "
+                "instead. It is the share of your values that must match: "
                 f"{DEFAULT_MIN_JOINABILITY} is a usual value."
             )
         if self.k is not None:
@@ -223,7 +245,9 @@ are 0.35 for hashing and 0.06 for other models.
 
 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
-    """Make search options from keyword arguments: `k` without `min_joinability` means the k best, however small.
+    """Create search options from keyword arguments.
+
+    `k` without `min_joinability` selects the k best columns, however low their joinability.
 
     Examples
     --------
@@ -234,7 +258,8 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     if unknown:
         names = [name for name in SearchOptions.__dataclass_fields__ if name != "advice"]
         raise InputError(
-            f"Search options are {', '.join((*names, 'auto', 'min_precision'))}. Got {', '.join(unknown)}."
+            f"Search options are {', '.join((*names, 'auto', 'min_precision'))}. Got "
+            f"{', '.join(unknown)}."
         )
     options = SearchOptions(**given)
     if options.k is not None and "min_joinability" not in given:
@@ -243,7 +268,9 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
 
 
 def max_distance_of_cosine(min_cosine: float) -> float:
-    """Turn a smallest cosine similarity into `max_distance` for the Euclidean metric: ``d**2 = 2 - 2 cos`` on unit vectors.
+    """Convert a minimum cosine similarity into `max_distance` for the Euclidean metric.
+
+    On unit vectors, ``d**2 = 2 - 2 cos``.
 
     Parameters
     ----------
@@ -261,7 +288,9 @@ def max_distance_of_cosine(min_cosine: float) -> float:
     0.06
     """
     if not _is_number(min_cosine) or not -1 <= min_cosine <= 1:
-        raise InputError(f"min_cosine must be a number in [-1, 1]. Got {shown(min_cosine)} instead.")
+        raise InputError(
+            f"min_cosine must be a number in [-1, 1]. Got {shown(min_cosine)} instead."
+        )
     return math.sqrt(max(0.0, 2.0 - 2.0 * min_cosine)) / 2.0
 
 
@@ -269,8 +298,10 @@ def require_min_containment(min_containment: Any) -> None:
     """Raise InputError if a share of values is not a number in (0, 1]."""
     if not _is_number(min_containment) or not 0 < min_containment <= 1:
         raise InputError(
-            f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} instead. It is the share "
-            f"of your distinct values that a column must have: {DEFAULT_MIN_CONTAINMENT} is a usual value."
+            f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} "
+            "instead. It is the share "
+            f"of your distinct values that a column must have: {DEFAULT_MIN_CONTAINMENT} is a "
+            "usual value."
         )
 
 
@@ -283,11 +314,14 @@ def parse_bytes(text: str | int) -> int:
     (8589934592, 500000000, 4096)
     """
     text = plain_scalar(text)
-    is_size = isinstance(text, str) or (isinstance(text, int) and not isinstance(text, bool) and text < MAX_BYTES)
+    is_size = isinstance(text, str) or (
+        isinstance(text, int) and not isinstance(text, bool) and text < MAX_BYTES
+    )
     match = _BYTES.fullmatch(str(text)) if is_size else None
     if match is None or float(match.group(1)) > MAX_BYTES:
         raise InputError(
-            f"A size must be a number with a unit, such as 8GiB, 500MB or 1048576. Got {shown(text)} instead."
+            "A size must be a number with a unit, such as 8GiB, 500MB or 1048576. Got "
+            f"{shown(text)} instead."
         )
     number, prefix, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
@@ -305,13 +339,21 @@ def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
 
 
 def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or value < least
+        or (most is not None and value > most)
+    ):
         upper = "" if most is None else f" and at most {most:,}"
-        raise InputError(f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} instead.")
+        raise InputError(
+            f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} "
+            "instead."
+        )
 
 
 def _make_plain_scalar(options: Any) -> None:
-    """Replace numpy scalars among the fields of options by numbers of Python, which JSON can write."""
+    """Replace numpy scalars in the fields of options by Python numbers for JSON."""
     for name, value in vars(options).items():
         object.__setattr__(options, name, plain_scalar(value))
 
@@ -323,7 +365,9 @@ def _texts(name: str, values: Any) -> list[str]:
 
 
 def small_enough(name: str, value: Any) -> Any:
-    """Return an option as a plain value; refuse a whole number that no 64 bits hold, which JSON readers and Arrow refuse.
+    """Return an option as a plain value, or raise InputError if it exceeds 64 bits.
+
+    JSON readers and Arrow refuse larger whole numbers.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Which parts there are: each is named by its import path, and imported when it is first asked for."""
+"""Registry of the index parts.
+
+Each part is named by its import path and imported on first use.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from pexeso.errors import InputError
 if TYPE_CHECKING:
     from pexeso.parts.base import IndexPart
 
-_PATHS = ["pexeso.parts.semantic.part:SEMANTIC_PART", "pexeso.parts.token_sets.part:TOKEN_SETS_PART"]
+_PATHS = [
+    "pexeso.parts.semantic.part:SEMANTIC_PART",
+    "pexeso.parts.token_sets.part:TOKEN_SETS_PART",
+]
 
 
 def load_part(path: str) -> IndexPart:
@@ -21,7 +27,9 @@ def load_part(path: str) -> IndexPart:
 
 
 def register(path: str) -> IndexPart:
-    """Add a part, after those that there are; every later build, update, check and report asks it too.
+    """Add a part after the existing ones.
+
+    Every later build, update, check and report includes it.
 
     Parameters
     ----------
@@ -38,7 +46,8 @@ def register(path: str) -> IndexPart:
     taken = {*(other.name for other in others), *choices()}
     if taken & {part.name, *part.choices}:
         raise InputError(
-            f"The parts of an index need different names. There are {', '.join(sorted(taken))}. Got {part.name!r} at '{path}'."
+            f"The parts of an index need different names. There are {', '.join(sorted(taken))}. "
+            f"Got {part.name!r} at '{path}'."
         )
     _PATHS.append(path)
     return part
@@ -60,20 +69,30 @@ def choices() -> tuple[str, ...]:
 
 
 def asked(words: Iterable[str]) -> list[IndexPart]:
-    """Return the parts of an index that was asked for by some words: those of every index, and those that a word asks for."""
+    """Return the parts of an index that was requested with some words.
+
+    These are the parts of every index, and those that a word selects.
+    """
     wanted = set(words)
     return [part for part in registered() if not part.choices or wanted & set(part.choices)]
 
 
 def require_parts(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words for the parts that an index is to have, in order, with those that they rest on."""
+    """Return the words for the parts that an index is to have, in order.
+
+    The words of the parts that these depend on are included.
+    """
     if not isinstance(words, Iterable):
-        raise InputError(f"parts must be a list of texts, of {' and '.join(choices())}. Got {words!r}.")
+        raise InputError(
+            f"parts must be a list of texts, of {' and '.join(choices())}. Got {words!r}."
+        )
     wanted = [words] if isinstance(words, str) else list(words)
     allowed = choices()
     for word in wanted:
         if word not in allowed:
-            raise InputError(f"The parts that an index can have are {' and '.join(allowed)}. Got {word!r}.")
+            raise InputError(
+                f"The parts that an index can have are {' and '.join(allowed)}. Got {word!r}."
+            )
     found = []
     for part in registered():
         named = [position for position, word in enumerate(part.choices) if word in wanted]

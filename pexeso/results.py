@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, overload
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
+from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.match_kinds import KindCounts, Pair
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pexeso.engine.stats import SearchStats
     from pexeso.explain.word_contributions import WordContributions
     from pexeso.join.tables import Joined
@@ -29,7 +28,8 @@ class Unmatched:
     ----------
     query : str
     reason : {"too far", "unknown", "empty"}
-        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it by normalisation.
+        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it
+        by normalisation.
     value : str or None
         The nearest lake value, where the reason is ``"too far"``.
     distance : float or None
@@ -43,7 +43,12 @@ class Unmatched:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        return {"query": self.query, "reason": self.reason, "value": self.value, "distance": self.distance}
+        return {
+            "query": self.query,
+            "reason": self.reason,
+            "value": self.value,
+            "distance": self.distance,
+        }
 
 
 class Details(Protocol):
@@ -66,14 +71,22 @@ class Details(Protocol):
         ...
 
     def join(
-        self, match: Match, table: Any, on: str | int | None, to: str | None, options: Mapping[str, Any]
+        self,
+        match: Match,
+        table: Any,
+        on: str | int | None,
+        to: str | None,
+        options: Mapping[str, Any],
     ) -> Joined:
         """Join the table of a match with one of the user's."""
         ...
 
 
 class Renderer(Protocol):
-    """What turns results into pages; an index passes one to its results, so that these know no markup."""
+    """Renderer of results as pages.
+
+    An index passes one to its results, so that these contain no markup.
+    """
 
     def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
         """Return the page of search results, or write it to a stream."""
@@ -89,7 +102,7 @@ class Renderer(Protocol):
 
 
 @dataclass(frozen=True)
-class Match:
+class Match(ColumnMatch):
     """A column that the query column can be joined with.
 
     Attributes
@@ -107,11 +120,10 @@ class Match:
     column_id : int
         Number of the column in the index.
     opinion : pexeso.rerank.reranker.Opinion or None
-        How likely it can be joined, and what speaks for and against it, where the search was asked to re-rank.
+        How likely it can be joined, and what speaks for and against it, where the search was asked
+        to re-rank.
     """
 
-    table: str
-    column: str
     joinability: float
     matched: int
     total: int
@@ -131,13 +143,18 @@ class Match:
     def word_contributions(self, n: int = 10) -> WordContributions:
         """Find the words that carry the match, at most `n`, heaviest first.
 
-        Of each query value the nearest pair is looked at. A word weighs what the distance of its pair grows by without it, each pair counting alike. At
-        most 4,096 texts are embedded for that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read` says how many.
+        Of each query value the nearest pair is looked at. A word weighs what the distance of its
+        pair grows by without it, each pair counting alike. At most 4,096 texts are embedded for
+        that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read`
+        says how many.
         """
         return self._details.word_contributions(self._position, n)
 
     def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
-        """List the texts of the query column without a match here, each with its nearest lake value: the first `most`, or all."""
+        """List the query texts without a match here, with their nearest lake values.
+
+        The list holds the first `most` texts, or all.
+        """
         return self._details.unmatched(self._position, most)
 
     def join(
@@ -161,26 +178,31 @@ class Match:
         on : str or int, optional
             Name or position of the query column in `table`; the query's own name by default.
         values : {"nearest", "one-to-one", "all"}
-            Which of the lake values that match a query value are joined: the nearest; none of them twice, as many as possible and with the least total
-            distance; or all.
+            Which of the lake values that match a query value are joined: the nearest; none of them
+            twice, as many as possible and with the least total distance; or all.
         how : {"left", "inner"}
             Keep the rows of `table` without a match, or drop them.
         aggregate : str or mapping, optional
-            Without it a row is repeated where several rows of the found table match. With ``first``, ``list``, ``distinct``, ``count``, ``mean``,
-            ``sum``, ``min`` or ``max``, for all columns of the found table or for those named (``{"people": "mean", "*": "first"}``), it stays one.
+            Without it a row is repeated where several rows of the found table match. With
+            ``first``, ``list``, ``distinct``, ``count``, ``mean``, ``sum``, ``min`` or ``max``, for
+            all columns of the found table or for those named
+            (``{"people": "mean", "*": "first"}``), it stays one.
         suffix : str, optional
-            What is put behind names of the found table that are taken; by default they become ``table:column``.
+            What is put behind names of the found table that are taken; by default they become
+            ``table:column``.
         provenance : sequence of str
-            Which of the columns ``match_table``, ``match_column``, ``match_value`` and ``match_distance`` are added: ``table``, ``column``, ``value``,
-            ``distance``. A column of yours of such a name stays, and the added ones are called ``match_value_2`` and so on.
+            Which of the columns ``match_table``, ``match_column``, ``match_value`` and
+            ``match_distance`` are added: ``table``, ``column``, ``value``, ``distance``. A column
+            of yours of such a name stays, and the added ones are called ``match_value_2`` and so
+            on.
         to : {"pandas", "arrow"}, optional
             The kind of table given back; by default that of `table`.
 
         Returns
         -------
         pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
-            The columns of `table`, in its order of rows (Spark keeps no order); those of provenance; those of the found table: text as it stands there
-            unless aggregated.
+            The columns of `table`, in its order of rows (Spark keeps no order); those of
+            provenance; those of the found table: text as it stands there unless aggregated.
 
         Raises
         ------
@@ -192,7 +214,14 @@ class Match:
             The found table cannot be read.
         """
         return self.join_with_report(
-            table, on, values=values, how=how, aggregate=aggregate, suffix=suffix, provenance=provenance, to=to
+            table,
+            on,
+            values=values,
+            how=how,
+            aggregate=aggregate,
+            suffix=suffix,
+            provenance=provenance,
+            to=to,
         ).table
 
     def join_with_report(
@@ -210,7 +239,8 @@ class Match:
         Returns
         -------
         Joined
-            ``table``, what `join` gives; ``report``, a `pexeso.join.report.JoinReport`: rows joined, and where the join had to choose.
+            ``table``, what `join` gives; ``report``, a `pexeso.join.report.JoinReport`: rows
+            joined, and where the join had to choose.
         """
         return self._details.join(self, table, on, to, options)
 
@@ -227,51 +257,51 @@ class Match:
 
 
 @dataclass(frozen=True)
-class SearchResult(Sequence[Match]):
-    """The columns found, best first: by rows that match, equal counts by table, then column; or re-ranked.
+class SearchResult(ColumnMatches[Match]):
+    """The columns found, best first.
+
+    They are ordered by rows that match, ties by table, then column, or by the re-ranker.
 
     Attributes
     ----------
     query : dict
-        The query: where it came from, its rows, distinct values, and how many could not match and why.
+        The query: where it came from, its rows, distinct values, and how many could not match and
+        why.
     options : SearchOptions
         What was asked for, defaults filled in.
     matches : tuple of Match
     reranked : bool
-        Whether the search was asked to re-rank: each match that was looked at then has an `opinion`.
+        Whether the search was asked to re-rank: each match that was looked at then has an
+        `opinion`.
     """
 
-    query: dict[str, Any]
     options: SearchOptions
-    matches: tuple[Match, ...]
     _stats: SearchStats = field(repr=False, compare=False)
     _renderer: Renderer = field(repr=False, compare=False)
     reranked: bool = False
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Work counters and seconds by phase, those of pairs asked for included; see `pexeso.engine.stats.SearchStats`."""
+        """Return work counters and seconds by phase, including those of requested pairs.
+
+        See `pexeso.engine.stats.SearchStats`.
+        """
         return self._stats.to_dict()
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What `to_pandas` and CSV tell of each column found: ``score`` last, where the search was asked to re-rank."""
-        return ("table", "column", "joinability", "matched", "total", *(("score",) if self.reranked else ()))
+        """What `to_pandas` and CSV tell of each column found.
 
-    @overload
-    def __getitem__(self, position: int) -> Match: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Match, ...]: ...
-
-    def __getitem__(self, position: int | slice) -> Match | tuple[Match, ...]:
-        return self.matches[position]
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def __iter__(self) -> Iterator[Match]:
-        return iter(self.matches)
+        ``score`` comes last, where the search was asked to re-rank.
+        """
+        return (
+            "table",
+            "column",
+            "joinability",
+            "matched",
+            "total",
+            *(("score",) if self.reranked else ()),
+        )
 
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
         """Join the table of the best column to `table`; see `Match.join`.
@@ -283,22 +313,25 @@ class SearchResult(Sequence[Match]):
         """
         if not self.matches:
             raise InputError(
-                f"No column was found within distance {self.options.max_distance:g}, so there is none to join with. "
-                "Try a larger max_distance, a smaller min_joinability, or k=1 for the best there is."
+                f"No column was found within distance {self.options.max_distance:g}, so there is "
+                "none to join with. "
+                "Try a larger max_distance, a smaller min_joinability, or k=1 for the best there "
+                "is."
             )
         return self.matches[0].join(table, on, **options)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row a column found; the score of one that was not looked at again is NaN."""
-        import pandas as pd
-
-        return pd.DataFrame([match.to_dict() for match in self.matches], columns=list(self.fields))
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of each column found; without ``score`` where it was not re-ranked."""
+        return [match.to_dict() for match in self.matches]
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
-        """Make a self-contained HTML page of the columns found: for each why it is there, its pairs, and the two tables side by side.
+        """Create a self-contained HTML page of the columns found.
 
-        At most 24 columns are shown in full and 200 listed, with 100 pairs, 25 values without a match and 20 rows each; what is left out is counted on
-        the page. A page of a usual result has some hundred kilobytes, and none has more than 20 MB.
+        For each column it shows why it is there, its pairs, and the two tables side by side.
+
+        At most 24 columns are shown in full and 200 listed, with 100 pairs, 25 values without a
+        match and 20 rows each; what is left out is counted on the page. A page of a usual result
+        has some hundred kilobytes, and none has more than 20 MB.
 
         Parameters
         ----------
@@ -327,7 +360,8 @@ class SearchResult(Sequence[Match]):
         Parameters
         ----------
         explain : bool
-            Add ``"kinds": {kind: {"pairs", "rows", "share"}}`` and ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
+            Add ``"kinds": {kind: {"pairs", "rows", "share"}}`` and
+            ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
         """
         results = []
         # Where re-ranking was asked for, each result has the same members, looked at or not.
@@ -340,7 +374,12 @@ class SearchResult(Sequence[Match]):
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
             results.append(result)
-        return {"query": self.query, "options": self.options.to_dict(), "results": results, "stats": self.stats}
+        return {
+            "query": self.query,
+            "options": self.options.to_dict(),
+            "results": results,
+            "stats": self.stats,
+        }
 
 
 @dataclass(frozen=True)
@@ -365,7 +404,9 @@ class Explanation:
     _renderer: Renderer = field(repr=False, compare=False)
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
-        """Make a self-contained HTML page of it, as `SearchResult.to_html` does: up to 1,000 pairs, 200 values without a match, 50 rows.
+        """Create a self-contained HTML page of it, as `SearchResult.to_html` does.
+
+        It shows up to 1,000 pairs, 200 values without a match, and 50 rows.
 
         Parameters
         ----------

@@ -1,4 +1,7 @@
-"""An index without its parts for equal text, made of one that has them: a build of its own would take much longer."""
+"""An index without its parts for exact-value search, derived from one that has them.
+
+A separate build would take much longer.
+"""
 
 import shutil
 from dataclasses import replace
@@ -14,6 +17,10 @@ def without_parts(index: Path, copy: Path) -> Path:
     manifest = Manifest.from_bytes((copy / MANIFEST).read_bytes())
     for entry in manifest.parts["token_sets"]:
         shutil.rmtree(copy / entry.folder)
-    manifest = replace(manifest, parts={**manifest.parts, "token_sets": ()}, options={**manifest.options, "parts": []})
+    manifest = replace(
+        manifest,
+        parts={**manifest.parts, "token_sets": ()},
+        options={**manifest.options, "parts": []},
+    )
     (copy / MANIFEST).write_bytes(manifest.to_bytes())
     return copy

@@ -1,4 +1,4 @@
-"""What all tests share: the one Spark session, the shared real lakes, and the settings of hypothesis."""
+"""Shared test setup: the one Spark session, the shared real lakes, settings of hypothesis."""
 
 import os
 import sys
@@ -13,8 +13,11 @@ from s3_server import bucket, s3_process, s3_server  # noqa: F401  (fixtures)
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The same examples on every run and every machine; no time limit on a single one, since machines are shared.
-settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples on every run and every machine; no time limit on a single one, since machines
+# are shared.
+settings.register_profile(
+    "house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("house")
 
 
@@ -24,7 +27,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests: where two processes share the work, neither has a long one left at the end."""
+    """Order the tests so that files with slow tests come first.
+
+    If two processes share the work, neither has a long file left at the end.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
@@ -42,7 +48,8 @@ def spark():
         # Compiling a class for each query takes a quarter of the time of a build of a few tables.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # Functions defined in test modules are sent to workers by name, so workers must find those modules.
+        # Functions defined in test modules are sent to workers by name, so workers must find those
+        # modules.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
     }
     with spark_session("local[2]", conf=conf, app_name="pexeso tests") as session:
@@ -51,7 +58,7 @@ def spark():
 
 @pytest.fixture(scope="session")
 def shared_lakes() -> Path:
-    """Return the folder of the real lakes, which lies next to the repository and is no part of it."""
+    """Return the folder of the real lakes, which lies next to the repository, not in it."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("the shared real lakes (../shared/data) are not on this machine")
@@ -59,15 +66,20 @@ def shared_lakes() -> Path:
 
 
 @pytest.fixture(scope="session")
-def lake_folder(shared_lakes: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function from the name of a shared lake to the folder of its tables, unpacked once."""
+def lake_folder(
+    shared_lakes: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Return a function that unpacks a shared lake once and returns the folder of its tables."""
     unpacked: dict[str, Path] = {}
 
     def unpack(name: str) -> Path:
         if name not in unpacked:
             archive = shared_lakes / name / "tables.tar.gz"
             if not archive.is_file():
-                pytest.skip(f"the shared lake {name} (../shared/data/{name}/tables.tar.gz) is not on this machine")
+                pytest.skip(
+                    f"the shared lake {name} (../shared/data/{name}/tables.tar.gz) is not on "
+                    "this machine"
+                )
             folder = tmp_path_factory.mktemp(name)
             with tarfile.open(archive) as tables:
                 tables.extractall(folder, filter="data")
@@ -78,10 +90,13 @@ def lake_folder(shared_lakes: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 SMALL_LAKE = {
-    "cities.csv": "city,country,people\nOslo,Norway,717710\nRome,Italy,2746984\nMadrid,Spain,3332035\nVienna,Austria,2014614\n"
+    "cities.csv": "city,country,people\nOslo,Norway,717710\nRome,Italy,2746984\n"
+    "Madrid,Spain,3332035\nVienna,Austria,2014614\n"
     "Lisbon,Portugal,567131\nDublin,Ireland,592713\nHelsinki,Finland,674500\nAthens,Greece,643452\n",
-    "nested/capitals.tsv": "Capital\tSeat since\nOSLO\t1814\nROME\t1871\nMADRID\t1561\nVIENNA\t1919\nBERN\t1848\nPRAGUE\t1993\n",
-    "nested/companies.csv": "name;place;;\nNordlys Energi;Oslo;a;x\nFratelli Conti;Rome;b;y\nCasa del Sol;Madrid;c;z\n"
+    "nested/capitals.tsv": "Capital\tSeat since\nOSLO\t1814\nROME\t1871\nMADRID\t1561\n"
+    "VIENNA\t1919\nBERN\t1848\nPRAGUE\t1993\n",
+    "nested/companies.csv": "name;place;;\nNordlys Energi;Oslo;a;x\nFratelli "
+    "Conti;Rome;b;y\nCasa del Sol;Madrid;c;z\n"
     "Donau Metall;Vienna;d;u\nTejo Vidros;Lisbon;e;v\n",
     "numbers.csv": "id,amount\n1,10\n2,20\n3,30\n4,40\n5,50\n",
     "short.csv": "city\nOslo\nRome\n",
@@ -103,7 +118,10 @@ def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_index(small_lake: Path, spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Index the small lake, once for all tests, with the model that needs no training; return the index folder."""
+    """Index the small lake with a model that needs no training; return the index folder.
+
+    The index is built once for all tests.
+    """
     from pexeso.index import build_index
 
     path = tmp_path_factory.mktemp("small_index") / "lake.pexeso"

@@ -13,7 +13,7 @@ Columns = dict[tuple[str, str], set[str]]
 
 
 def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), seed=0) -> Shard:
-    """Build a shard of columns given as (table, label) -> tokens; the rows that it is made of come in a random order."""
+    """Build a shard of columns given as (table, label) -> tokens, from rows in random order."""
     names = [(table, position, label) for position, (table, label) in enumerate(columns)]
     tokens = [
         (table, position, token)
@@ -28,7 +28,10 @@ def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), 
         place = folder / "placed" / name / "shard=0"
         place.mkdir(parents=True)
         types = [pa.string(), pa.int32(), pa.string()]
-        arrays = [pa.array(list(each), kind) for each, kind in zip(zip(*rows, strict=True), types, strict=True)]
+        arrays = [
+            pa.array(list(each), kind)
+            for each, kind in zip(zip(*rows, strict=True), types, strict=True)
+        ]
         table = pa.table(arrays, fields)
         pq.write_table(table.take(random.permutation(len(table))), place / "part.parquet")
     written = folder / "shard"
@@ -39,5 +42,7 @@ def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), 
 
 def overlaps(columns: Columns, query: set[str], k: int, *, hidden=()) -> list[tuple[str, str, int]]:
     """Return the k columns with most tokens of a query by counting all: table, label, overlap."""
-    counted = [(*name, len(query & tokens)) for name, tokens in columns.items() if name not in hidden]
+    counted = [
+        (*name, len(query & tokens)) for name, tokens in columns.items() if name not in hidden
+    ]
     return sorted((each for each in counted if each[2]), key=lambda each: (-each[2], *each[:2]))[:k]

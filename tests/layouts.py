@@ -55,8 +55,14 @@ def manifest_of(index: Path) -> Manifest:
 
 
 def _lay_out(store: Store, number: int, options: PartitionLayoutOptions) -> FolderEntry:
-    entry, old = store.partition_entry(number), {k: np.array(v) for k, v in store.partition(number).items()}
-    texts = {name: pa.array(store.texts(number, name).to_pylist(), pa.string()) for name in ("values", "texts")}
+    entry, old = (
+        store.partition_entry(number),
+        {k: np.array(v) for k, v in store.partition(number).items()},
+    )
+    texts = {
+        name: pa.array(store.texts(number, name).to_pylist(), pa.string())
+        for name in ("values", "texts")
+    }
     folder = store.path / entry.folder
     offsets, members = old["column_values_offsets"], old["column_values_members"]
     arrays, order = build_partition(old["vectors"], offsets, members.astype(np.int64), options)
@@ -64,7 +70,12 @@ def _lay_out(store: Store, number: int, options: PartitionLayoutOptions) -> Fold
     row = np.argsort(order)[members]
     arrays["column_ids"] = old["column_ids"]
     arrays["posting_texts"] = old["posting_texts"][np.lexsort((row, column))]
-    facts = {**entry.facts, "cells": n_cells(arrays), "coordinates": n_coordinates(arrays), "map": options.map}
+    facts = {
+        **entry.facts,
+        "cells": n_cells(arrays),
+        "coordinates": n_coordinates(arrays),
+        "map": options.map,
+    }
     for file in entry.files:
         if file.path.endswith(".npy") or file.path in ("values.arrow", "meta.json"):
             (folder / file.path).unlink()
@@ -74,7 +85,9 @@ def _lay_out(store: Store, number: int, options: PartitionLayoutOptions) -> Fold
         write_texts(folder / "values.arrow", texts["values"].take(pa.array(order))),
         write_document(folder / "meta.json", {**facts, "choice": choice}),
     ]
-    kept = [file for file in entry.files if file.path in ("texts.arrow", "tables.arrow", "labels.arrow")]
+    kept = [
+        file for file in entry.files if file.path in ("texts.arrow", "tables.arrow", "labels.arrow")
+    ]
     return FolderEntry(entry.folder, tuple([*kept, *written]), facts)
 
 

@@ -1,7 +1,10 @@
-"""No process outlives a test run, however the run ends: also where pytest is killed and can clean nothing up.
+"""A watcher that ends all processes of a test run, however the run ends.
 
-All processes that tests start inherit one environment variable. A watcher in a session of its own waits for the end of
-pytest, and kills whatever still carries the variable: masters, workers, Java, programs under test, workers of xdist.
+This includes runs in which pytest is killed and cannot clean up.
+
+All processes that tests start inherit one environment variable. A watcher in a session of its own
+waits for the end of pytest, and kills whatever still carries the variable: masters, workers, Java,
+programs under test, workers of xdist.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ def watch_over_this_process() -> None:
     mark = f"{os.environ.get(VARIABLE, '')}/{os.getpid()}-{time.time_ns()}"
     # Standard streams would be held open beyond the end of the run.
     null = subprocess.DEVNULL
-    subprocess.run([*command, mark], stdin=null, stdout=null, stderr=null, start_new_session=True, check=True)
+    subprocess.run(
+        [*command, mark], stdin=null, stdout=null, stderr=null, start_new_session=True, check=True
+    )
     os.environ[VARIABLE] = mark
 
 

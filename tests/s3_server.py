@@ -1,6 +1,7 @@
 """A real S3 server on loopback for tests, and the faults that tests put into it.
 
-The server is moto's, reached over HTTP like any other. Real S3 does one write of a key after the other; here a lock does.
+The server is moto's, reached over HTTP like any other. Real S3 does one write of a key after the
+other; here a lock does.
 """
 
 import logging
@@ -33,7 +34,8 @@ class Faults:
     n_cut
         So many answers with more than `cut_from` bytes break off in the middle.
     before_write
-        Called once with method and path, just before the next write of a key that ends in `before_key`.
+        Called once with method and path, just before the next write of a key that ends in
+        `before_key`.
     requests
         Method, path and query of all requests since the last `clear`.
     """
@@ -59,7 +61,9 @@ class FaultyApplication:
         self._faults = faults
         self._writing = threading.Lock()
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         faults, method, path = self._faults, environ["REQUEST_METHOD"], environ["PATH_INFO"]
         faults.requests.append((method, path, environ.get("QUERY_STRING", "")))
         if method != "PUT":
@@ -71,7 +75,8 @@ class FaultyApplication:
         if conditions and faults.refuses_conditions:
             start_response("501 Not Implemented", [("Content-Type", "application/xml")])
             return [
-                b"<Error><Code>NotImplemented</Code><Message>A header implies what is not implemented</Message></Error>"
+                b"<Error><Code>NotImplemented</Code><Message>A header implies what is not "
+                b"implemented</Message></Error>"
             ]
         if faults.ignores_conditions:
             for name in conditions:
@@ -86,7 +91,9 @@ class FaultyApplication:
         if len(data) <= self._faults.cut_from:
             return [data]
         self._faults.n_cut -= 1
-        return [data[: len(data) // 2]]  # fewer bytes than its header says: the connection ends there
+        return [
+            data[: len(data) // 2]
+        ]  # fewer bytes than its header says: the connection ends there
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,9 @@ def s3_process() -> Iterator[Server]:
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     faults = Faults()
-    application = FaultyApplication(moto.DomainDispatcherApplication(moto.create_backend_app), faults)
+    application = FaultyApplication(
+        moto.DomainDispatcherApplication(moto.create_backend_app), faults
+    )
     server = make_server("127.0.0.1", 0, application, threaded=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -1,4 +1,7 @@
-"""Small stores of several partitions, written as the store writes them, and what a search of them must give."""
+"""Small stores of several partitions, and the expected answers of searching them.
+
+They are written as the store writes them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +24,14 @@ CPU = torch.device("cpu")
 
 
 class SmallStore:
-    """Stands for `pexeso.store.local.reader.Store`: partitions in memory, or in files where a folder is given."""
+    """A stand-in for `pexeso.store.local.reader.Store`.
 
-    def __init__(self, partitions: Sequence[dict], deleted: Sequence[int] = (), folder: Path | None = None) -> None:
+    Its partitions are in memory, or in files if a folder is given.
+    """
+
+    def __init__(
+        self, partitions: Sequence[dict], deleted: Sequence[int] = (), folder: Path | None = None
+    ) -> None:
         self._partitions, self._deleted, self.path = list(partitions), list(deleted), folder
         self.opened: list[int] = []
         if folder is not None:
@@ -54,7 +62,10 @@ class SmallStore:
 
     def partition_entry(self, number: int) -> SimpleNamespace:
         arrays = self._partitions[number]["arrays"]
-        files = [SimpleNamespace(path=f"{name}.npy", n_bytes=array.nbytes + 128) for name, array in arrays.items()]
+        files = [
+            SimpleNamespace(path=f"{name}.npy", n_bytes=array.nbytes + 128)
+            for name, array in arrays.items()
+        ]
         return SimpleNamespace(files=files)
 
 
@@ -68,15 +79,22 @@ class SmallLake:
     partitions: Sequence[int]
 
     def store(
-        self, options: PartitionLayoutOptions, deleted: Sequence[int] = (), folder: Path | None = None
+        self,
+        options: PartitionLayoutOptions,
+        deleted: Sequence[int] = (),
+        folder: Path | None = None,
     ) -> SmallStore:
         parts = []
         for number in range(max(self.partitions) + 1):
             mine = [c for c, where in enumerate(self.partitions) if where == number]
             rows = sorted({value for column in mine for value in self.columns[column]})
-            offsets = np.cumsum([0, *(len(self.columns[column]) for column in mine)]).astype(np.int64)
+            offsets = np.cumsum([0, *(len(self.columns[column]) for column in mine)]).astype(
+                np.int64
+            )
             place = {row: position for position, row in enumerate(rows)}
-            members = np.array([place[value] for column in mine for value in self.columns[column]], dtype=np.int64)
+            members = np.array(
+                [place[value] for column in mine for value in self.columns[column]], dtype=np.int64
+            )
             vectors = self.vectors[rows] if rows else self.vectors[:0]
             arrays, order = build_partition(vectors, offsets, members, options)
             arrays["column_ids"] = np.array(mine, dtype=np.int64)
@@ -85,13 +103,22 @@ class SmallLake:
             parts.append({"arrays": arrays, "tables": tables, "labels": labels, "values": values})
         return SmallStore(parts, deleted, folder)
 
-    def answer(self, metric: str, query: "SmallQuery", options, deleted: Sequence[int] = ()) -> list[tuple[int, int]]:
+    def answer(
+        self, metric: str, query: "SmallQuery", options, deleted: Sequence[int] = ()
+    ) -> list[tuple[int, int]]:
         """Columns and counts by plain loops, best first."""
         tau = Metric(metric).threshold(options.max_distance, self.vectors.shape[1])
-        near = Metric(metric).distances(query.vectors[:, None], torch.from_numpy(self.vectors)[None]) <= tau
+        near = (
+            Metric(metric).distances(query.vectors[:, None], torch.from_numpy(self.vectors)[None])
+            <= tau
+        )
         near &= (query.vectors != 0).any(1)[:, None]
         near &= torch.from_numpy(self.vectors.any(1))[None]
-        needed = 1 if options.min_joinability is None else count_needed(options.min_joinability, query.total(False))
+        needed = (
+            1
+            if options.min_joinability is None
+            else count_needed(options.min_joinability, query.total(False))
+        )
         found = []
         for number, column in enumerate(self.columns):
             table, label = self.names[number]
@@ -114,13 +141,20 @@ class SmallQuery:
         return int(self.weights.sum())
 
 
-def query_of(vectors: np.ndarray, weights: Sequence[int], names: Sequence[str] | None = None) -> SmallQuery:
+def query_of(
+    vectors: np.ndarray, weights: Sequence[int], names: Sequence[str] | None = None
+) -> SmallQuery:
     """A query column of these distinct values, called by their bytes where they have no names."""
     names = names or [row.tobytes().hex() for row in vectors]
-    return SmallQuery(pa.array(names), torch.from_numpy(vectors), torch.tensor(weights, dtype=torch.int64))
+    return SmallQuery(
+        pa.array(names), torch.from_numpy(vectors), torch.tensor(weights, dtype=torch.int64)
+    )
 
 
 def scan_of(
-    store, options: PartitionLayoutOptions, kernel: str = "compiled", memory_budget: int | None = None
+    store,
+    options: PartitionLayoutOptions,
+    kernel: str = "compiled",
+    memory_budget: int | None = None,
 ) -> PartitionLoader:
     return PartitionLoader(store, options, CPU, memory_budget, choose_kernel(kernel, CPU))

@@ -61,7 +61,9 @@ def test_columns_are_found_best_first_and_ties_by_table_then_column(index):
 def test_repeated_rows_count_each_and_missing_rows_stay_in_the_total_unless_told(index):
     assert found(index.search(["Oslo"] * 3 + ["Xyzzyx"], min_joinability=0.75))[0][2:] == (3, 4)
     assert found(index.search(["Oslo", None, "", " - "], min_joinability=0.25))[0][2:] == (1, 4)
-    assert found(index.search(["Oslo", None, "", " - "], min_joinability=1, ignore_missing=True))[0][2:] == (1, 1)
+    assert found(index.search(["Oslo", None, "", " - "], min_joinability=1, ignore_missing=True))[
+        0
+    ][2:] == (1, 1)
     assert index.search(["Oslo", None, "", " - "]).query["empty"] == 3
 
 
@@ -94,7 +96,10 @@ def test_brute_force_gives_the_same_answer_and_pairs(index):
 
 def test_decided_counts_are_lower_bounds_of_the_same_columns(index):
     exact = {match[:2]: match[2] for match in found(index.search(PLACES, min_joinability=0.3))}
-    decided = {match[:2]: match[2] for match in found(index.search(PLACES, min_joinability=0.3, counts="decide"))}
+    decided = {
+        match[:2]: match[2]
+        for match in found(index.search(PLACES, min_joinability=0.3, counts="decide"))
+    }
     assert decided.keys() == exact.keys()
     assert all(2 <= decided[column] <= exact[column] for column in exact)
 
@@ -116,8 +121,12 @@ def test_two_spellings_of_one_value_each_have_their_pair(index):
 def test_a_file_of_the_lake_is_found_like_any_other_unless_excluded(index, small_lake):
     query = read_query(small_lake / "cities.csv", "city")
     assert found(index.search(query, min_joinability=1)) == [("cities.csv", "city", 8, 8)]
-    assert "cities.csv" not in {match.table for match in index.search(query, k=10, exclude_self=True)}
-    assert found(index.search(query, k=1, exclude_self=True)) == [("nested/companies.csv", "place", 5, 8)]
+    assert "cities.csv" not in {
+        match.table for match in index.search(query, k=10, exclude_self=True)
+    }
+    assert found(index.search(query, k=1, exclude_self=True)) == [
+        ("nested/companies.csv", "place", 5, 8)
+    ]
 
 
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
@@ -127,7 +136,9 @@ def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
 
 
 def test_a_column_without_a_name_is_found_by_its_position(index):
-    assert found(index.search(["a", "b", "c", "d", "e"], min_joinability=1)) == [("nested/companies.csv", "#2", 5, 5)]
+    assert found(index.search(["a", "b", "c", "d", "e"], min_joinability=1)) == [
+        ("nested/companies.csv", "#2", 5, 5)
+    ]
 
 
 def test_an_empty_query_finds_nothing(index):
@@ -138,7 +149,9 @@ def test_an_empty_query_finds_nothing(index):
 def test_a_batch_answers_in_order_as_single_searches_do(index):
     queries = [PLACES, [], ["Norway", "Italy"], pd.Series(["a", "b"], name="letters")]
     batch = index.search_batch(queries, k=2)
-    assert [found(result) for result in batch] == [found(index.search(query, k=2)) for query in queries]
+    assert [found(result) for result in batch] == [
+        found(index.search(query, k=2)) for query in queries
+    ]
     assert batch[3].query["column"] == "letters"
 
 
@@ -153,7 +166,9 @@ def test_the_plain_form_is_json_and_has_its_keys(index):
     assert document["query"] == {
         "file": None, "column": None, "rows": 6, "distinct": 4, "empty": 1, "unknown": 0,
     }  # fmt: skip
-    assert {"open", "embed", "map", "block", "verify", "explain"} <= set(document["stats"]["seconds"])
+    assert {"open", "embed", "map", "block", "verify", "explain"} <= set(
+        document["stats"]["seconds"]
+    )
     assert document["options"]["k"] == 1
 
 
@@ -173,7 +188,9 @@ def test_switching_filters_off_changes_no_answer(index):
 
 def test_one_partition_and_many_give_the_same_answer(small_lake, small_index, spark, tmp_path):
     index = open_index(small_index)
-    many = build_index(small_lake, tmp_path / "many.pexeso", model=str(index.store.embedder_folder), n_partitions=3)
+    many = build_index(
+        small_lake, tmp_path / "many.pexeso", model=str(index.store.embedder_folder), n_partitions=3
+    )
     assert many.store.n_partitions == 3
     for options in ({"min_joinability": 0.1}, {"k": 2}, {"k": 1, "exclude_table": "cities.csv"}):
         for query in (PLACES, ["Norway", "Italy"]):
@@ -258,7 +275,8 @@ def test_cuda_asked_for_and_absent_is_a_clear_error(small_index, monkeypatch):
         with pytest.raises(DeviceError) as caught:
             open_index(small_index, device=name)
         assert str(caught.value) == (
-            f"There is no device {name}: torch sees 0 CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
+            f"There is no device {name}: torch sees 0 CUDA devices. Use the device auto or cpu, "
+            "or install a torch with CUDA."
         )
 
 
@@ -281,7 +299,9 @@ def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):
     assert not caplog.records
 
 
-@pytest.mark.parametrize("options", [{"max_distance": 2}, {"min_joinability": 0}, {"k": 0}, {"tau": 1}])
+@pytest.mark.parametrize(
+    "options", [{"max_distance": 2}, {"min_joinability": 0}, {"k": 0}, {"tau": 1}]
+)
 def test_options_out_of_range_are_refused(index, options):
     with pytest.raises(InputError):
         index.search(PLACES, **options)
@@ -317,7 +337,9 @@ def test_a_join_tells_what_it_did(index):
     joined = match.join_with_report(table, aggregate={"people": "sum"}, how="inner")
     assert joined.table["people"].tolist() == [717710.0, 717710.0]
     assert (joined.report.rows, joined.report.matched_rows, joined.report.counts) == (3, 2, {})
-    with pytest.raises(InputError, match=r"Join options are values, how, aggregate, suffix, provenance\. Got best"):
+    with pytest.raises(
+        InputError, match=r"Join options are values, how, aggregate, suffix, provenance\. Got best"
+    ):
         match.join_with_report(table, best=True)
 
 
@@ -325,7 +347,9 @@ def test_a_result_joins_with_its_best_column(index):
     table = pd.DataFrame({"city": ["Oslo", "Rome"]})
     found = index.search(table["city"], min_joinability=0.1)
     assert found.join(table, how="inner").equals(found[0].join(table, how="inner"))
-    with pytest.raises(InputError, match="No column was found within distance 0, so there is none to join with"):
+    with pytest.raises(
+        InputError, match="No column was found within distance 0, so there is none to join with"
+    ):
         index.search(["Xyzzyx"], max_distance=0).join(table, "city")
 
 
@@ -347,7 +371,11 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     assert match.kinds().pairs["exact"] == 2
     assert match.matched == 3
     carried = match.word_contributions(1)
-    assert (carried.words[0].label, carried.words[0].share, carried.n_words) == ("helsinkii ~ helsinki", 0.5, 2)
+    assert (carried.words[0].label, carried.words[0].share, carried.n_words) == (
+        "helsinkii ~ helsinki",
+        0.5,
+        2,
+    )
     assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
     assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
     assert match._details.n_unmatched(0) == 2

@@ -29,13 +29,17 @@ from pexeso.options import (
 
 @pytest.mark.parametrize("value", [-0.01, 1.01, math.nan, math.inf, "0.1", None, True])
 def test_a_max_distance_out_of_range_is_refused(value):
-    with pytest.raises(InputError, match=r"max_distance must be a number in \[0, 1\]\. Got .* instead"):
+    with pytest.raises(
+        InputError, match=r"max_distance must be a number in \[0, 1\]\. Got .* instead"
+    ):
         SearchOptions(max_distance=value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0001, math.nan, "1"])
 def test_a_min_joinability_out_of_range_is_refused(value):
-    with pytest.raises(InputError, match=r"min_joinability must be a number in \(0, 1\]\. Got .* instead"):
+    with pytest.raises(
+        InputError, match=r"min_joinability must be a number in \(0, 1\]\. Got .* instead"
+    ):
         SearchOptions(min_joinability=value)
 
 
@@ -78,7 +82,10 @@ def test_an_unknown_search_option_is_named():
         ({"cells": "grid"}, "The cells of a grid need the map to be given"),
         ({"cells": "hexagons"}, "cells must be one of blocks, grid"),
         ({"partition_bytes": 10}, "partition_bytes must be a whole number of at least 1,048,576"),
-        ({"map": "projection", "metric": "manhattan"}, "The map projection is for the metrics euclidean and angular"),
+        (
+            {"map": "projection", "metric": "manhattan"},
+            "The map projection is for the metrics euclidean and angular",
+        ),
         ({"n_axes": 0}, "n_axes must be a whole number of at least 1"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
     ],

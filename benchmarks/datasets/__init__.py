@@ -32,7 +32,8 @@ def data_set(
     Parameters
     ----------
     name : str
-        ``"web"``, ``"demo"``, ``"random"``, or one of the calibrated lakes ``"swdc"``, ``"open"`` and ``"lwdc"``.
+        ``"web"``, ``"demo"``, ``"random"``, or one of the calibrated lakes ``"swdc"``, ``"open"``
+        and ``"lwdc"``.
     model : {"fasttext", "hashing"}
         What embeds the values; made-up lakes have vectors and no values, and ignore it.
     dimensions : int

@@ -1,4 +1,7 @@
-"""Made lakes on disk: one folder each, arrays as ``.npy`` and the rest as JSON, named by the fingerprint of all that went in."""
+"""Generated lakes on disk, one folder each, named by the fingerprint of all inputs.
+
+Arrays are ``.npy`` files, and the rest is JSON.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,11 @@ class NumberedColumns(Sequence[str]):
 
     def __getitem__(self, place: int | slice) -> str | list[str]:
         numbers = self._numbers[place]
-        return [f"column {number}" for number in numbers] if isinstance(place, slice) else f"column {numbers}"
+        return (
+            [f"column {number}" for number in numbers]
+            if isinstance(place, slice)
+            else f"column {numbers}"
+        )
 
 
 def key_of(content: Mapping[str, object]) -> str:
@@ -53,7 +60,10 @@ def file_digest(path: Path) -> str:
 
 
 def load_or_make(folder: Path, make: Callable[[], BenchmarkLake]) -> BenchmarkLake:
-    """Read the lake in `folder`; where there is none make it, and keep it there whole or not at all."""
+    """Read the lake in `folder`, or make it and store it there.
+
+    It is stored completely or not at all.
+    """
 
     def write(unfinished: Path) -> dict[str, object]:
         lake = make()
@@ -64,23 +74,31 @@ def load_or_make(folder: Path, make: Callable[[], BenchmarkLake]) -> BenchmarkLa
     return load_or_write(folder, write)
 
 
-def load_or_write(folder: Path, write: Callable[[Path], dict[str, object]], *, mapped: bool = False) -> BenchmarkLake:
-    """Read the lake in `folder`; where there is none let `write` put its arrays there, and keep them whole or not at all.
+def load_or_write(
+    folder: Path, write: Callable[[Path], dict[str, object]], *, mapped: bool = False
+) -> BenchmarkLake:
+    """Read the lake in `folder`, or let `write` put its arrays there.
+
+    They are stored completely or not at all.
 
     Parameters
     ----------
     folder : Path
     write : callable
-        Writes the files of `ARRAYS` into the folder given, and returns ``name``, ``columns`` (names, or only their number) and ``facts``.
+        Writes the files of `ARRAYS` into the folder given, and returns ``name``, ``columns``
+        (names, or only their number) and ``facts``.
     mapped : bool
-        Map the arrays instead of reading them. The mapping is private: what is written to an array never reaches the file.
+        Map the arrays instead of reading them. The mapping is private: what is written to an array
+        never reaches the file.
     """
     if not (folder / _DESCRIPTION).is_file():
         _keep(folder, write)
     description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
     if isinstance(description["columns"], int):
         description["columns"] = NumberedColumns(description["columns"])
-    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="c" if mapped else None) for name in ARRAYS}
+    arrays = {
+        name: np.load(folder / f"{name}.npy", mmap_mode="c" if mapped else None) for name in ARRAYS
+    }
     return BenchmarkLake(**arrays, **description)
 
 

@@ -1,18 +1,21 @@
-"""Made-up lakes as large as the published ones, calibrated so that they are as hard to search as a real lake.
+"""Synthetic lakes as large as the published ones, calibrated to be as hard as a real lake.
 
-A uniform random sphere is not a lake: its values are all equally far apart, and every filter looks perfect on it. Here a value is ::
+A uniform random sphere is not a lake: its values are all equally far apart, and every filter looks
+perfect on it. Here a value is ::
 
     normalise( mean + topic + family + length * noise )
 
-with few topics, some families in each, and Gaussian noise of log-normal length, each level with a spectrum that decays as a power. A share of
-the values are near copies of one of a family's words, themselves such values, so that distances have the heavy tail towards 0 of real
-misspellings and variants. A column draws its values from a few families of a few topics. The parameters were fitted once
-(`benchmarks.datasets.fit`) so that the rates of `benchmarks.datasets.profile` agree with those of the real lake ``web``; the figures stand in
-``benchmarks/datasets/README.md``.
+with few topics, some families in each, and Gaussian noise of log-normal length, each level with a
+spectrum that decays as a power. A share of the values are near copies of one of a family's words,
+themselves such values, so that distances have the heavy tail towards 0 of real misspellings and
+variants. A column draws its values from a few families of a few topics. The parameters were fitted
+once (`benchmarks.datasets.fit`) so that the rates of `benchmarks.datasets.profile` agree with those
+of the real lake ``web``; the figures stand in ``benchmarks/datasets/README.md``.
 
-Rates are rates of pairs, and hold at every scale: the number of topics, families and words does not depend on the scale, families
-and the near copies of a word grow with N. The
-same (name, scale, seed) gives the same columns on every device; vectors and row counts are those of the device's own generator, alike in distribution only.
+Rates are rates of pairs, and hold at every scale: the number of topics, families and words does not
+depend on the scale, families and the near copies of a word grow with N. The same (name, scale,
+seed) gives the same columns on every device; vectors and row counts are those of the device's own
+generator, alike in distribution only.
 """
 
 from __future__ import annotations
@@ -28,12 +31,18 @@ from pexeso.errors import DeviceError, InputError
 
 LEAST_COLUMNS = 20
 CHUNK_BYTES = 64 << 20
-"""Vectors made at a time. A chunk holds two arrays of this size (values and noise), and 100 bytes a value beside them."""
+"""Vectors made at a time.
+
+A chunk holds two arrays of this size (values and noise), and 100 bytes a value beside them.
+"""
 
 _VECTORS, _TABLES = 2, 3
 _WORLD = 0
-"""Seed of topics, families and words: the same for every lake of a data set, as its parameters are. They were fitted together; a lake's own
-seed draws its columns and values."""
+"""Seed of topics, families and words.
+
+It is the same for every lake of a data set, as its parameters are. They were fitted together; a
+lake's own seed draws its columns and values.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,8 @@ class Shape:
     topic_share : float
         Of the variance that is no noise, in (0, 1); the rest is the families'.
     topics, families, words : int
-        Topics, weighted 1 / (rank + 4), families in each topic, and words in each family, both weighted alike.
+        Topics, weighted 1 / (rank + 4), families in each topic, and words in each family, both
+        weighted alike.
     column_topics : int
         Topics that a column's values come from, at least 1: more where columns are large.
     topic_decay, family_decay, noise_decay : float
@@ -84,8 +94,9 @@ class CalibratedModel:
     ----------
     name : str
     n_values, n_columns, dimensions : int
-        As published (Dong, Takeoka, Xiao and Oyamada: *Efficient joinable table discovery in data lakes: a high-dimensional similarity-based
-        approach*, ICDE 2021), the published numbers of vectors taken as those of distinct ones.
+        As published (Dong, Takeoka, Xiao and Oyamada: *Efficient joinable table discovery in data
+        lakes: a high-dimensional similarity-based approach*, ICDE 2021), the published numbers of
+        vectors taken as those of distinct ones.
     shape : Shape
     """
 
@@ -108,7 +119,8 @@ class CalibratedModel:
         n_values, n_columns = round(self.n_values * scale), round(self.n_columns * scale)
         if n_columns < LEAST_COLUMNS:
             raise InputError(
-                f"{self.name} at the scale {scale:g} would have {n_columns} columns; at least {LEAST_COLUMNS} are needed, "
+                f"{self.name} at the scale {scale:g} would have {n_columns} columns; at least "
+                f"{LEAST_COLUMNS} are needed, "
                 f"so the scale must be at least {LEAST_COLUMNS / self.n_columns:.2g}."
             )
         return n_values, n_columns
@@ -136,7 +148,9 @@ def calibrated_model(name: str) -> CalibratedModel:
 
 @dataclass(frozen=True)
 class VectorChunks:
-    """The vectors of a lake in chunks, made anew in every pass over them: nothing but one chunk is ever held.
+    """The vectors of a lake in chunks, generated anew in every pass over them.
+
+    Only one chunk is held at a time.
 
     Attributes
     ----------
@@ -159,15 +173,22 @@ class VectorChunks:
         return self.plan.n_values, self.model.dimensions
 
     def __iter__(self) -> Iterator[torch.Tensor]:
-        """Yield float32 (n, d) unit vectors on the device, in row order; n is `chunk_rows` but for the last."""
+        """Yield float32 (n, d) unit vectors on the device, in row order.
+
+        n is `chunk_rows` except for the last.
+        """
         centres, noise_axes = self._tables
         shape, device = self.model.shape, self.device
         columns = torch.Generator().manual_seed(piece_seed(self.plan.seed, _TABLES, 1))
-        topics, start, width = (table.to(device) for table in _column_families(self.plan, shape, columns))
+        topics, start, width = (
+            table.to(device) for table in _column_families(self.plan, shape, columns)
+        )
         sizes = self.plan.original_sizes.to(device)
         chunks = expand_ranges_in_chunks(torch.zeros_like(sizes), sizes, self.chunk_rows)
         for number, (owner, _) in enumerate(chunks):
-            generator = torch.Generator(device).manual_seed(piece_seed(self.plan.seed, _VECTORS, number))
+            generator = torch.Generator(device).manual_seed(
+                piece_seed(self.plan.seed, _VECTORS, number)
+            )
             chance = torch.rand((4, len(owner)), generator=generator, device=device)
             place = torch.frac(start[owner] + width[owner] * chance[0])
             family = (place * shape.families).long().clamp_(max=shape.families - 1)
@@ -182,7 +203,9 @@ class VectorChunks:
                 (lengths * shape.near_sigma).exp_().mul_(shape.near_length),
                 (lengths * shape.length_sigma).exp_().mul_(shape.length),
             )
-            noise = torch.randn((len(owner), self.model.dimensions), generator=generator, device=device)
+            noise = torch.randn(
+                (len(owner), self.model.dimensions), generator=generator, device=device
+            )
             vectors.addmm_(noise.mul_(lengths[:, None]), noise_axes)
             yield vectors.div_(torch.linalg.vector_norm(vectors, dim=1, keepdim=True))
 
@@ -195,7 +218,10 @@ class VectorChunks:
 def _column_families(
     plan: ColumnPlan, shape: Shape, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Draw for each original its topics, and which stretch of a topic's families its values come from (a circle of length 1)."""
+    """Draw the topics of each original and the stretch of families that its values come from.
+
+    The families of a topic lie on a circle of length 1.
+    """
     n = len(plan.original_sizes)
     weights = 1.0 / (torch.arange(shape.topics, dtype=torch.float64) + 5.0)
     limits = (weights.cumsum(0) / weights.sum()).float()
@@ -207,7 +233,10 @@ def _column_families(
 
 
 def _tables(model: CalibratedModel, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw the centres, float32 (topics * families, 1 + words, d), and the axes of the noise, float32 (d, d); in float64 on the CPU.
+    """Draw the centres and the axes of the noise.
+
+    Centres are float32 (topics * families, 1 + words, d), and axes are float32 (d, d). They are
+    drawn in float64 on the CPU.
 
     Location 0 of a family is its own centre, the others are its words.
     """
@@ -225,7 +254,9 @@ def _tables(model: CalibratedModel, device: torch.device) -> tuple[torch.Tensor,
     topics = normal(shape.topics, d) * _spectrum(d, shape.topic_decay).sqrt()
     families = normal(shape.topics, shape.families, d) * _spectrum(d, shape.family_decay).sqrt()
     families = (between * (1.0 - shape.topic_share)) ** 0.5 * families
-    families = ((between * shape.topic_share) ** 0.5 * topics[:, None] + families).flatten(0, 1) @ rotation + common
+    families = ((between * shape.topic_share) ** 0.5 * topics[:, None] + families).flatten(
+        0, 1
+    ) @ rotation + common
     noise_axes = _spectrum(d, shape.noise_decay).sqrt()[:, None] * rotation
     lengths = shape.length * torch.exp(shape.length_sigma * normal(len(families), shape.words, 1))
     words = families[:, None] + lengths * normal(len(families), shape.words, d) @ noise_axes
@@ -246,7 +277,8 @@ class CalibratedTensors:
     Attributes
     ----------
     vectors : VectorChunks
-        Float32 unit vectors chunk by chunk; whoever wants them resident copies each chunk into place, in the precision wanted.
+        Float32 unit vectors chunk by chunk; whoever wants them resident copies each chunk into
+        place, in the precision wanted.
     column_offsets : int64 (C + 1,)
     column_values : int32 (column_offsets[-1],)
         Distinct rows of the vectors for each column, ascending.
@@ -265,8 +297,9 @@ def calibrated_tensors(
 ) -> CalibratedTensors:
     """Make a calibrated lake on a device, with nothing of the size of its vectors on the host.
 
-    Host memory: 100 bytes a column while columns are planned (5 GB for ``lwdc``), 24 afterwards. Device memory: 8 bytes a posting and 8 a column stay (8 GB for
-    ``lwdc``), 0.5 GB while postings are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
+    Host memory: 100 bytes a column while columns are planned (5 GB for ``lwdc``), 24 afterwards.
+    Device memory: 8 bytes a posting and 8 a column stay (8 GB for ``lwdc``), 0.5 GB while postings
+    are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
 
     Parameters
     ----------

@@ -1,8 +1,12 @@
-"""The columns of a made-up lake: sizes, copies, and which values stand where; vectors are made in `benchmarks.datasets.calibrated`.
+"""The columns of a synthetic lake: sizes, copies, and the values that each holds.
 
-A column is an *original*, whose values are its own, or a *copy* of a part of an original, as tables of the real web repeat each other. Most copies go
-to few popular originals, which gives joinable columns and values that stand in hundreds of columns. Sizes are log-normal, as those of the real lake are.
-All draws for columns are made on the CPU and are the same for every device; draws for single postings are the device's own.
+Vectors are made in `benchmarks.datasets.calibrated`.
+
+A column is an *original*, whose values are its own, or a *copy* of a part of an original, as tables
+of the real web repeat each other. Most copies go to few popular originals, which gives joinable
+columns and values that stand in hundreds of columns. Sizes are log-normal, as those of the real
+lake are. All draws for columns are made on the CPU and are the same for every device; draws for
+single postings are the device's own.
 """
 
 from __future__ import annotations
@@ -41,7 +45,8 @@ class ColumnPlan:
     sizes : int64 (C,)
         Values of each column, at least 2.
     source : int32 (C,)
-        The original that a column's values come from: itself, numbered among the originals, or the one it copies.
+        The original that a column's values come from: itself, numbered among the originals, or the
+        one it copies.
     original_sizes : int64 (O,)
         Values of each original; they sum to N.
     seed : int
@@ -84,13 +89,23 @@ def plan_columns(n_values: int, n_columns: int, seed: int) -> ColumnPlan:
     source[~copies] = torch.arange(n_originals, dtype=torch.int32)
     source[copies] = _copied(strata, n_columns - n_originals, generator)
     sizes = original_sizes[source.long()]
-    part = torch.rand(n_columns - n_originals, generator=generator).mul_(1.0 - _PART_LEAST).add_(_PART_LEAST)
+    part = (
+        torch.rand(n_columns - n_originals, generator=generator)
+        .mul_(1.0 - _PART_LEAST)
+        .add_(_PART_LEAST)
+    )
     sizes[copies] = (sizes[copies] * part).round_().long().clamp_(min=LEAST_SIZE)
     return ColumnPlan(sizes, source, original_sizes, seed)
 
 
-def _original_sizes(strata: torch.Tensor, n_values: int, generator: torch.Generator) -> torch.Tensor:
-    """Draw log-normal sizes that sum to `n_values`, one from every equal slice of the distribution, so that the largest hardly depend on the seed."""
+def _original_sizes(
+    strata: torch.Tensor, n_values: int, generator: torch.Generator
+) -> torch.Tensor:
+    """Draw log-normal sizes that sum to `n_values`.
+
+    One is drawn from every equal slice of the distribution, so that the largest sizes hardly depend
+    on the seed.
+    """
     n = len(strata)
     place = (strata + torch.rand(n, generator=generator, dtype=torch.float64)) / n
     weights = torch.special.ndtri(place.clamp_(1e-12, 1.0 - 1e-12)).mul_(_SIZE_SIGMA).exp_()
@@ -110,7 +125,8 @@ def _copied(strata: torch.Tensor, n_copies: int, generator: torch.Generator) -> 
     weights = 1.0 / (torch.arange(n_popular, dtype=torch.float64) + 1.0)
     popular = torch.rand(n_copies, generator=generator) < POPULAR_SHARE
     rank = torch.multinomial(weights, int(popular.sum()), replacement=True, generator=generator)
-    # Popular originals are of middling size, spread evenly over it: else the seed alone would decide how many postings there are.
+    # Popular originals are of middling size, spread evenly over it: else the seed alone would
+    # decide how many postings there are.
     low, high = _POPULAR_QUANTILES
     spread = torch.frac((torch.arange(n_popular, dtype=torch.float64) + 0.5) * _GOLDEN)
     wanted = ((low + (high - low) * spread) * n).long()
@@ -121,9 +137,12 @@ def _copied(strata: torch.Tensor, n_copies: int, generator: torch.Generator) -> 
 
 
 def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield the values of columns, ascending and distinct within a column, and the rows that hold each.
+    """Yield the values of columns, and the number of rows that hold each.
 
-    A piece holds whole columns: 4 million postings, or one column that has more; about 120 bytes a posting of a piece are held.
+    Values are ascending and distinct within a column.
+
+    A piece holds whole columns: 4 million postings, or one column that has more; about 120 bytes a
+    posting of a piece are held.
 
     Yields
     ------
@@ -138,10 +157,12 @@ def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Ten
         generator = torch.Generator(device).manual_seed(piece_seed(plan.seed, 1, begin))
         source = plan.source[begin:end].long()
         sizes, whole, starts = (
-            array.to(device) for array in (plan.sizes[begin:end], plan.original_sizes[source], first[source])
+            array.to(device)
+            for array in (plan.sizes[begin:end], plan.original_sizes[source], first[source])
         )
         owner, place = expand_ranges(torch.zeros_like(sizes), sizes)
-        # One value from each of `size` slices of the original, none of them empty: distinct, ascending, and all of them where size = whole.
+        # One value from each of `size` slices of the original, none of them empty: distinct,
+        # ascending, and all of them where size = whole.
         chance = torch.rand(len(owner), generator=generator, device=device, dtype=torch.float64)
         whole, size = whole[owner], sizes[owner]
         low, high = place * whole // size, (place + 1) * whole // size
@@ -153,7 +174,10 @@ def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Ten
 
 
 def piece_seed(seed: int, kind: int, number: int) -> int:
-    """Return the seed of one piece of a lake's draws: distinct for distinct seed, kind and number in all likelihood (splitmix64)."""
+    """Return the seed of one piece of a lake's draws.
+
+    It is distinct for distinct seed, kind and number with high probability (splitmix64).
+    """
     state = seed & _MASK
     for part in (kind, number):
         state = _mix(state ^ _mix(part + 1))

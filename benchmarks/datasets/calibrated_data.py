@@ -17,15 +17,19 @@ from benchmarks.lake import BenchmarkLake
 from pexeso.errors import OutputError
 
 FORMAT = 2
-"""Goes up when the same parameters give another lake, so that one made before is not taken for it."""
+"""Goes up when the same parameters give another lake.
+
+So one made before is not taken for it.
+"""
 
 
 @dataclass(frozen=True)
 class CalibratedData:
     """A calibrated lake in arrays, for the CPU.
 
-    Making it writes chunk by chunk: beside 100 bytes a column and 1 GiB nothing is held, whatever the scale (0.81 GB were
-    measured for ``swdc`` at full size, 0.25 GB for ``open`` at 1/10). Loading maps the files, and reads what is used.
+    Making it writes chunk by chunk: beside 100 bytes a column and 1 GiB nothing is held, whatever
+    the scale (0.81 GB were measured for ``swdc`` at full size, 0.25 GB for ``open`` at 1/10).
+    Loading maps the files, and reads what is used.
 
     Attributes
     ----------
@@ -66,7 +70,9 @@ class CalibratedData:
                 "torch": torch.__version__,
             }
         )
-        return load_or_write(self.cache / f"{self.name}-{self.scale:g}-{key}", self._write, mapped=True)
+        return load_or_write(
+            self.cache / f"{self.name}-{self.scale:g}-{key}", self._write, mapped=True
+        )
 
     def _write(self, folder: Path) -> dict[str, object]:
         plan = plan_lake(self.model, self.scale, self.seed)
@@ -77,11 +83,14 @@ class CalibratedData:
         return {"name": self.name, "columns": len(plan.sizes), "facts": facts}
 
     def _check_room(self, plan: ColumnPlan, folder: Path) -> None:
-        needed = 4 * plan.n_values * self.model.dimensions + 16 * plan.n_postings + 16 * len(plan.sizes)
+        needed = (
+            4 * plan.n_values * self.model.dimensions + 16 * plan.n_postings + 16 * len(plan.sizes)
+        )
         free = shutil.disk_usage(folder).free
         if needed > free:
             raise OutputError(
-                f"{self.name} at the scale {self.scale:g} takes {needed / 1e9:,.1f} GB in {folder.parent}, where {free / 1e9:,.1f} GB are "
+                f"{self.name} at the scale {self.scale:g} takes {needed / 1e9:,.1f} GB in "
+                f"{folder.parent}, where {free / 1e9:,.1f} GB are "
                 "free. Ask for a smaller scale, or make room."
             )
 

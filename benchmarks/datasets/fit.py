@@ -1,7 +1,10 @@
-"""Fit the shape of calibrated lakes to the reference rates: ``python -m benchmarks.datasets.fit swdc``.
+"""The fit of the shape of calibrated lakes to the reference rates.
 
-A simplex search over the ten continuous parameters, with the same draws in every step. The printed shape goes into `benchmarks.datasets.calibrated` by
-hand; the fixed constants, not this search, define the lakes.
+Run it as ``python -m benchmarks.datasets.fit swdc``.
+
+A simplex search over the ten continuous parameters, with the same draws in every step. The printed
+shape goes into `benchmarks.datasets.calibrated` by hand; the fixed constants, not this search,
+define the lakes.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ class Sample:
 
 
 def draw_sample(model: CalibratedModel, n_values: int = 40_000, seed: int = 0) -> Sample:
-    """Plan a small lake with the model's column sizes, and draw 2,000 values of query columns, the classes of size alike."""
+    """Plan a small lake with the model's column sizes and draw 2,000 values of query columns.
+
+    All size classes are drawn equally.
+    """
     n_columns = max(400, round(n_values * model.n_columns / model.n_values))
     plan = plan_columns(n_values, n_columns, seed)
     generator = np.random.default_rng(seed)
@@ -48,19 +54,25 @@ def draw_sample(model: CalibratedModel, n_values: int = 40_000, seed: int = 0) -
     for number in range(classes.max() + 1):
         members = np.flatnonzero(classes == number)
         for column in generator.choice(members, 100) if len(members) else ():
-            rows.append(generator.choice(values[ends[column] - int(plan.sizes[column]) : ends[column]], 4))
+            rows.append(
+                generator.choice(values[ends[column] - int(plan.sizes[column]) : ends[column]], 4)
+            )
     return Sample(plan, torch.from_numpy(np.concatenate(rows)).long(), torch.arange(n_values))
 
 
 def misfit(model: CalibratedModel, shape: Shape, sample: Sample) -> float:
-    """Return the weighted mean square of the logarithms of all rates over those of the reference."""
+    """Return the weighted mean square log ratio of all rates to those of the reference."""
     chunks = VectorChunks(dataclasses.replace(model, shape=shape), sample.plan, torch.device("cpu"))
     shares = pair_shares(torch.cat(list(chunks)), sample.query_rows, sample.lake_rows)
     nearer = shares["nearer"]
     squares = [
-        (_RATE_WEIGHT, _log_ratio(shares[name], rate)) for name, rate in WEB_RATES.items() if name != "duplicate_rate"
+        (_RATE_WEIGHT, _log_ratio(shares[name], rate))
+        for name, rate in WEB_RATES.items()
+        if name != "duplicate_rate"
     ] + [(1.0, _log_ratio(nearer[edge], WEB_NEARER[edge])) for edge in FITTED_EDGES]
-    return sum(weight * ratio**2 for weight, ratio in squares) / sum(weight for weight, _ in squares)
+    return sum(weight * ratio**2 for weight, ratio in squares) / sum(
+        weight for weight, _ in squares
+    )
 
 
 def _log_ratio(rate: float, wanted: float) -> float:
@@ -68,7 +80,10 @@ def _log_ratio(rate: float, wanted: float) -> float:
 
 
 def _to_line(name: str, value: float) -> float:
-    """Map a parameter to the whole line: shares by log-odds, lengths and their sigmas by logarithm, decays as they are."""
+    """Map a parameter to the real line.
+
+    Shares are mapped by log-odds, lengths and their sigmas by logarithm. Decays are kept.
+    """
     if name in _SHARES:
         return math.log(value / (1.0 - value))
     return value if name in _DECAYS else math.log(value)
@@ -96,7 +111,9 @@ def fit(model: CalibratedModel, steps: int = 150) -> tuple[Shape, float]:
     start = np.array([_to_line(name, getattr(model.shape, name)) for name in names])
 
     def shape_of(point: np.ndarray) -> Shape:
-        values = {name: _from_line(name, place) for name, place in zip(names, point.tolist(), strict=True)}
+        values = {
+            name: _from_line(name, place) for name, place in zip(names, point.tolist(), strict=True)
+        }
         return dataclasses.replace(model.shape, **values)
 
     simplex = np.vstack([start, start + 0.15 * np.eye(len(start))])

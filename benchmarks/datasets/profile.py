@@ -1,7 +1,10 @@
-"""What decides how hard a lake is to search: rates of pairs, measured on a seeded sample of any `BenchmarkLake`.
+"""The pair rates that decide how hard a lake is to search.
 
-A pair is a value of a drawn query column and a value of the lake, never a value and itself. Query columns are drawn as the benchmark draws
-them, every class of size alike. A lake made up for measurements has to agree with a real one in these rates, else it flatters or slanders filters.
+They are measured on a seeded sample of any `BenchmarkLake`.
+
+A pair is a value of a drawn query column and a value of the lake, never a value and itself. Query
+columns are drawn as the benchmark draws them, every class of size alike. A lake made up for
+measurements has to agree with a real one in these rates, else it flatters or slanders filters.
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ class LakeProfile:
     duplicate_rate : float
         Postings per distinct value.
     pivots_5 : float
-        Pairs that five PCA pivots leave (Lemma 1 alone), of a quarter of the query values and 65,536 lake values or a few more.
+        Pairs that five PCA pivots leave (Lemma 1 alone), of a quarter of the query values and
+        65,536 lake values or a few more.
     axes_8, axes_16 : float
         Pairs that so many principal axes with the length of the rest leave.
     nearer : dict of float to float
@@ -56,7 +60,8 @@ class LakeProfile:
     sizes : dict of float to int
         Quantiles of the number of values of a column.
     joinable_share : float or None
-        Mean share of the lake's other columns that are joinable with a drawn one at T = 60 %; None where it was not asked for.
+        Mean share of the lake's other columns that are joinable with a drawn one at T = 60 %; None
+        where it was not asked for.
     joined_queries : int
         Query columns behind `joinable_share`.
     """
@@ -101,7 +106,9 @@ def profile_lake(
 ) -> LakeProfile:
     """Measure a lake.
 
-    Memory: the sampled vectors and their maps, ``4 (n_lake_values + n_columns values_each) (d + 24)`` bytes, and 64 MiB for the products held at a time.
+    Memory: the sampled vectors and their maps,
+    ``4 (n_lake_values + n_columns values_each) (d + 24)`` bytes, and 64 MiB for the products held
+    at a time.
 
     Parameters
     ----------
@@ -109,7 +116,8 @@ def profile_lake(
     n_columns : int
         Query columns to draw, at least 1; all that fit where the lake has fewer.
     values_each : int
-        Most values taken of one query column, at least 1, so that no large column decides a rate alone.
+        Most values taken of one query column, at least 1, so that no large column decides a rate
+        alone.
     n_lake_values : int
         Most lake values, at least 1.
     n_joined : int
@@ -134,7 +142,9 @@ def profile_lake(
     generator = np.random.default_rng(seed)
     query_rows = _query_rows(lake, sizes, n_columns, values_each, generator)
     lake_rows = np.sort(generator.permutation(lake.n_values)[:n_lake_values])
-    shares = pair_shares(as_tensor(lake.vectors), torch.from_numpy(query_rows), torch.from_numpy(lake_rows))
+    shares = pair_shares(
+        as_tensor(lake.vectors), torch.from_numpy(query_rows), torch.from_numpy(lake_rows)
+    )
     share, joined = _joinable_share(lake, n_joined, seed) if n_joined else (None, 0)
     return LakeProfile(
         name=lake.name,
@@ -146,7 +156,10 @@ def profile_lake(
         query_values=len(query_rows),
         lake_values=len(lake_rows),
         duplicate_rate=len(lake.column_values) / lake.n_values,
-        sizes={q: int(size) for q, size in zip(SIZE_QUANTILES, np.quantile(sizes, SIZE_QUANTILES), strict=True)},
+        sizes={
+            q: int(size)
+            for q, size in zip(SIZE_QUANTILES, np.quantile(sizes, SIZE_QUANTILES), strict=True)
+        },
         joinable_share=share,
         joined_queries=joined,
         **shares,
@@ -154,10 +167,17 @@ def profile_lake(
 
 
 def _query_rows(
-    lake: BenchmarkLake, sizes: np.ndarray, n_columns: int, values_each: int, generator: np.random.Generator
+    lake: BenchmarkLake,
+    sizes: np.ndarray,
+    n_columns: int,
+    values_each: int,
+    generator: np.random.Generator,
 ) -> np.ndarray:
-    """Draw columns, the classes of size in turn, and some values of each: rows of the lake's vectors."""
-    classes = [generator.permutation(np.flatnonzero((sizes >= low) & (sizes <= high))) for low, high in SIZE_CLASSES]
+    """Draw columns from the size classes in turn, and return the rows of some values of each."""
+    classes = [
+        generator.permutation(np.flatnonzero((sizes >= low) & (sizes <= high)))
+        for low, high in SIZE_CLASSES
+    ]
     columns: list[int] = []
     for rank in range(max(map(len, classes))):
         columns += [int(members[rank]) for members in classes if rank < len(members)]
@@ -165,24 +185,34 @@ def _query_rows(
             break
     if not columns:
         raise InputError(
-            f"The lake {lake.name} has no column with {SIZE_CLASSES[0][0]} to {SIZE_CLASSES[-1][1]:,} values to ask for."
+            f"The lake {lake.name} has no column with {SIZE_CLASSES[0][0]} to "
+            f"{SIZE_CLASSES[-1][1]:,} values to ask for."
         )
     rows = [
-        generator.permutation(lake.column_values[lake.column_offsets[column] : lake.column_offsets[column + 1]])
+        generator.permutation(
+            lake.column_values[lake.column_offsets[column] : lake.column_offsets[column + 1]]
+        )
         for column in columns[:n_columns]
     ]
     return np.concatenate([values[:values_each] for values in rows])
 
 
-def pair_shares(vectors: torch.Tensor, query_rows: torch.Tensor, lake_rows: torch.Tensor) -> dict[str, object]:
+def pair_shares(
+    vectors: torch.Tensor, query_rows: torch.Tensor, lake_rows: torch.Tensor
+) -> dict[str, object]:
     """Count pairs by distance and by what each map leaves."""
     ours, theirs = vectors[query_rows], vectors[lake_rows]
     tau = METRIC.threshold(MAX_DISTANCE, vectors.shape[1])
     own = _pairs_with_itself(query_rows, lake_rows)
     n_pairs = len(ours) * len(theirs) - own
     edges = sorted({*EDGES, tau})
-    nearer = {edge: (count - own) / n_pairs for edge, count in _count_nearer(ours, theirs, edges).items()}
-    shares: dict[str, object] = {"match_rate": nearer[tau], "nearer": {edge: nearer[edge] for edge in EDGES}}
+    nearer = {
+        edge: (count - own) / n_pairs for edge, count in _count_nearer(ours, theirs, edges).items()
+    }
+    shares: dict[str, object] = {
+        "match_rate": nearer[tau],
+        "nearer": {edge: nearer[edge] for edge in EDGES},
+    }
     for n_axes in N_AXES:
         projection = ProjectionMap(choose_axes(vectors, n_axes))
         left = _count_nearer(projection.map(ours), projection.map(theirs), [tau])[tau]
@@ -207,18 +237,25 @@ def _blocks(n_ours: int, n_theirs: int) -> Iterator[slice]:
 
 
 def _count_nearer(ours: torch.Tensor, theirs: torch.Tensor, edges: list[float]) -> dict[float, int]:
-    """Count the pairs of rows not farther apart than each of the ascending edges; float32 products, right to about 1e-6 of a square."""
+    """Count the pairs of rows not farther apart than each of the ascending edges.
+
+    Products are float32, and squared distances are correct to about 1e-6.
+    """
     squares = torch.tensor(edges, dtype=torch.float64) ** 2
     counts = torch.zeros(len(edges), dtype=torch.int64)
     left = torch.cat([-2.0 * ours, ours.square().sum(1, keepdim=True), torch.ones(len(ours), 1)], 1)
-    right = torch.cat([theirs, torch.ones(len(theirs), 1), theirs.square().sum(1, keepdim=True)], 1).T.contiguous()
+    right = torch.cat(
+        [theirs, torch.ones(len(theirs), 1), theirs.square().sum(1, keepdim=True)], 1
+    ).T.contiguous()
     # Most pairs are far: only those under the second-largest edges are looked at one by one.
     close = float(squares[squares <= 0.25].amax()) if bool((squares <= 0.25).any()) else -1.0
     for block in _blocks(len(ours), len(theirs)):
         products = (left[block] @ right).numpy()
         few = products.ravel()[np.flatnonzero(products <= close)]
         for number, square in enumerate(squares.tolist()):
-            counts[number] += int(np.count_nonzero((few if square <= close else products) <= square))
+            counts[number] += int(
+                np.count_nonzero((few if square <= close else products) <= square)
+            )
     return dict(zip(edges, counts.tolist(), strict=True))
 
 
@@ -235,13 +272,20 @@ def _count_within_all(ours: torch.Tensor, theirs: torch.Tensor, reach: float) ->
 
 
 def _joinable_share(lake: BenchmarkLake, n_joined: int, seed: int) -> tuple[float, int]:
-    """Return the mean share of the other columns that are joinable with a drawn column, by brute force, and the number drawn."""
+    """Return the mean share of other columns joinable with a drawn column, and the number drawn.
+
+    The share is computed by brute force.
+    """
     from benchmarks.declared import load_candidates
 
     sizes = np.diff(lake.column_offsets)
     n_fit = int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
     queries: list[BenchmarkQuery] = draw_queries(
-        lake, min(n_joined, n_fit), max_distance=MAX_DISTANCE, min_joinability=MIN_JOINABILITY, seed=seed
+        lake,
+        min(n_joined, n_fit),
+        max_distance=MAX_DISTANCE,
+        min_joinability=MIN_JOINABILITY,
+        seed=seed,
     )
     candidate = load_candidates(["brute_gemm"], torch.device("cpu"))[0]
     brute = candidate.adapter(torch.device("cpu"))

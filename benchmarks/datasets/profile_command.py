@@ -1,4 +1,7 @@
-"""The command ``python -m benchmarks profile``: how hard a data set is to search, beside the real lake's figures."""
+"""The command ``python -m benchmarks profile``, which measures how hard a data set is to search.
+
+The figures of the real lake are shown beside it.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,31 @@ _WRONG_INPUT = 2
 
 
 @click.command("profile")
-@click.option("--data", default="web", show_default=True, help="Data set: web, demo, random, swdc, open or lwdc.")
-@click.option("--scale", default=1.0, show_default=True, help="Of a calibrated data set, in (0, 1].")
+@click.option(
+    "--data",
+    default="web",
+    show_default=True,
+    help="Data set: web, demo, random, swdc, open or lwdc.",
+)
+@click.option(
+    "--scale", default=1.0, show_default=True, help="Of a calibrated data set, in (0, 1]."
+)
 @click.option("--seed", default=0, show_default=True, help="Of the data set and of all draws.")
-@click.option("--model", default="fasttext", show_default=True, help="fasttext (trained on the lake) or hashing.")
-@click.option("--dimensions", default=100, show_default=True, help="Of the vectors of web, demo and random.")
+@click.option(
+    "--model",
+    default="fasttext",
+    show_default=True,
+    help="fasttext (trained on the lake) or hashing.",
+)
+@click.option(
+    "--dimensions", default=100, show_default=True, help="Of the vectors of web, demo and random."
+)
 @click.option("--columns", default=1000, show_default=True, help="Query columns to draw.")
 @click.option(
-    "--joined", default=0, show_default=True, help="Query columns to count joinable columns of, by brute force."
+    "--joined",
+    default=0,
+    show_default=True,
+    help="Query columns to count joinable columns of, by brute force.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def profile_command(
@@ -58,17 +78,23 @@ def profile_table(profile: LakeProfile) -> str:
     from benchmarks.datasets.reference import WEB_JOINABLE_SHARE, WEB_NEARER, WEB_RATES
 
     lines = [
-        f"{profile.name}: {profile.values:,} values of {profile.dimensions} dimensions, {profile.columns:,} columns, "
+        f"{profile.name}: {profile.values:,} values of {profile.dimensions} dimensions, "
+        f"{profile.columns:,} columns, "
         f"{profile.postings:,} postings, fingerprint {profile.fingerprint}",
         f"pairs of {profile.query_values:,} query values and {profile.lake_values:,} lake values",
         "",
         f"{'':<22}{'here':>12}{'web':>12}{'ratio':>8}",
     ]
     rows = [(name, rate, WEB_RATES[name]) for name, rate in profile.rates.items()]
-    rows += [(f"nearer than {edge:g}", share, WEB_NEARER[edge]) for edge, share in profile.nearer.items()]
+    rows += [
+        (f"nearer than {edge:g}", share, WEB_NEARER[edge]) for edge, share in profile.nearer.items()
+    ]
     if profile.joinable_share is not None:
         rows.append(("joinable_share", profile.joinable_share, WEB_JOINABLE_SHARE))
-    lines += [f"{name:<22}{rate:>12.3g}{wanted:>12.3g}{rate / wanted:>8.2f}" for name, rate, wanted in rows]
+    lines += [
+        f"{name:<22}{rate:>12.3g}{wanted:>12.3g}{rate / wanted:>8.2f}"
+        for name, rate, wanted in rows
+    ]
     lines += ["", "values of a column, by quantile: " + _sizes(profile)]
     return "\n".join(lines)
 

@@ -1,7 +1,10 @@
-"""What calibrated lakes are held to: the rates of the real lake ``web``, as `benchmarks.datasets.profile` measured them.
+"""The reference rates of calibrated lakes.
 
-The lake: wikitables, fivethirtyeight and pudding; fastText trained on them, 100 dimensions, seed 0; 282,155 values, 10,809 columns, 427,910 postings;
-fingerprint `WEB_FINGERPRINT` (fastText's training is not repeatable to the bit). Means of `profile_lake` with its defaults and the seeds 0 to 5.
+They are those of the real lake ``web``, as `benchmarks.datasets.profile` measured them.
+
+The lake: wikitables, fivethirtyeight and pudding; fastText trained on them, 100 dimensions, seed 0;
+282,155 values, 10,809 columns, 427,910 postings; fingerprint `WEB_FINGERPRINT` (fastText's training
+is not repeatable to the bit). Means of `profile_lake` with its defaults and the seeds 0 to 5.
 """
 
 from __future__ import annotations
@@ -36,4 +39,7 @@ WEB_NEARER = {
 """Share of pairs nearer than each distance."""
 
 WEB_JOINABLE_SHARE = 1.3e-3
-"""Of the other columns, at T = 60 %: 1.0e-3 of 100 query columns of seed 0, 1.5e-3 of 200, 1.3e-3 of 200 of seed 5."""
+"""Share of the other columns that are joinable, at T = 60 %.
+
+1.0e-3 of 100 query columns of seed 0, 1.5e-3 of 200, 1.3e-3 of 200 of seed 5.
+"""

@@ -1,4 +1,7 @@
-"""A small seeded lake for tests of the harness. It is no model of a real lake, and says nothing about speed."""
+"""A small seeded lake for tests of the harness.
+
+It is no model of a real lake, and says nothing about speed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from benchmarks.lake import BenchmarkLake
 
 @dataclass(frozen=True)
 class RandomData:
-    """Columns of values around topics, each value with near copies, so that there are matches, near misses and ties.
+    """Columns of values around topics, each value with near copies.
+
+    The copies produce matches, near misses and ties.
 
     Attributes
     ----------
@@ -30,11 +35,16 @@ class RandomData:
         return "random"
 
     def load(self) -> BenchmarkLake:
-        """Make the lake: values in families of four, each a family's centre plus noise that grows from 0 to about 0.2."""
+        """Make the lake, with values in families of four.
+
+        A value is its family's centre plus noise that grows from 0 to about 0.2.
+        """
         generator = np.random.default_rng(self.seed)
         n_families = -(-self.n_values // 4)
         centres = generator.standard_normal((n_families, self.dimensions))
-        noise = generator.standard_normal((self.n_values, self.dimensions)) / np.sqrt(self.dimensions)
+        noise = generator.standard_normal((self.n_values, self.dimensions)) / np.sqrt(
+            self.dimensions
+        )
         rows = centres[np.arange(self.n_values) // 4] / np.sqrt(self.dimensions)
         rows += noise * (np.arange(self.n_values) % 4)[:, None] * 0.06
         vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)

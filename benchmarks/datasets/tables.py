@@ -1,4 +1,7 @@
-"""Lakes made of real tables: read by `pexeso.lake`, embedded by `embed`, without Spark, as one partition."""
+"""Lakes made of real tables, as one partition and without Spark.
+
+They are read by `pexeso.lake` and embedded by `embed`.
+"""
 
 from __future__ import annotations
 
@@ -69,10 +72,15 @@ def web_sources(names: Sequence[str] = WEB_LAKES) -> Sources:
         When one is not there.
     """
     archives = {name: SHARED / name / "tables.tar.gz" for name in names}
-    absent = [f"../shared/data/{name}/tables.tar.gz" for name, path in archives.items() if not path.is_file()]
+    absent = [
+        f"../shared/data/{name}/tables.tar.gz"
+        for name, path in archives.items()
+        if not path.is_file()
+    ]
     if absent:
         raise LakeError(
-            f"The data set web is made of tables that lie next to the repository, and {', '.join(absent)} is not there. "
+            "The data set web is made of tables that lie next to the repository, and "
+            f"{', '.join(absent)} is not there. "
             "The data sets demo and random need nothing."
         )
 
@@ -96,7 +104,9 @@ def demo_sources() -> Sources:
         yield {"demo": folder}
 
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return Sources({path.relative_to(folder).as_posix(): file_digest(path) for path in files}, in_place)
+    return Sources(
+        {path.relative_to(folder).as_posix(): file_digest(path) for path in files}, in_place
+    )
 
 
 @dataclass(frozen=True)
@@ -109,8 +119,8 @@ class TablesData:
     sources : callable
         Gives the folders.
     model : {"fasttext", "hashing"}
-        fastText is trained on this lake. Its training is not repeatable to the bit, so vectors made anew are others;
-        the lake's fingerprint, which stands in every result, tells.
+        fastText is trained on this lake. Its training is not repeatable to the bit, so vectors made
+        anew are others; the lake's fingerprint, which stands in every result, tells.
     dimensions, seed : int
     cache : Path
     """
@@ -124,7 +134,9 @@ class TablesData:
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
-            raise InputError(f"Models of benchmark lakes are {', '.join(MODELS)}. Got {self.model!r} instead.")
+            raise InputError(
+                f"Models of benchmark lakes are {', '.join(MODELS)}. Got {self.model!r} instead."
+            )
 
     def load(self) -> BenchmarkLake:
         """Make the lake, or read it from the cache."""
@@ -139,7 +151,9 @@ class TablesData:
                 "seed": self.seed,
             }
         )
-        return load_or_make(self.cache / f"{self.name}-{key}", lambda: self._make(sources, rules, normaliser))
+        return load_or_make(
+            self.cache / f"{self.name}-{key}", lambda: self._make(sources, rules, normaliser)
+        )
 
     def _make(self, sources: Sources, rules: ColumnRules, normaliser: Normaliser) -> BenchmarkLake:
         with sources.open() as folders:
@@ -155,40 +169,66 @@ class TablesData:
 
     def _embed(self, column: np.ndarray, encoded: pa.DictionaryArray) -> np.ndarray:
         if not needs_corpus(self.model):
-            return create_embedder(self.model, dimensions=self.dimensions, seed=self.seed).embed(encoded.dictionary)
+            return create_embedder(self.model, dimensions=self.dimensions, seed=self.seed).embed(
+                encoded.dictionary
+            )
         with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
             corpus = Path(folder) / "corpus.txt"
             write_training_text(column, encoded, corpus, self.seed)
-            embedder = create_embedder(self.model, corpus=corpus, dimensions=self.dimensions, seed=self.seed)
+            embedder = create_embedder(
+                self.model, corpus=corpus, dimensions=self.dimensions, seed=self.seed
+            )
         return embedder.embed(encoded.dictionary)
 
 
-def read_postings(folders: Mapping[str, Path], rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
-    """Read the values of every kept column of lakes: table, name and position of the column, the value, and how many rows have it."""
-    return pa.concat_tables(_read_folder(folder, name, rules, normaliser) for name, folder in folders.items())
+def read_postings(
+    folders: Mapping[str, Path], rules: ColumnRules, normaliser: Normaliser
+) -> pa.Table:
+    """Read the values of every kept column of lakes.
+
+    The table has the table, name and position of the column, the value, and the number of rows that
+    have it.
+    """
+    return pa.concat_tables(
+        _read_folder(folder, name, rules, normaliser) for name, folder in folders.items()
+    )
 
 
-def write_training_text(column: np.ndarray, encoded: pa.DictionaryArray, corpus: Path, seed: int) -> None:
-    """Write what a model is trained on, as the build of an index does: the number of the column of each posting, and its value."""
+def write_training_text(
+    column: np.ndarray, encoded: pa.DictionaryArray, corpus: Path, seed: int
+) -> None:
+    """Write the text that a model is trained on, as the build of an index does.
+
+    Its input is the column number and the value of each posting.
+    """
     pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
     write_corpus(pairs.to_batches(), corpus, CorpusOptions(seed=seed))
 
 
 def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
-    """Read the values of every kept column of a lake (`_POSTINGS`); table names get the lake's name in front."""
+    """Read the values of every kept column of a lake (`_POSTINGS`).
+
+    Table names are prefixed with the lake's name.
+    """
     pieces = [_POSTINGS.empty_table()]
     for file in find_tables(folder)[0]:
         records = pa.Table.from_batches(table_records(file, rules, normaliser))
         kind = records["record"]
         names = dict(
-            records.filter(pc.equal(kind, "column")).select(["position", "name"]).to_pandas().itertuples(index=False)
+            records.filter(pc.equal(kind, "column"))
+            .select(["position", "name"])
+            .to_pandas()
+            .itertuples(index=False)
         )
         values = records.filter(pc.equal(kind, "value"))
         pieces.append(
             pa.table(
                 [
                     pa.repeat(f"{name}/{file.table}", len(values)),
-                    pa.array([names[position] for position in values["position"].to_pylist()], pa.string()),
+                    pa.array(
+                        [names[position] for position in values["position"].to_pylist()],
+                        pa.string(),
+                    ),
                     *values.select(_POSTINGS.names[2:]).columns,
                 ],
                 schema=_POSTINGS,
@@ -198,15 +238,27 @@ def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normal
 
 
 def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
-    """Return each posting the number of its column, in the order of (table, name, position) as in an index, and the columns' names."""
+    """Return the column number of each posting, and the names of the columns.
+
+    Columns are numbered in the order of (table, name, position), as in an index.
+    """
     keys = ["table", "name", "position"]
-    columns = postings.select(keys).group_by(keys).aggregate([]).sort_by([(key, "ascending") for key in keys])
+    columns = (
+        postings.select(keys)
+        .group_by(keys)
+        .aggregate([])
+        .sort_by([(key, "ascending") for key in keys])
+    )
     # A column's postings stand together: its number belongs to each of a run.
-    place = {(row["table"], row["position"]): number for number, row in enumerate(columns.to_pylist())}
+    place = {
+        (row["table"], row["position"]): number for number, row in enumerate(columns.to_pylist())
+    }
     starts, sizes = _runs(postings)
     first = postings.select(["table", "position"]).take(pa.array(starts)).to_pylist()
     numbers = np.array([place[row["table"], row["position"]] for row in first])
-    return np.repeat(numbers, sizes), [f"{row['table']}:{row['name']}" for row in columns.to_pylist()]
+    return np.repeat(numbers, sizes), [
+        f"{row['table']}:{row['name']}" for row in columns.to_pylist()
+    ]
 
 
 def _runs(postings: pa.Table) -> tuple[np.ndarray, np.ndarray]:
@@ -235,7 +287,18 @@ def _lake(
     value = place[value]
     order = np.lexsort((value, column))
     order = order[value[order] >= 0]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(column[order], minlength=len(columns)))]).astype(np.int64)
+    offsets = np.concatenate(
+        [[0], np.cumsum(np.bincount(column[order], minlength=len(columns)))]
+    ).astype(np.int64)
     facts = {**facts, "values_without_vector": len(vectors) - len(known)}
     stored = np.ascontiguousarray(vectors[known], dtype=np.float32)
-    return BenchmarkLake(name, stored, offsets, value[order], rows[order].astype(np.int64), column_rows, columns, facts)
+    return BenchmarkLake(
+        name,
+        stored,
+        offsets,
+        value[order],
+        rows[order].astype(np.int64),
+        column_rows,
+        columns,
+        facts,
+    )

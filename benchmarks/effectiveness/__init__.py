@@ -1,1 +1,4 @@
-"""How well joinable columns are found: precision, recall and what only meaning finds, on lakes whose truth is known."""
+"""Effectiveness of the search for joinable columns, on lakes whose truth is known.
+
+It is measured as precision, recall, and recall of the semantic-only pairs.
+"""

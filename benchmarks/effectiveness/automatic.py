@@ -1,7 +1,10 @@
-"""Thresholds that the index chooses itself, without labels, against those tuned on labels: ``python -m benchmarks.effectiveness.automatic``.
+"""Thresholds that the index chooses without labels, against thresholds tuned on labels.
 
-The method is called ``pexeso-auto`` in results. Its columns are found by a search of the index at `Index.advise()`; where each value of a column is
-joined with the nearest of another, the distance is that of the two columns, as `pexeso join --auto` has it.
+Run it as ``python -m benchmarks.effectiveness.automatic``.
+
+The method is called ``pexeso-auto`` in results. Its columns are found by a search of the index at
+`Index.advise()`; where each value of a column is joined with the nearest of another, the distance
+is that of the two columns, as `pexeso join --auto` has it.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, An
     -------
     found : Found
     scores : dict
-        ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``map``, ``recall_at_10``, ``intervals``, and ``advice`` as plain JSON.
+        ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``map``, ``recall_at_10``,
+        ``intervals``, and ``advice`` as plain JSON.
     """
     advice = index.advise()
     (everything,) = searched(judged, index, [advice.max_distance])
@@ -44,14 +48,23 @@ def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, An
     return found, {**_scores(judged, found), "advice": advice.to_dict()}
 
 
-def tuned_columns(judged: Judged, index: Index, distances: Sequence[float] = DISTANCES) -> dict[str, Any]:
-    """Search at many distances, and score each fold of the columns at the thresholds with the highest F1 on the others."""
+def tuned_columns(
+    judged: Judged, index: Index, distances: Sequence[float] = DISTANCES
+) -> dict[str, Any]:
+    """Search at many distances, and score each fold at thresholds tuned on the other folds.
+
+    The thresholds are those with the highest F1.
+    """
     found, chosen = cross_validated(judged, list(searched(judged, index, distances)), best_f1)
     return {**_scores(judged, found), "thresholds": chosen}
 
 
-def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa.StringArray]]) -> list[float]:
-    """Return the largest distance at which the values of each asked column are joined with the nearest of another.
+def automatic_distances(
+    index: Index, columns: Sequence[tuple[pa.StringArray, pa.StringArray]]
+) -> list[float]:
+    """Return the largest distance at which values of each query column join their nearest.
+
+    The nearest value is one of the other column.
 
     Parameters
     ----------
@@ -64,7 +77,9 @@ def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa
     found = []
     for sides in columns:
         prepared = [index.prepared(side) for side in sides]
-        asked, others = (side.vectors[torch.from_numpy(value_order(side.values))] for side in prepared)
+        asked, others = (
+            side.vectors[torch.from_numpy(value_order(side.values))] for side in prepared
+        )
         asked, others = (side[(side != 0).any(1)] for side in (asked, others))
         advice = advise_pair(metric, asked, others, index.advisor.learnt)
         found.append(index.usual_max_distance if advice is None else advice.max_distance)
@@ -73,20 +88,34 @@ def automatic_distances(index: Index, columns: Sequence[tuple[pa.StringArray, pa
 
 def _scores(judged: Judged, found: Found) -> dict[str, Any]:
     scores = scores_of_found(judged, found)
-    return {name: round(value, 4) for name, value in scores.items()} | {"intervals": intervals(judged, found)}
+    return {name: round(value, 4) for name, value in scores.items()} | {
+        "intervals": intervals(judged, found)
+    }
 
 
 @click.command()
-@click.option("--lake", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--truth", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--index", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--lake", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--truth", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--index", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
 @click.option("--distances", help="Those that tuning tries, with commas; 0 to 0.42 by default.")
 def main(lake: Path, truth: Path, index: Path, distances: str | None) -> None:
-    """Compare automatic thresholds with tuned ones on a lake with a table of joinable pairs, by searches of its index."""
+    """Compare automatic thresholds with tuned ones by searches of an index.
+
+    The lake has a table of joinable pairs.
+    """
     tried = DISTANCES if distances is None else [float(each) for each in distances.split(",")]
     try:
         judged, opened = read_judged(lake, truth), open_index(index)
-        result = {AUTOMATIC: automatic_columns(judged, opened)[1], "pexeso": tuned_columns(judged, opened, tried)}
+        result = {
+            AUTOMATIC: automatic_columns(judged, opened)[1],
+            "pexeso": tuned_columns(judged, opened, tried),
+        }
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
     click.echo(json.dumps(result, indent=1))

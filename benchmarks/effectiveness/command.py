@@ -50,9 +50,15 @@ class _Asked:
         if (None in own) if self.data is None else (own != (None, None)):
             raise InputError("Give --data, or both --lake and --truth.")
         if self.index is not None and (self.data == ALL or self.indexes is not None):
-            raise InputError("--index is the index of one data set. Give --indexes, a folder of indexes, for more.")
+            raise InputError(
+                "--index is the index of one data set. Give --indexes, a folder of indexes, for "
+                "more."
+            )
         if self.indexes is not None and self.data is None:
-            raise InputError("--indexes has indexes by the names of data sets. Give --index for a lake of your own.")
+            raise InputError(
+                "--indexes has indexes by the names of data sets. Give --index for a lake of "
+                "your own."
+            )
         if self.write_docs and self.data is None:
             raise InputError("--write-docs keeps results of the shared data sets. Give --data.")
         chosen_methods(self.methods)
@@ -63,29 +69,49 @@ class _Asked:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--data", type=click.Choice((*DATA, ALL)), help="A shared data set with truth, or all of them.")
+@click.option(
+    "--data", type=click.Choice((*DATA, ALL)), help="A shared data set with truth, or all of them."
+)
 @click.option("--lake", type=_THERE, help="Any lake of tables, with --truth.")
-@click.option("--truth", type=_FILE, help="Its joinable pairs, with the columns of the shared join_pairs.tsv.gz.")
 @click.option(
-    "--methods", help=f"Some of {', '.join(METHODS)}, with commas; without it all, {SENTENCE} if it has a model."
-)
-@click.option("--model", default="hashing", show_default=True, help="Model of pexeso's index, where one is built.")
-@click.option(
-    "--index", type=_THERE, help="An index of the lake that is there; without it one is built and thrown away."
+    "--truth",
+    type=_FILE,
+    help="Its joinable pairs, with the columns of the shared join_pairs.tsv.gz.",
 )
 @click.option(
-    "--indexes", type=_FOLDER, help="Folder in which indexes are kept as NAME.pexeso, and used where they are there."
+    "--methods",
+    help=f"Some of {', '.join(METHODS)}, with commas; without it all, {SENTENCE} if it has a "
+    "model.",
 )
-@click.option("--sentence-model", help="A sentence-transformers model, by path or name, to compare with.")
+@click.option(
+    "--model",
+    default="hashing",
+    show_default=True,
+    help="Model of pexeso's index, where one is built.",
+)
+@click.option(
+    "--index",
+    type=_THERE,
+    help="An index of the lake that is there; without it one is built and thrown away.",
+)
+@click.option(
+    "--indexes",
+    type=_FOLDER,
+    help="Folder in which indexes are kept as NAME.pexeso, and used where they are there.",
+)
+@click.option(
+    "--sentence-model", help="A sentence-transformers model, by path or name, to compare with."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print plain data instead of tables.")
 @click.option("--plots", type=_FOLDER, help="Folder for plots.")
 @click.option(
     "--write-docs",
     is_flag=True,
-    help="Keep the result in benchmarks/results/effectiveness, and write docs/explanation/effectiveness.md and its plots anew.",
+    help="Keep the result in benchmarks/results/effectiveness, and write "
+    "docs/explanation/effectiveness.md and its plots anew.",
 )
 def main(**options: object) -> None:
-    """Measure which joinable columns and which values are found, against what could be used instead."""
+    """Measure which joinable columns and values are found, against the alternatives."""
     asked = _Asked(**options)
     try:
         asked.check()
@@ -97,7 +123,9 @@ def main(**options: object) -> None:
         raise click.ClickException(str(error)) from error
     if asked.as_json:
         sets = {result["data"]: result for result in results}
-        click.echo(json.dumps({"data": ALL, "sets": sets} if asked.data == ALL else results[0], indent=1))
+        click.echo(
+            json.dumps({"data": ALL, "sets": sets} if asked.data == ALL else results[0], indent=1)
+        )
     else:
         headed = [f"## {result['data']}\n\n{tables_of(result)}" for result in results]
         click.echo("\n\n".join(headed) if asked.data == ALL else tables_of(results[0]))
@@ -111,8 +139,18 @@ def _run(name: str, asked: _Asked) -> Result:
             folder.mkdir(parents=True, exist_ok=True)
             kept = folder / f"{name}.pexeso"
             path = kept if kept.is_dir() else None
-        shop = Workshop(truth.texts, truth.lake, folder, asked.model, path, asked.sentence_model, name=Path(name).name)
-        result = measure(truth, shop, chosen_methods(asked.methods), lambda text: click.echo(text, err=True))
+        shop = Workshop(
+            truth.texts,
+            truth.lake,
+            folder,
+            asked.model,
+            path,
+            asked.sentence_model,
+            name=Path(name).name,
+        )
+        result = measure(
+            truth, shop, chosen_methods(asked.methods), lambda text: click.echo(text, err=True)
+        )
     if asked.write_docs:
         result = store(RESULTS, result, some=asked.methods is not None)
     if asked.plots is not None:
@@ -122,7 +160,7 @@ def _run(name: str, asked: _Asked) -> Result:
 
 @contextmanager
 def _opened(name: str, asked: _Asked) -> Iterator[tuple[TruthSet, Path]]:
-    """Read a data set; its tables, unpacked, and an index that nobody keeps lie in a temporary folder."""
+    """Read a data set, with its unpacked tables and index in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
         place = Path(folder)
         if asked.lake is not None and asked.truth is not None:

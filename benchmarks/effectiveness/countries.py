@@ -1,11 +1,15 @@
-"""The truth about names of countries, by their codes: which columns can be joined, and which names are the same country.
+"""The truth about country names, by their codes.
 
-Asked are the columns of English names; candidates are all columns of text with at least four distinct cells. A pair of columns is
-*positive* when at least four, and at least half, of the query column's distinct names have a name of the same code in the other, or an
-equal folded text; it is *not judged* at a share of 0.3 and three matches or more. Names in another language are not judged either: that
-they match is true, but the claim is about English; nor are columns of codes of countries ("FRA"), which stand for the same countries. The other
-columns (regions, capitals, ...) are negative. Pairs within a table are
-judged here, since one table has five of the eight spellings; a column and itself is not.
+It states which columns can be joined, and which names are the same country.
+
+Asked are the columns of English names; candidates are all columns of text with at least four
+distinct cells. A pair of columns is *positive* when at least four, and at least half, of the query
+column's distinct names have a name of the same code in the other, or an equal folded text; it is
+*not judged* at a share of 0.3 and three matches or more. Names in another language are not judged
+either: that they match is true, but the claim is about English; nor are columns of codes of
+countries ("FRA"), which stand for the same countries. The other columns (regions, capitals, ...)
+are negative. Pairs within a table are judged here, since one table has five of the eight spellings;
+a column and itself is not.
 """
 
 from __future__ import annotations
@@ -55,12 +59,17 @@ WATCHED = (
     ("ISO name", "World Bank name"),
     ("World Bank name", "ISO name"),
 )
-"""Pairs whose names are the same countries in other words, in capitals or in another order; each method's result says which it finds."""
+"""Pairs whose names are the same countries in other words, in capitals or in another order.
+
+Each method's result says which it finds.
+"""
 
 TRUTH = ("name_codes.csv", "join_pairs.csv")
 
 
-def read_countries(lake: Path, truth: Path) -> tuple[Judged, list[Task], dict[str, tuple[int, int]]]:
+def read_countries(
+    lake: Path, truth: Path
+) -> tuple[Judged, list[Task], dict[str, tuple[int, int]]]:
     """Read the columns of the lake with their truth, the value-level tasks, and the watched pairs.
 
     Parameters
@@ -90,18 +99,27 @@ def read_countries(lake: Path, truth: Path) -> tuple[Judged, list[Task], dict[st
         raise InputError(f"The lake {lake} lacks the column {missing[0]}.")
     judged = _judged(keys, texts, number, truth / TRUTH[1])
     labels = {label: number[column] for column, label in ENGLISH.items()}
-    watched = {f"{query} -> {candidate}": (labels[query], labels[candidate]) for query, candidate in WATCHED}
+    watched = {
+        f"{query} -> {candidate}": (labels[query], labels[candidate])
+        for query, candidate in WATCHED
+    }
     return judged, _tasks(truth / TRUTH[0]), watched
 
 
-def _judged(keys: list[tuple[str, int]], texts: list[pa.StringArray], number: dict[Column, int], path: Path) -> Judged:
+def _judged(
+    keys: list[tuple[str, int]], texts: list[pa.StringArray], number: dict[Column, int], path: Path
+) -> Judged:
     table = read_table(path)
     rows = dict(zip(table.names, (column.to_pylist() for column in table.columns), strict=True))
     sides = [list(zip(rows[f"table_{side}"], rows[f"column_{side}"], strict=True)) for side in "ab"]
     asked = np.sort([number[column] for column in ENGLISH])
     kept = [place for place, column in enumerate(sides[0]) if column in ENGLISH]
-    query, candidate = (np.array([number[side[place]] for place in kept], np.int64) for side in sides)
-    matches, sizes = (np.array([int(rows[name][place]) for place in kept]) for name in ("code_matches", "names_a"))
+    query, candidate = (
+        np.array([number[side[place]] for place in kept], np.int64) for side in sides
+    )
+    matches, sizes = (
+        np.array([int(rows[name][place]) for place in kept]) for name in ("code_matches", "names_a")
+    )
     pairs = query * len(keys) + candidate
     foreign = pairs[~np.isin(candidate, asked)]
     by_text = pairs_by_text(texts)
@@ -119,7 +137,9 @@ def _judged(keys: list[tuple[str, int]], texts: list[pa.StringArray], number: di
 
 def _is_of_codes(column: pa.StringArray) -> bool:
     """Return whether at least half of the cells are two or three letters."""
-    return 2 * (pc.sum(pc.match_substring_regex(column, r"^\.?[A-Za-z]{2,3}$")).as_py() or 0) >= len(column)
+    return 2 * (
+        pc.sum(pc.match_substring_regex(column, r"^\.?[A-Za-z]{2,3}$")).as_py() or 0
+    ) >= len(column)
 
 
 def _tasks(path: Path) -> list[Task]:
@@ -134,9 +154,13 @@ def _tasks(path: Path) -> list[Task]:
     return [_task(asked, other, cells) for asked, other in permutations(ENGLISH, 2)]
 
 
-def _task(asked: Column, other: Column, cells: dict[Column, tuple[pa.StringArray, pa.StringArray]]) -> Task:
+def _task(
+    asked: Column, other: Column, cells: dict[Column, tuple[pa.StringArray, pa.StringArray]]
+) -> Task:
     (texts, codes), (other_texts, other_codes) = cells[asked], cells[other]
     places = pc.index_in(codes, other_codes)
     rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
     partners = incidence_of(rows, places.drop_null(), (len(texts), len(other_texts)))
-    return Task(f"{ENGLISH[asked]} -> {ENGLISH[other]}", ENGLISH[asked], texts, other_texts, partners)
+    return Task(
+        f"{ENGLISH[asked]} -> {ENGLISH[other]}", ENGLISH[asked], texts, other_texts, partners
+    )

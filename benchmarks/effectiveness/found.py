@@ -16,7 +16,9 @@ LEAST_JOINABILITY = 0.3
 
 @dataclass(frozen=True)
 class Found:
-    """The column pairs that a method returns at one threshold for values, with at least `MIN_MATCHES` matching ones.
+    """The column pairs that a method returns at one threshold for values.
+
+    Each pair has at least `MIN_MATCHES` matching values.
 
     Attributes
     ----------
@@ -45,12 +47,25 @@ class Found:
         return self._where(self.joinability >= least - 1e-9)
 
     def _where(self, kept: np.ndarray) -> Found:
-        return Found(self.threshold, self.query[kept], self.candidate[kept], self.joinability[kept], self.label[kept])
+        return Found(
+            self.threshold,
+            self.query[kept],
+            self.candidate[kept],
+            self.joinability[kept],
+            self.label[kept],
+        )
 
     def counts(self) -> tuple[int, int, int]:
-        """Count true and false pairs, and those of the true ones that only meaning finds; what is not judged counts as nothing."""
+        """Count true pairs, false pairs, and the true pairs that are semantic only.
+
+        Pairs that are not judged are not counted.
+        """
         by_meaning = int((self.label == BY_MEANING).sum())
-        return int((self.label == BY_TEXT).sum()) + by_meaning, int((self.label == NEGATIVE).sum()), by_meaning
+        return (
+            int((self.label == BY_TEXT).sum()) + by_meaning,
+            int((self.label == NEGATIVE).sum()),
+            by_meaning,
+        )
 
 
 def found_by_values(
@@ -75,7 +90,9 @@ def found_by_values(
         reached = enough @ held.T.tocsr()  # value by column: whether the column has a similar value
         reached.data[:] = 1
         counts = (held @ reached).tocoo()
-        yield found_pairs(judged, threshold, counts.row, counts.col, counts.data, counts.data / sizes[counts.row])
+        yield found_pairs(
+            judged, threshold, counts.row, counts.col, counts.data, counts.data / sizes[counts.row]
+        )
 
 
 def found_pairs(
@@ -91,4 +108,10 @@ def found_pairs(
     if judged.asked is not None:
         kept &= np.isin(query, judged.asked)
     query, candidate = query[kept].astype(np.int64), candidate[kept].astype(np.int64)
-    return Found(threshold, query, candidate, joinability[kept].astype(float), judged.classes(query, candidate))
+    return Found(
+        threshold,
+        query,
+        candidate,
+        joinability[kept].astype(float),
+        judged.classes(query, candidate),
+    )

@@ -1,4 +1,7 @@
-"""How well values are joined: precision, recall and F1 of each task at thresholds chosen on other asked values, and their means."""
+"""Scores of joined values: precision, recall and F1 of each task, and their means.
+
+Thresholds are chosen on other query values.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +14,56 @@ from benchmarks.effectiveness.nearest import TIE, Joined
 from benchmarks.effectiveness.scoring import FOLDS, RESAMPLES, drawn_folds, f1
 
 COLUMNS = ("precision", "recall", "f1", "recall_of_other_spellings")
-"""What is measured in each task. The last is the recall of asked cells whose partner has no equal folded text."""
+"""What is measured in each task.
+
+The last is the recall of asked cells whose partner has no equal folded text.
+"""
 
 
-def scores_of_values(joined: Sequence[Joined], thresholds: Sequence[float], seed: int = 0) -> dict[str, Any]:
+def scores_of_values(
+    joined: Sequence[Joined], thresholds: Sequence[float], seed: int = 0
+) -> dict[str, Any]:
     """Score a method over tasks.
 
-    A group of tasks is joined at the threshold that has the highest mean F1 on the tasks of other folds. Where there are fewer groups than
-    folds, a threshold of other tasks says little: then the asked cells of each task are divided, and each fold is joined at the threshold
-    that has the highest F1 on the task's other cells.
+    A group of tasks is joined at the threshold that has the highest mean F1 on the tasks of other
+    folds. Where there are fewer groups than folds, a threshold of other tasks says little: then the
+    asked cells of each task are divided, and each fold is joined at the threshold that has the
+    highest F1 on the task's other cells.
 
     Returns
     -------
     dict
-        The means over tasks of `COLUMNS`; ``tasks``, each with its own and its thresholds; ``intervals``, 95 % of the means when groups of
-        tasks (or, with few, asked cells) are drawn again and again; and ``curve``, the mean precision and recall at each threshold, for plots.
+        The means over tasks of `COLUMNS`; ``tasks``, each with its own and its thresholds;
+        ``intervals``, 95 % of the means when groups of tasks (or, with few, asked cells) are drawn
+        again and again; and ``curve``, the mean precision and recall at each threshold, for plots.
     """
     groups, few = _groups(joined)
     taken, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
-    curve = [[_rates(*_counts(each, each.at(place)))[:2] for each in joined] for place in range(len(thresholds))]
+    curve = [
+        [_rates(*_counts(each, each.at(place)))[:2] for each in joined]
+        for place in range(len(thresholds))
+    ]
     return {
-        **_scores(joined, taken, [sorted({thresholds[place] for place in places}) for places in chosen], seed),
+        **_scores(
+            joined,
+            taken,
+            [sorted({thresholds[place] for place in places}) for places in chosen],
+            seed,
+        ),
         "chosen_on": "other values of the task" if few else "other tasks",
         "curve": np.mean(curve, axis=1).round(4).tolist(),
     }
 
 
 def scores_at(
-    joined: Sequence[Joined], similarities: Sequence[float], thresholds: Sequence[float], seed: int = 0
+    joined: Sequence[Joined],
+    similarities: Sequence[float],
+    thresholds: Sequence[float],
+    seed: int = 0,
 ) -> dict[str, Any]:
-    """Score tasks that are each joined from one similarity on, which nobody tuned; as `scores_of_values`, without a curve.
+    """Score tasks that are each joined from one untuned similarity on.
+
+    The result is that of `scores_of_values`, without a curve.
 
     Parameters
     ----------
@@ -49,26 +72,43 @@ def scores_at(
         For each task what must be reached, and the same as it is reported.
     seed : int
     """
-    taken = [each.similarity >= least - TIE for each, least in zip(joined, similarities, strict=True)]
-    return {**_scores(joined, taken, [[each] for each in thresholds], seed), "chosen_on": "the values, without labels"}
+    taken = [
+        each.similarity >= least - TIE for each, least in zip(joined, similarities, strict=True)
+    ]
+    return {
+        **_scores(joined, taken, [[each] for each in thresholds], seed),
+        "chosen_on": "the values, without labels",
+    }
 
 
 def _groups(joined: Sequence[Joined]) -> tuple[np.ndarray, bool]:
-    """Return numbers to the groups of tasks, and say whether they are too few to choose thresholds for each other."""
+    """Return the group number of each task, and whether there are too few groups.
+
+    There are too few where they cannot choose thresholds for each other.
+    """
     groups = np.unique([each.group for each in joined], return_inverse=True)[1]
     return groups, len(np.unique(groups)) < FOLDS
 
 
 def _scores(
-    joined: Sequence[Joined], taken: Sequence[np.ndarray], thresholds: Sequence[list[float]], seed: int
+    joined: Sequence[Joined],
+    taken: Sequence[np.ndarray],
+    thresholds: Sequence[list[float]],
+    seed: int,
 ) -> dict[str, Any]:
     groups, few = _groups(joined)
     rates = np.array([_rates(*_counts(each, own)) for each, own in zip(joined, taken, strict=True)])
-    means = _means_of_drawn_values(joined, taken, seed) if few else _means_of_drawn_groups(rates, groups, seed)
+    means = (
+        _means_of_drawn_values(joined, taken, seed)
+        if few
+        else _means_of_drawn_groups(rates, groups, seed)
+    )
     low, high = np.quantile(means, [0.025, 0.975], axis=0).round(4)
     return {
         **_named(rates.mean(0)),
-        "intervals": {name: [float(a), float(b)] for name, a, b in zip(COLUMNS, low, high, strict=True)},
+        "intervals": {
+            name: [float(a), float(b)] for name, a, b in zip(COLUMNS, low, high, strict=True)
+        },
         "tasks": {
             each.task: {**_named(own), "thresholds": at}
             for each, own, at in zip(joined, rates, thresholds, strict=True)
@@ -83,14 +123,18 @@ def best_threshold(f1s: np.ndarray) -> int:
     return int(best[len(best) // 2])
 
 
-def _by_groups(joined: Sequence[Joined], groups: np.ndarray, seed: int) -> tuple[list[np.ndarray], list[list[int]]]:
-    """Choose for each group on other groups: what is joined in each task, and the place of its threshold."""
+def _by_groups(
+    joined: Sequence[Joined], groups: np.ndarray, seed: int
+) -> tuple[list[np.ndarray], list[list[int]]]:
+    """Choose the joined values and the threshold position of each task on the other groups."""
     f1s = np.array([_f1_at_thresholds(each) for each in joined])
     places = np.zeros(len(joined), np.int64)
     for fold in drawn_folds(np.unique(groups), seed):
         held_out = np.isin(groups, fold)
         places[held_out] = best_threshold(f1s[~held_out])
-    return [each.at(place) for each, place in zip(joined, places, strict=True)], [[int(place)] for place in places]
+    return [each.at(place) for each, place in zip(joined, places, strict=True)], [
+        [int(place)] for place in places
+    ]
 
 
 def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], list[list[int]]]:
@@ -111,23 +155,39 @@ def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], l
 
 def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) -> np.ndarray:
     """Return the F1 of some of the asked cells at every threshold."""
-    return np.array([_rates(*_counts(joined, joined.at(place), some))[2] for place in range(len(joined.similarities))])
+    return np.array(
+        [
+            _rates(*_counts(joined, joined.at(place), some))[2]
+            for place in range(len(joined.similarities))
+        ]
+    )
 
 
-def _counts(joined: Joined, taken: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[float, ...]:
+def _counts(
+    joined: Joined, taken: np.ndarray, some: np.ndarray | slice = slice(None)
+) -> tuple[float, ...]:
     """Sum up `_per_cell` over some of the asked cells."""
     return tuple(float(each) for each in _per_cell(joined, taken)[some].sum(0))
 
 
 def _per_cell(joined: Joined, taken: np.ndarray) -> np.ndarray:
-    """Return for each asked cell: joined, rightly joined, has a partner; and the last two where no partner has an equal text."""
+    """Return, for each query cell, the counts from which the rates are computed.
+
+    They are: joined, rightly joined, has a partner; and the last two for cells where no partner has
+    an equal text.
+    """
     other = joined.has_partner & ~joined.has_equal_partner
     true = joined.credit * taken
     return np.stack([taken, true, joined.has_partner, true * other, other], axis=1).astype(float)
 
 
-def _rates(joined: float, true: float, partners: float, true_other: float, other: float) -> tuple[float, ...]:
-    """Return the rates of `COLUMNS`; precision is 1 where nothing is joined, and a recall 1 where there is nothing to be found."""
+def _rates(
+    joined: float, true: float, partners: float, true_other: float, other: float
+) -> tuple[float, ...]:
+    """Return the rates of `COLUMNS`.
+
+    Precision is 1 where nothing is joined, and a recall is 1 where there is nothing to find.
+    """
     precision, recall = true / joined if joined else 1.0, true / partners if partners else 1.0
     return precision, recall, f1(precision, recall), true_other / other if other else 1.0
 
@@ -144,10 +204,13 @@ def _means_of_drawn_groups(rates: np.ndarray, groups: np.ndarray, seed: int) -> 
     return (drawn @ sums) / (drawn @ sizes)[:, None]
 
 
-def _means_of_drawn_values(joined: Sequence[Joined], taken: Sequence[np.ndarray], seed: int) -> np.ndarray:
+def _means_of_drawn_values(
+    joined: Sequence[Joined], taken: Sequence[np.ndarray], seed: int
+) -> np.ndarray:
     """Draw the asked cells of each task with replacement; the mean rates of each draw."""
     totals = [
-        _draws(len(own), seed) @ _per_cell(each, own) for each, own in zip(joined, taken, strict=True)
+        _draws(len(own), seed) @ _per_cell(each, own)
+        for each, own in zip(joined, taken, strict=True)
     ]  # for each task: (RESAMPLES, counts)
     return np.mean([[_rates(*counts) for counts in each] for each in totals], axis=0)
 

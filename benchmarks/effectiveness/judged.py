@@ -1,10 +1,14 @@
-"""The truth about a lake: which pairs of columns can be joined, by equal text or by meaning alone, and which are not judged.
+"""The truth about a lake: which column pairs can be joined, and which are not judged.
 
-Truth is a table of directed column pairs with the number of distinct linked values of the query column and how many of them have the
-same entity in the other column. A pair is *positive* when at least four values, and at least half of the distinct ones of the query
-column, are common by entity or by folded text; entity truth alone would count a column of countries that link to the teams of the same
-countries as an error. Pairs with an entity joinability of at least 0.3 and three entity matches or more that are not positive are *not
-judged*, and nor are pairs within a table. All others are negative.
+Joinable pairs are exact-value or semantic-only pairs.
+
+Truth is a table of directed column pairs with the number of distinct linked values of the query
+column and how many of them have the same entity in the other column. A pair is *positive* when at
+least four values, and at least half of the distinct ones of the query column, are common by entity
+or by folded text; entity truth alone would count a column of countries that link to the teams of
+the same countries as an error. Pairs with an entity joinability of at least 0.3 and three entity
+matches or more that are not positive are *not judged*, and nor are pairs within a table. All others
+are negative.
 """
 
 from __future__ import annotations
@@ -31,7 +35,14 @@ NOT_JUDGED_JOINABILITY, NOT_JUDGED_MATCHES = 0.3, 3
 NEGATIVE, BY_TEXT, BY_MEANING, NOT_JUDGED = range(4)
 """What a pair can be; positive pairs are those by text and those by meaning alone."""
 
-PAIR_COLUMNS = ("query_table", "query_column", "candidate_table", "candidate_column", "linked_values", "entity_matches")
+PAIR_COLUMNS = (
+    "query_table",
+    "query_column",
+    "candidate_table",
+    "candidate_column",
+    "linked_values",
+    "entity_matches",
+)
 _NO_WORD = re.compile(r"[\W_]+")
 
 
@@ -50,7 +61,8 @@ class Judged:
     asked : numpy.ndarray of int64 or None
         The columns that are asked, ascending; None: all.
     within_tables : bool
-        Whether pairs within a table are judged too. Then query columns stand for themselves in cross-validation, else with their table.
+        Whether pairs within a table are judged too. Then query columns stand for themselves in
+        cross-validation, else with their table.
     """
 
     keys: list[tuple[str, int]]
@@ -67,10 +79,16 @@ class Judged:
     @property
     def queries(self) -> np.ndarray:
         """The columns that have a positive pair, ascending."""
-        return np.unique(np.concatenate([self.labels[BY_TEXT], self.labels[BY_MEANING]]) // self.n_columns)
+        return np.unique(
+            np.concatenate([self.labels[BY_TEXT], self.labels[BY_MEANING]]) // self.n_columns
+        )
 
     def classes(self, query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-        """Return what pairs are, int8; a column and itself are not judged, nor are pairs within a table unless `within_tables`."""
+        """Return the classes of pairs, int8.
+
+        A column paired with itself is not judged, nor are pairs within a table unless
+        `within_tables`.
+        """
         pairs = query.astype(np.int64) * self.n_columns + candidate
         found = np.zeros(len(pairs), np.int8)
         for label, known in self.labels.items():
@@ -80,7 +98,10 @@ class Judged:
         return found
 
     def groups(self) -> np.ndarray:
-        """Return each column a number, int64: those with the same one are not judged with each other, and go into one fold."""
+        """Return a group number for each column, int64.
+
+        Columns of the same group are not judged with each other, and go into one fold.
+        """
         if self.within_tables:
             return np.arange(self.n_columns)
         return np.unique([table for table, _ in self.keys], return_inverse=True)[1]
@@ -88,13 +109,19 @@ class Judged:
     def positives_of(self, query: int) -> int:
         """Count the positive pairs of a query column."""
         return sum(
-            int(np.diff(np.searchsorted(self.labels[label], [query * self.n_columns, (query + 1) * self.n_columns]))[0])
+            int(
+                np.diff(
+                    np.searchsorted(
+                        self.labels[label], [query * self.n_columns, (query + 1) * self.n_columns]
+                    )
+                )[0]
+            )
             for label in (BY_TEXT, BY_MEANING)
         )
 
 
 def fold(text: str) -> str:
-    """Bring a text into the form in which equal texts are equal: case, punctuation and white space do not count.
+    """Fold a text so that case, punctuation and white space do not count.
 
     Examples
     --------
@@ -105,14 +132,19 @@ def fold(text: str) -> str:
 
 
 def incidence(columns: Sequence[Sequence[str]]) -> tuple[list[str], sp.csr_matrix]:
-    """Return the distinct values of columns, sorted, and which column holds which: bool (n, values)."""
+    """Return the sorted distinct values of columns, and which column holds which.
+
+    The latter is a sparse matrix (n, values), with 1 where a column holds a value.
+    """
     vocabulary = sorted({value for column in columns for value in column})
     number = {value: place for place, value in enumerate(vocabulary)}
     held = [sorted({number[value] for value in column}) for column in columns]
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in held])])
     members = np.fromiter((each for column in held for each in column), np.int64, offsets[-1])
     shape = (len(columns), len(vocabulary))
-    return vocabulary, sp.csr_matrix((np.ones(len(members), np.float32), members, offsets), shape=shape)
+    return vocabulary, sp.csr_matrix(
+        (np.ones(len(members), np.float32), members, offsets), shape=shape
+    )
 
 
 def read_judged(lake: Path, truth: Path) -> Judged:
@@ -123,8 +155,9 @@ def read_judged(lake: Path, truth: Path) -> Judged:
     lake : Path
         The folder of tables.
     truth : Path
-        The pairs (`PAIR_COLUMNS`), tab-separated, gzipped or not. Where ``entity_columns.tsv.gz`` lies beside it, the columns that it
-        lists (``table``, ``column``) are all judged; else those that the pairs name.
+        The pairs (`PAIR_COLUMNS`), tab-separated, gzipped or not. Where ``entity_columns.tsv.gz``
+        lies beside it, the columns that it lists (``table``, ``column``) are all judged; else those
+        that the pairs name.
 
     Raises
     ------
@@ -133,19 +166,29 @@ def read_judged(lake: Path, truth: Path) -> Judged:
     """
     pairs = _read_table(truth, PAIR_COLUMNS)
     listed = truth.with_name("entity_columns.tsv.gz")
-    keys = _keys(_read_table(listed, ("table", "column")), "table", "column") if listed.is_file() else []
+    keys = (
+        _keys(_read_table(listed, ("table", "column")), "table", "column")
+        if listed.is_file()
+        else []
+    )
     for side in ("query", "candidate"):
         keys += _keys(pairs, f"{side}_table", f"{side}_column")
     keys = sorted(set(keys))
     names = _names_in(lake)
     missing = sorted({table for table, _ in keys} - set(names))
     if missing:
-        raise InputError(f"The truth {truth} is about tables that are not in {lake}: {', '.join(missing[:3])}.")
+        raise InputError(
+            f"The truth {truth} is about tables that are not in {lake}: {', '.join(missing[:3])}."
+        )
     texts = _distinct_cells(lake, names, keys)
-    return Judged([(names[table], position) for table, position in keys], texts, _labels(keys, texts, pairs))
+    return Judged(
+        [(names[table], position) for table, position in keys], texts, _labels(keys, texts, pairs)
+    )
 
 
-def _labels(keys: list[tuple[str, int]], texts: list[pa.StringArray], pairs: pa.Table) -> dict[int, np.ndarray]:
+def _labels(
+    keys: list[tuple[str, int]], texts: list[pa.StringArray], pairs: pa.Table
+) -> dict[int, np.ndarray]:
     number = {key: place for place, key in enumerate(keys)}
     tables = np.array([table for table, _ in keys])
     by_text = pairs_by_text(texts)
@@ -154,20 +197,29 @@ def _labels(keys: list[tuple[str, int]], texts: list[pa.StringArray], pairs: pa.
         np.array([number[key] for key in _keys(pairs, f"{side}_table", f"{side}_column")], np.int64)
         for side in ("query", "candidate")
     )
-    matches, linked = (pairs[name].to_numpy().astype(np.int64) for name in ("entity_matches", "linked_values"))
+    matches, linked = (
+        pairs[name].to_numpy().astype(np.int64) for name in ("entity_matches", "linked_values")
+    )
     return labels_of(by_text, query * len(keys) + candidate, matches, linked)
 
 
 def pairs_by_text(texts: Sequence[pa.StringArray]) -> np.ndarray:
-    """Return the pairs of columns with enough folded texts in common, as sorted ``query * n + candidate``; a column and itself is none."""
-    _, held = incidence([[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts])
+    """Return the pairs of columns with enough folded texts in common.
+
+    They are sorted numbers ``query * n + candidate``. A column is not paired with itself.
+    """
+    _, held = incidence(
+        [[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts]
+    )
     common, sizes = (held @ held.T).tocoo(), np.asarray(held.sum(1)).ravel()
     enough = (common.data >= MIN_MATCHES) & (common.data >= MIN_JOINABILITY * sizes[common.row])
     enough &= common.row != common.col
     return np.unique(common.row[enough].astype(np.int64) * len(texts) + common.col[enough])
 
 
-def labels_of(by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, asked: np.ndarray) -> dict[int, np.ndarray]:
+def labels_of(
+    by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, asked: np.ndarray
+) -> dict[int, np.ndarray]:
     """Label pairs of columns by text and by what they truly have in common.
 
     Parameters
@@ -175,14 +227,19 @@ def labels_of(by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, asked
     by_text : numpy.ndarray, int64
         What `pairs_by_text` gives.
     pairs, matches, asked : numpy.ndarray, int64
-        Pairs as ``query * n + candidate``; how many values of the query column truly match, of how many.
+        Pairs as ``query * n + candidate``; how many values of the query column truly match, of how
+        many.
     """
     share = matches / np.maximum(asked, 1)
     positive = (matches >= MIN_MATCHES) & (share >= MIN_JOINABILITY)
     doubtful = (matches >= NOT_JUDGED_MATCHES) & (share >= NOT_JUDGED_JOINABILITY)
     by_meaning = np.setdiff1d(pairs[positive], by_text)
     known = np.concatenate([by_text, by_meaning])
-    return {BY_TEXT: by_text, BY_MEANING: by_meaning, NOT_JUDGED: np.setdiff1d(pairs[doubtful], known)}
+    return {
+        BY_TEXT: by_text,
+        BY_MEANING: by_meaning,
+        NOT_JUDGED: np.setdiff1d(pairs[doubtful], known),
+    }
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> pa.Table:
@@ -191,7 +248,9 @@ def _read_table(path: Path, columns: Sequence[str]) -> pa.Table:
         table = pv.read_csv(
             path,
             parse_options=pv.ParseOptions(delimiter="\t", quote_char=False),
-            convert_options=pv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=columns),
+            convert_options=pv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), include_columns=columns
+            ),
         )
     except (pa.ArrowException, OSError) as error:
         raise InputError(
@@ -207,10 +266,15 @@ def _keys(table: pa.Table, name: str, position: str) -> list[tuple[str, int]]:
 def _names_in(lake: Path) -> dict[str, str]:
     """Map the names that truth uses, with or without an extension, to those of the lake's files."""
     files = sorted(path.relative_to(lake).as_posix() for path in lake.rglob("*") if path.is_file())
-    return {**{name.rpartition("/")[2].partition(".")[0]: name for name in files}, **{name: name for name in files}}
+    return {
+        **{name.rpartition("/")[2].partition(".")[0]: name for name in files},
+        **{name: name for name in files},
+    }
 
 
-def _distinct_cells(lake: Path, names: dict[str, str], keys: list[tuple[str, int]]) -> list[pa.StringArray]:
+def _distinct_cells(
+    lake: Path, names: dict[str, str], keys: list[tuple[str, int]]
+) -> list[pa.StringArray]:
     wanted: dict[str, list[int]] = {}
     for table, position in keys:
         wanted.setdefault(table, []).append(position)
@@ -222,6 +286,9 @@ def _distinct_cells(lake: Path, names: dict[str, str], keys: list[tuple[str, int
 
 
 def distinct_cells(column: pa.Array) -> pa.StringArray:
-    """Return the distinct cells of a column in order of first appearance, without empty ones and white space around."""
+    """Return the distinct cells of a column in order of first appearance.
+
+    Cells are stripped of surrounding white space, and empty ones are left out.
+    """
     texts = pc.utf8_trim_whitespace(pc.unique(column.drop_null().cast(pa.string())))
     return pc.unique(texts.filter(pc.not_equal(texts, "")))

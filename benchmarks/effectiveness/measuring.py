@@ -1,4 +1,7 @@
-"""One data set measured: every method over columns, values and partners, as far as the set has truth about them."""
+"""The measurement of one data set: every method over columns, values and partners.
+
+Each is measured as far as the data set has truth about it.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,12 @@ def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -
     Returns
     -------
     dict
-        ``data``, what there is to find, ``methods`` (name -> scores) and ``skipped`` (name -> why). Where pairs of columns are judged, the
-        scores of a method are `benchmarks.effectiveness.report.scores_of` and, where pairs are watched, ``watched``; where values are judged
-        they have ``values``, and where columns have a partner ``partners``. ``precision``, ``recall`` and ``f1`` are those of columns, or of
-        values where no pairs of columns are judged.
+        ``data``, what there is to find, ``methods`` (name -> scores) and ``skipped`` (name -> why).
+        Where pairs of columns are judged, the scores of a method are
+        `benchmarks.effectiveness.report.scores_of` and, where pairs are watched, ``watched``; where
+        values are judged they have ``values``, and where columns have a partner ``partners``.
+        ``precision``, ``recall`` and ``f1`` are those of columns, or of values where no pairs of
+        columns are judged.
     """
     result: Result = {"data": truth.name, **counts_of(truth), "methods": {}, "skipped": {}}
     for name in names:
@@ -86,7 +91,9 @@ def chosen_methods(methods: str | None) -> list[str]:
         return list(METHODS)
     names = [name.strip() for name in methods.split(",")]
     if unknown := [name for name in names if name not in METHODS]:
-        raise InputError(f"The methods are {', '.join(METHODS)}. Got {', '.join(map(repr, unknown))}.")
+        raise InputError(
+            f"The methods are {', '.join(METHODS)}. Got {', '.join(map(repr, unknown))}."
+        )
     return names
 
 
@@ -97,14 +104,19 @@ def founds_of(method: Method, judged: Judged) -> list[Found]:
     similarities = method.similarities(method.thresholds)
     alike = similar.whole(method.compare(values, values, min(similarities)), len(values))
     founds = found_by_values(judged, held, alike, similarities)
-    return [replace(found, threshold=threshold) for found, threshold in zip(founds, method.thresholds, strict=True)]
+    return [
+        replace(found, threshold=threshold)
+        for found, threshold in zip(founds, method.thresholds, strict=True)
+    ]
 
 
 def counts_of(truth: TruthSet) -> dict[str, int]:
     """Count what there is to find: two runs with equal counts have the same truth."""
     counts: dict[str, int] = {}
     if truth.judged:
-        text, meaning, not_judged = (len(truth.judged.labels[label]) for label in (BY_TEXT, BY_MEANING, NOT_JUDGED))
+        text, meaning, not_judged = (
+            len(truth.judged.labels[label]) for label in (BY_TEXT, BY_MEANING, NOT_JUDGED)
+        )
         counts |= {
             "columns": truth.judged.n_columns,
             "queries": len(truth.judged.queries),
@@ -136,7 +148,9 @@ def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
 
 
 def _scores_of_ranked(truth: TruthSet, shop: Workshop, name: str) -> Scores:
-    return _scores_of_columns(truth, ranked_pairs(truth.judged, shop.index(), learned_here=truth.name == LEARNED_ON))
+    return _scores_of_columns(
+        truth, ranked_pairs(truth.judged, shop.index(), learned_here=truth.name == LEARNED_ON)
+    )
 
 
 def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
@@ -150,7 +164,9 @@ def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
     if truth.tasks:
         distances = automatic_distances(index, [(task.asked, task.others) for task in truth.tasks])
         joined = [join_nearest(method, task) for task in truth.tasks]
-        scores["values"] = scores_at(joined, cosines(distances), [round(each, 4) for each in distances])
+        scores["values"] = scores_at(
+            joined, cosines(distances), [round(each, 4) for each in distances]
+        )
     return _with_partners(scores, truth, replace(method, thresholds=(advice.max_distance,)))
 
 
@@ -177,9 +193,14 @@ def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
     return scores
 
 
-def watched_pairs(founds: Mapping[str, Found], watched: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, bool]]:
+def watched_pairs(
+    founds: Mapping[str, Found], watched: Mapping[str, tuple[int, int]]
+) -> dict[str, dict[str, bool]]:
     """Return which pairs are found, under each name of a way to set the thresholds."""
-    return {name: {way: _has(found, *pair) for way, found in founds.items()} for name, pair in watched.items()}
+    return {
+        name: {way: _has(found, *pair) for way, found in founds.items()}
+        for name, pair in watched.items()
+    }
 
 
 def _has(found: Found, query: int, candidate: int) -> bool:

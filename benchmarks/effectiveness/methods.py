@@ -1,6 +1,9 @@
-"""The methods that are compared: those of table IV of the paper, sentence vectors, and what pexeso adds to a search.
+"""The compared methods: those of table IV of the paper, sentence vectors, and pexeso's own.
 
-A method is one similarity between values. Measures of strings compare folded texts; vectors are those of normalised values.
+The latter are what pexeso adds to a search.
+
+A method is one similarity between values. Measures of strings compare folded texts; vectors are
+those of normalised values.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ BY_STRINGS: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
 NEAREST_SIMILARITIES = tuple(np.round(np.arange(0.2, 1.001, 0.02), 3).tolist())
 """Least similarities of strings that are tried where each value is joined with its nearest one."""
 
-DISTANCES = tuple(np.round([0.0, *np.arange(0.04, 0.161, 0.04), *np.arange(0.18, 0.461, 0.01)], 3).tolist())
+DISTANCES = tuple(
+    np.round([0.0, *np.arange(0.04, 0.161, 0.04), *np.arange(0.18, 0.461, 0.01)], 3).tolist()
+)
 """Largest distances of vectors that are tried for joinable columns, as a share of the largest."""
 
 NEAREST_DISTANCES = tuple(np.round(np.arange(0.0, 0.601, 0.01), 3).tolist())
@@ -54,11 +59,14 @@ class Method:
     ----------
     name : str
     prepare : callable
-        From the cells of columns to the texts that are compared, one for one; empty where nothing is left.
+        From the cells of columns to the texts that are compared, one for one; empty where nothing
+        is left.
     compare : callable
-        From such texts, others and the lowest similarity to all pairs above it; see `benchmarks.effectiveness.similar`.
+        From such texts, others and the lowest similarity to all pairs above it; see
+        `benchmarks.effectiveness.similar`.
     thresholds, nearest_thresholds : tuple of float
-        As they are reported, for joinable columns and for nearest values: similarities or distances, from any order.
+        As they are reported, for joinable columns and for nearest values: similarities or
+        distances, from any order.
     similarities : callable
         From thresholds to what `compare` must reach at each.
     """
@@ -78,7 +86,8 @@ class Workshop:
     Attributes
     ----------
     texts : list of pyarrow.StringArray
-        All cells that will be compared, by column: on a sample of them product quantisation is trained.
+        All cells that will be compared, by column: on a sample of them product quantisation is
+        trained.
     lake, folder : Path
         The tables, and a place for the index.
     model : str
@@ -131,7 +140,9 @@ def make_method(name: str, shop: Workshop) -> Method:
     """
     if name in BY_STRINGS:
         measure, thresholds = BY_STRINGS[name]
-        return Method(name, _folded, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES)
+        return Method(
+            name, _folded, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES
+        )
     if name == PEXESO:
         return _by_vectors(name, shop, shop.index().embedder)
     if name == CODES:
@@ -154,7 +165,10 @@ def cosines(distances: Sequence[float]) -> list[float]:
 
 
 def _by_vectors(name: str, shop: Workshop, embedder: Embedder) -> Method:
-    """Compare all pairs of vectors: what an index answers too, and sooner done for so many thresholds at once."""
+    """Compare all pairs of vectors.
+
+    An index gives the same answers, but takes longer for this number of thresholds.
+    """
 
     def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
         return similar.products(_embedded(embedder, values), _embedded(embedder, others), least)
@@ -163,27 +177,23 @@ def _by_vectors(name: str, shop: Workshop, embedder: Embedder) -> Method:
 
 
 def _by_codes(name: str, shop: Workshop) -> Method:
-    """Compare vectors with product-quantised ones, cut where 85 % of the pairs that match are found."""
+    """Compare vectors with product-quantised ones, cut where 85 % of matching pairs are found."""
     embedder = shop.index().embedder
     values = sorted({text for column in shop.normalised(shop.texts) for text in column if text})
     quantised = Quantised(_embedded(embedder, values))
 
     def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
-        asked, coded = quantised.asked(_embedded(embedder, values)), quantised.coded(_embedded(embedder, others))
+        asked, coded = (
+            quantised.asked(_embedded(embedder, values)),
+            quantised.coded(_embedded(embedder, others)),
+        )
         return similar.products(asked, coded, least)
 
     @lru_cache
     def cuts(distances: tuple[float, ...]) -> list[float]:
         return quantised.cuts(cosines(distances))
 
-    return Method(
-        name,
-        shop.normalised,
-        compare,
-        DISTANCES,
-        NEAREST_DISTANCES,
-        cuts,
-    )
+    return Method(name, shop.normalised, compare, DISTANCES, NEAREST_DISTANCES, cuts)
 
 
 def _embedded(embedder: Embedder, values: Sequence[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Each value joined with its nearest other one: how near that is, and whether it is the right one."""
+"""Each value joined with its nearest other value: their similarity, and whether it is right."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ class Joined:
     task : str
     group : str
     similarity : numpy.ndarray, float32 (n,)
-        Of each asked cell with its nearest other one; minus infinity where nothing reaches the lowest similarity asked for.
+        Of each asked cell with its nearest other one; minus infinity where nothing reaches the
+        lowest similarity asked for.
     credit : numpy.ndarray, float64 (n,)
-        The share of right ones among the nearest: where several are equally near, any of them may be taken.
+        The share of right ones among the nearest: where several are equally near, any of them may
+        be taken.
     nearest : numpy.ndarray, int64 (n,)
         The first of the nearest, by number; -1: none.
     has_partner, has_equal_partner : numpy.ndarray, bool (n,)
@@ -54,7 +56,9 @@ def join_nearest(method: Method, task: Task) -> Joined:
     """Compare all asked cells of a task with all others."""
     similarities = method.similarities(method.nearest_thresholds)
     asked, others = method.prepare([task.asked, task.others])
-    similarity, credit, nearest = nearest_of(method.compare(asked, others, min(similarities)), task.partners)
+    similarity, credit, nearest = nearest_of(
+        method.compare(asked, others, min(similarities)), task.partners
+    )
     return Joined(
         task.name,
         task.group,
@@ -67,8 +71,13 @@ def join_nearest(method: Method, task: Task) -> Joined:
     )
 
 
-def nearest_of(pieces: Iterable[Similar], partners: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the highest similarity of each row, the share of right ones among those that have it, and the first of these.
+def nearest_of(
+    pieces: Iterable[Similar], partners: sp.csr_matrix
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the highest similarity of each row, its share of right values, and the nearest.
+
+    The share is that of right ones among all values with the highest similarity. The nearest is the
+    first of these.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
-"""The page of the documentation: its measured parts are written from the stored results, all else is left as it stands.
+"""The page of the documentation that shows the results.
 
-A measured part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``. ``summary`` compares the data sets, any other name is one
-of them.
+Its measured parts are written from the stored results. All else is left unchanged.
+
+A measured part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``. ``summary``
+compares the data sets, any other name is one of them.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def rendered(text: str, results: Results) -> str:
     def part(match: re.Match[str]) -> str:
         name = match.group(2)
         if name not in (SUMMARY, *DATA):
-            raise InputError(f"The page has a part {name!r}. It must be one of {', '.join((SUMMARY, *DATA))}.")
+            raise InputError(
+                f"The page has a part {name!r}. It must be one of {', '.join((SUMMARY, *DATA))}."
+            )
         body = summary(results) if name == SUMMARY else _of_set(name, results)
         return f"{match.group(1)}{body}\n{match.group(3)}"
 
@@ -56,9 +60,16 @@ def rendered(text: str, results: Results) -> str:
 
 def summary(results: Results) -> str:
     """Compare the data sets in one table, and say in which pexeso is first."""
-    methods = list(dict.fromkeys(method for result in results.values() for method in result["methods"]))
-    cells = {heading: read for name in results for heading, read in _cells_of(name, results).items()}
-    scores = {method: {name: result["methods"].get(method) for name, result in results.items()} for method in methods}
+    methods = list(
+        dict.fromkeys(method for result in results.values() for method in result["methods"])
+    )
+    cells = {
+        heading: read for name in results for heading, read in _cells_of(name, results).items()
+    }
+    scores = {
+        method: {name: result["methods"].get(method) for name, result in results.items()}
+        for method in methods
+    }
     verdicts = [verdict(title, f1s) for title, f1s in _f1s(results)]
     return "\n".join([as_table(scores, cells), "", *(f"- {verdict}" for verdict in verdicts)])
 
@@ -72,7 +83,10 @@ def verdict(title: str, f1s: Mapping[str, float]) -> str:
     'towns: pexeso is second in F1 (.700), behind tf-idf (.800).'
     """
     own = round(f1s[PEXESO], 3)
-    rivals = sorted(((round(f1, 3), name) for name, f1 in f1s.items() if name in (*BY_STRINGS, CODES)), reverse=True)
+    rivals = sorted(
+        ((round(f1, 3), name) for name, f1 in f1s.items() if name in (*BY_STRINGS, CODES)),
+        reverse=True,
+    )
     ahead = [f"{name} ({_short(f1)})" for f1, name in rivals if f1 > own]
     even = [name for f1, name in rivals if f1 == own]
     parts = [f"{title}: pexeso is {_ORDINALS[len(ahead)]} in F1 ({_short(own)})"]
@@ -91,10 +105,18 @@ def _f1s(results: Results) -> list[tuple[str, dict[str, float]]]:
         if PEXESO not in methods:
             continue
         if "map" in methods[PEXESO]:
-            found.append((f"{name}, columns", {method: scores["f1"] for method, scores in methods.items()}))
+            found.append(
+                (f"{name}, columns", {method: scores["f1"] for method, scores in methods.items()})
+            )
         if "values" in methods[PEXESO]:
             found.append(
-                (f"{name}, values", {method: scores["values"]["f1"] for method, scores in with_values(methods).items()})
+                (
+                    f"{name}, values",
+                    {
+                        method: scores["values"]["f1"]
+                        for method, scores in with_values(methods).items()
+                    },
+                )
             )
     return found
 
@@ -104,7 +126,9 @@ def _cells_of(name: str, results: Results) -> Cells:
     cells: Cells = {}
     if "map" in first:
         cells[f"{name}: columns"] = lambda scores: _read(scores[name], "f1")
-        cells[f"{name}: by meaning, p ≥ .90"] = lambda scores: _read(scores[name], "semantic_only_recall_at_p90")
+        cells[f"{name}: by meaning, p ≥ .90"] = lambda scores: _read(
+            scores[name], "semantic_only_recall_at_p90"
+        )
     if "values" in first:
         cells[f"{name}: values"] = lambda scores: _read(scores[name], "values", "f1")
     if "partners" in first:
@@ -126,8 +150,18 @@ def _of_set(name: str, results: Results) -> str:
     if name not in results:
         return "Not measured yet."
     result = results[name]
-    counted = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in result.items() if isinstance(value, int))
-    models = sorted({scores["model"] for method, scores in result["methods"].items() if method.startswith("pexeso")})
+    counted = ", ".join(
+        f"{value:,} {key.replace('_', ' ')}"
+        for key, value in result.items()
+        if isinstance(value, int)
+    )
+    models = sorted(
+        {
+            scores["model"]
+            for method, scores in result["methods"].items()
+            if method.startswith("pexeso")
+        }
+    )
     dates = sorted({scores["measured"] for scores in result["methods"].values()})
     measured = f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {counted}."
     model = f" Model of the index: {', '.join(models)}." if models else ""

@@ -1,7 +1,10 @@
-"""Tasks as a lake: each asked column ranks all columns of other tables, and its partner should come first.
+"""Tasks as a lake, in which each query column ranks all columns of other tables.
 
-Some columns are as right as the partner: one task's things may all be among another's, as national leagues are among all leagues. A column
-that holds at least half of the asked values, or of their partners, by folded text is such a *twin*; ranks are told with and without twins.
+The partner of the query column should come first.
+
+Some columns are as right as the partner: one task's things may all be among another's, as national
+leagues are among all leagues. A column that holds at least half of the asked values, or of their
+partners, by folded text is such a *twin*; ranks are told with and without twins.
 """
 
 from __future__ import annotations
@@ -45,7 +48,9 @@ class PartnerLake:
 def partner_lake(
     columns: Iterable[tuple[str, str, pa.Array]], keys: Sequence[str], tasks: Sequence[Task]
 ) -> PartnerLake:
-    """Gather the columns of a lake of tasks, (table, name, cells), where tables are called ``TASK/left.csv`` and ``TASK/right.csv``.
+    """Gather the columns of a lake of tasks, (table, name, cells).
+
+    Tables are called ``TASK/left.csv`` and ``TASK/right.csv``.
 
     Parameters
     ----------
@@ -69,7 +74,9 @@ def partner_lake(
 
 
 def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.ndarray:
-    """Return the share of the asked cells of each task that a column holds, themselves or a partner of theirs, by folded text.
+    """Return the share of the query cells of each task that each column holds.
+
+    A column holds a cell if it has the cell itself or a partner of it, by folded text.
 
     Returns
     -------
@@ -84,12 +91,16 @@ def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.nd
         n, m = task.partners.shape
         asked, others = words[start : start + n], words[start + n : start + n + m]
         start += n + m
-        shares.append(np.asarray((((asked + task.partners @ others) @ columns) > 0).mean(0)).ravel())
+        shares.append(
+            np.asarray((((asked + task.partners @ others) @ columns) > 0).mean(0)).ravel()
+        )
     return np.array(shares)
 
 
 def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
-    """Return the share of distinct values of each asked column that have a similar one in each column, at each threshold.
+    """Return the share of values of each query column with a similar one in each column.
+
+    Values are distinct, and there is a share for each threshold.
 
     Returns
     -------
@@ -104,7 +115,9 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
     tables = np.array(lake.tables)
     asked = [text for number, _ in lake.asked.values() for text in prepared[number]]
     best = best_by_column(
-        method.compare(asked, others, float(similarities.min())), column_of, (len(asked), len(prepared))
+        method.compare(asked, others, float(similarities.min())),
+        column_of,
+        (len(asked), len(prepared)),
     )
     stops = np.cumsum([len(prepared[number]) for number, _ in lake.asked.values()])
     for place, ((number, _), stop) in enumerate(zip(lake.asked.values(), stops, strict=True)):
@@ -115,19 +128,28 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
     return found
 
 
-def best_by_column(pieces: Iterable[Similar], column_of: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Return the highest similarity of each row with the values of each column, float32; minus infinity where there is none."""
+def best_by_column(
+    pieces: Iterable[Similar], column_of: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """Return the highest similarity of each row with the values of each column, float32.
+
+    It is minus infinity where there is none.
+    """
     best = np.full(shape, -np.inf, np.float32)
     start = 0
     for piece in pieces:
         pairs = piece.tocoo()
-        np.maximum.at(best[start : start + piece.shape[0]], (pairs.row, column_of[pairs.col]), pairs.data)
+        np.maximum.at(
+            best[start : start + piece.shape[0]], (pairs.row, column_of[pairs.col]), pairs.data
+        )
         start += piece.shape[0]
     return best
 
 
 def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> np.ndarray:
-    """Return the rank of each partner at each threshold, int (tasks, thresholds), from 1; columns that join as well go before it.
+    """Return the rank of each partner at each threshold, int (tasks, thresholds), from 1.
+
+    Columns that join equally well rank before it.
 
     Parameters
     ----------
@@ -146,17 +168,22 @@ def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> 
 
 
 def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict[str, Any]:
-    """Rank partners at thresholds with the highest mean reciprocal rank on other columns; of equal ones the strictest.
+    """Rank partners at thresholds with the highest mean reciprocal rank on other columns.
+
+    Of equal thresholds the strictest is used.
 
     Returns
     -------
     dict
-        ``asked``; and without twins, by which thresholds are chosen: ``first``, partners that come first, ``mean_reciprocal_rank`` with its
-        95 % ``interval``, ``ranks`` by task, ``thresholds`` by fold; with them ``first_with_twins`` and ``ranks_with_twins``.
+        ``asked``; and without twins, by which thresholds are chosen: ``first``, partners that come
+        first, ``mean_reciprocal_rank`` with its 95 % ``interval``, ``ranks`` by task,
+        ``thresholds`` by fold; with them ``first_with_twins`` and ``ranks_with_twins``.
     """
     shares = joinabilities(method, lake)
     ranks, with_twins = (ranks_of_partners(lake, shares, twins=twins) for twins in (False, True))
-    order = np.argsort(-np.array(method.similarities(method.thresholds)), kind="stable")  # from the strictest
+    order = np.argsort(
+        -np.array(method.similarities(method.thresholds)), kind="stable"
+    )  # from the strictest
     members = np.arange(len(ranks))
     chosen, thresholds = np.zeros(len(ranks), np.int64), []
     for fold_ in drawn_folds(members, seed):

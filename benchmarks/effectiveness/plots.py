@@ -26,7 +26,9 @@ SOURCE = "Description"
 
 
 def plot_result(result: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Draw what a result has curves of: joinable columns as ``NAME.png``, values as ``NAME-values.png``.
+    """Draw the curves of a result.
+
+    Joinable columns are written to ``NAME.png``, values to ``NAME-values.png``.
 
     Raises
     ------
@@ -39,7 +41,9 @@ def plot_result(result: Mapping[str, Any], folder: Path) -> list[Path]:
     for has, draw, ending in (("curve", _columns, ""), ("values", _values, "-values")):
         if any(has in scores for scores in methods.values()):
             path = folder / f"{name}{ending}.png"
-            draw(methods).savefig(path, dpi=110, metadata={SOURCE: fingerprint(result), "Software": None})
+            draw(methods).savefig(
+                path, dpi=110, metadata={SOURCE: fingerprint(result), "Software": None}
+            )
             drawn.append(path)
     return drawn
 
@@ -74,7 +78,11 @@ def _columns(methods: Mapping[str, Any]) -> Figure:
     figure = _figure(10, 4.2)
     curves = {name: scores["curve"] for name, scores in methods.items() if "curve" in scores}
     for place, (axis, title) in enumerate(
-        zip(figure.subplots(1, 2, sharey=True), ("all joinable pairs", "pairs by meaning alone"), strict=True)
+        zip(
+            figure.subplots(1, 2, sharey=True),
+            ("all joinable pairs", "pairs by meaning alone"),
+            strict=True,
+        )
     ):
         for number, (name, curve) in enumerate(curves.items()):
             axis.plot(CURVE_PRECISIONS, np.array(curve)[:, place], **_style(number, name))

@@ -1,4 +1,7 @@
-"""Vectors kept as codes of product quantisation, and where their similarities are cut: the rival of table IV that is approximate."""
+"""Vectors as codes of product quantisation, and the cut-offs of their similarities.
+
+This is the approximate method of table IV.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,9 @@ _MANY_VECTORS = 1024
 class Quantised:
     """Product quantisation trained on the vectors of a lake.
 
-    Similar are asked vectors and coded ones by 1 - d**2 / 2, d the Euclidean distance of a vector and what a code says: the cosine, if
-    codes said all. Plain products would favour codes of long vectors.
+    Similar are asked vectors and coded ones by 1 - d**2 / 2, d the Euclidean distance of a vector
+    and what a code says: the cosine, if codes said all. Plain products would favour codes of long
+    vectors.
 
     Parameters
     ----------
@@ -43,8 +47,12 @@ class Quantised:
 
         n_values, dimensions = vectors.shape
         parts = max(part for part in _PARTS if dimensions % part == 0)
-        self._quantiser = faiss.ProductQuantizer(dimensions, parts, _BITS if n_values >= _MANY_VECTORS else _FEW_BITS)
-        self._quantiser.cp.min_points_per_centroid = 1  # else the library warns where a lake is small
+        self._quantiser = faiss.ProductQuantizer(
+            dimensions, parts, _BITS if n_values >= _MANY_VECTORS else _FEW_BITS
+        )
+        self._quantiser.cp.min_points_per_centroid = (
+            1  # else the library warns where a lake is small
+        )
         self._quantiser.train(vectors)
         n_sample = max(1, min(2000, SAMPLE_PAIRS // n_values))
         sample = np.random.default_rng(seed).permutation(n_values)[:n_sample]
@@ -55,23 +63,36 @@ class Quantised:
         self._approximate = (self.asked(vectors[sample]) @ self.coded(vectors).T)[near]
 
     def asked(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors so that their products with `coded` ones are similarities, float32 (values, d + 1)."""
+        """Return vectors whose products with `coded` ones are similarities.
+
+        The result is float32 (values, d + 1).
+        """
         return np.hstack([vectors, vectors.any(1, keepdims=True)]).astype(np.float32)
 
     def coded(self, vectors: np.ndarray) -> np.ndarray:
-        """Return what the codes of vectors say, float32 (values, d + 1); a vector of zeros is like nothing."""
+        """Return vectors as decoded from their codes, float32 (values, d + 1).
+
+        A vector of zeros is similar to nothing.
+        """
         told = self._quantiser.decode(self._quantiser.compute_codes(vectors))
         added = (1 - np.square(told).sum(1, keepdims=True)) / 2
         known = vectors.any(1, keepdims=True)
         return np.hstack([told * known, np.where(known, added, -1)]).astype(np.float32)
 
     def cuts(self, cosines: Sequence[float]) -> list[float]:
-        """Give, for each cosine, from the highest, the similarity with codes that `PQ_RECALL` of the pairs of at least this cosine reach.
+        """Return the code similarity at which to cut for each cosine, from the highest.
+
+        `PQ_RECALL` of the pairs of at least this cosine reach it.
 
         A lower cosine never has a higher cut: where pairs are few, chance would say so.
         """
         found = []
         for cosine in cosines:
             matching = self._approximate[self._exact >= cosine]
-            found.append(max(float(np.quantile(matching, 1 - PQ_RECALL)) if len(matching) else cosine, LEAST_CUT))
+            found.append(
+                max(
+                    float(np.quantile(matching, 1 - PQ_RECALL)) if len(matching) else cosine,
+                    LEAST_CUT,
+                )
+            )
         return np.minimum.accumulate(found).tolist()

@@ -44,14 +44,21 @@ def scores_of_found(judged: Judged, found: Found) -> Scores:
 
 
 def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
-    """Score a method: thresholds for the highest F1, and for pairs by meaning at two precisions, each chosen on other query columns.
+    """Score a method at thresholds chosen on other query columns.
 
-    Precision is that on the query columns that were held out; where it falls short of the one that was aimed at, that is told, not
-    mended. ``curve`` has the highest recall, of all pairs and of those by meaning, at each of `CURVE_PRECISIONS`; nothing is chosen by it.
+    Thresholds are chosen for the highest F1, and for semantic-only pairs at two precisions.
+
+    Precision is that on the query columns that were held out; where it falls short of the one that
+    was aimed at, that is told, not mended. ``curve`` has the highest recall, of all pairs and of
+    those by meaning, at each of `CURVE_PRECISIONS`; nothing is chosen by it.
     """
     truth = truth_of(judged, np.arange(judged.n_columns))
     found, chosen = cross_validated(judged, founds, best_f1)
-    scores = {**scores_of_found(judged, found), "thresholds": chosen, "intervals": intervals(judged, found)}
+    scores = {
+        **scores_of_found(judged, found),
+        "thresholds": chosen,
+        "intervals": intervals(judged, found),
+    }
     for least in PRECISIONS:
         found, chosen = cross_validated(judged, founds, by_meaning_at(least))
         held_out, _, by_meaning = rates(found, truth)
@@ -63,13 +70,21 @@ def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
             f"thresholds_at_{name}": chosen,
         }
     scores["curve"] = curve_of(judged, founds)
-    return {name: round(value, 4) if isinstance(value, float) else value for name, value in scores.items()}
+    return {
+        name: round(value, 4) if isinstance(value, float) else value
+        for name, value in scores.items()
+    }
 
 
 def curve_of(judged: Judged, founds: Sequence[Found]) -> list[list[float]]:
-    """Return the highest recall of all pairs, and of those by meaning, at each of `CURVE_PRECISIONS`, over all thresholds."""
+    """Return the highest recall at each of `CURVE_PRECISIONS`, over all thresholds.
+
+    There is one recall of all pairs and one of semantic-only pairs.
+    """
     truth = truth_of(judged, np.arange(judged.n_columns))
-    points = np.array([rates(found.from_joinability(least), truth) for found in founds for least in JOINABILITIES])
+    points = np.array(
+        [rates(found.from_joinability(least), truth) for found in founds for least in JOINABILITIES]
+    )
     enough = [points[points[:, 0] >= least, 1:] for least in CURVE_PRECISIONS]
     return [own.max(0).round(4).tolist() if len(own) else [0.0, 0.0] for own in enough]
 
@@ -95,14 +110,21 @@ OF_VALUES: Cells = {
     "recall, other spellings": lambda scores: scores["values"]["recall_of_other_spellings"],
 }
 OF_PARTNERS: Cells = {
-    "partner first": lambda scores: f"{scores['partners']['first']} of {scores['partners']['asked']}",
-    "with twins": lambda scores: f"{scores['partners']['first_with_twins']} of {scores['partners']['asked']}",
+    "partner first": lambda scores: (
+        f"{scores['partners']['first']} of {scores['partners']['asked']}"
+    ),
+    "with twins": lambda scores: (
+        f"{scores['partners']['first_with_twins']} of {scores['partners']['asked']}"
+    ),
     "mean reciprocal rank": lambda scores: scores["partners"]["mean_reciprocal_rank"],
 }
 
 
 def tables_of(result: Mapping[str, Any]) -> str:
-    """Write the scores of a data set as tables in Markdown: joinable columns, values, partners, each as far as they are judged."""
+    """Write the scores of a data set as tables in Markdown.
+
+    The tables are of joinable columns, values and partners, each as far as they are judged.
+    """
     methods = result["methods"]
     first = next(iter(methods.values()), {})
     parts = []
@@ -110,7 +132,9 @@ def tables_of(result: Mapping[str, Any]) -> str:
         parts.append(("Joinable columns", as_table(methods, OF_COLUMNS)))
     if "values" in first:
         cells = {**OF_VALUES, **(OF_PARTNERS if "partners" in first else {})}
-        parts.append(("Values joined with their nearest one", as_table(with_values(methods), cells)))
+        parts.append(
+            ("Values joined with their nearest one", as_table(with_values(methods), cells))
+        )
     if "watched" in first:
         parts.append(("Pairs that are found at the method's threshold", watched_table(methods)))
     skipped = [f"Not measured: {name}. {why}" for name, why in result["skipped"].items()]
@@ -125,9 +149,15 @@ def with_values(methods: Mapping[str, Scores]) -> dict[str, Scores]:
 def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
     """Write a table with a row for each method; the best number of each column is bold."""
     lines = ["| method | " + " | ".join(cells) + " |", "|---" * (len(cells) + 1) + "|"]
-    values = {name: {method: read(scores) for method, scores in methods.items()} for name, read in cells.items()}
+    values = {
+        name: {method: read(scores) for method, scores in methods.items()}
+        for name, read in cells.items()
+    }
     best = {
-        name: max((round(value, 3) for value in column.values() if isinstance(value, float | int)), default=None)
+        name: max(
+            (round(value, 3) for value in column.values() if isinstance(value, float | int)),
+            default=None,
+        )
         for name, column in values.items()
     }
     for method in methods:
@@ -137,7 +167,7 @@ def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
 
 
 def watched_table(methods: Mapping[str, Scores]) -> str:
-    """Write which watched pairs each method finds, at the thresholds that it has: tuned or automatic ones."""
+    """Write which watched pairs each method finds at its tuned or automatic thresholds."""
     pairs: Iterable[str] = next(iter(methods.values()))["watched"]
 
     def found(scores: Scores, pair: str) -> str:

@@ -1,7 +1,11 @@
-"""The re-ranker learned and scored: ``python -m benchmarks.effectiveness.reranker --index INDEX`` writes ``pexeso/rerank/reranker.json`` anew.
+"""Training and scoring of the re-ranker.
 
-It is learned from the judged pairs of `wikitables`. Scored on that data set, each query column is ranked by trees that were learned from the query columns of
-the other folds; on any other data set by those that come with the package.
+``python -m benchmarks.effectiveness.reranker --index INDEX`` rewrites
+``pexeso/rerank/reranker.json``.
+
+It is learned from the judged pairs of `wikitables`. Scored on that data set, each query column is
+ranked by trees that were learned from the query columns of the other folds; on any other data set
+by those that come with the package.
 """
 
 from __future__ import annotations
@@ -20,7 +24,14 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness import similar
 from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found
-from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, MIN_MATCHES, NOT_JUDGED, Judged, incidence
+from benchmarks.effectiveness.judged import (
+    BY_MEANING,
+    BY_TEXT,
+    MIN_MATCHES,
+    NOT_JUDGED,
+    Judged,
+    incidence,
+)
 from benchmarks.effectiveness.scoring import folds_of
 from benchmarks.effectiveness.sets import shared_set
 from pexeso.index import Index, open_index
@@ -51,13 +62,19 @@ def ranked_pairs(judged: Judged, index: Index, *, learned_here: bool) -> list[Fo
     """
     query, candidate, counts = count_pairs(judged, index)
     features, labels = counts.features(), judged.classes(query, candidate)
-    scores = _scores_by_fold(judged, query, features, labels) if learned_here else reranker().scores(features)
+    scores = (
+        _scores_by_fold(judged, query, features, labels)
+        if learned_here
+        else reranker().scores(features)
+    )
     # Spread over the joinabilities that thresholds are chosen among, low scores wider.
     spread = LEAST_JOINABILITY + (1 - LEAST_JOINABILITY) * np.sqrt(scores)
     return [Found(float("nan"), query, candidate, spread, labels)]
 
 
-def _scores_by_fold(judged: Judged, query: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _scores_by_fold(
+    judged: Judged, query: np.ndarray, features: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
     scores = np.zeros(len(query))
     for fold in folds_of(judged):
         held_out = np.isin(query, fold)
@@ -71,26 +88,36 @@ def learn(features: np.ndarray, labels: np.ndarray) -> BoostedTrees:
 
     known = labels != NOT_JUDGED
     model = HistGradientBoostingClassifier(
-        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, l2_regularization=1.0, random_state=0
+        max_iter=TREES,
+        max_leaf_nodes=LEAVES,
+        learning_rate=LEARNING_RATE,
+        l2_regularization=1.0,
+        random_state=0,
     ).fit(features[known], np.isin(labels[known], (BY_TEXT, BY_MEANING)))
     names = ("feature_idx", "num_threshold", "left", "right", "value", "count", "is_leaf")
     ours = ("feature", "threshold", "left", "right", "value", "count", "is_leaf")
     trees = [
-        [{our: node[name].item() for our, name in zip(ours, names, strict=True)} for node in stage[0].nodes]
+        [
+            {our: node[name].item() for our, name in zip(ours, names, strict=True)}
+            for node in stage[0].nodes
+        ]
         for stage in model._predictors
     ]
     return trees_of(FEATURES, float(np.ravel(model._baseline_prediction)[0]), trees)
 
 
-def trees_of(features: Sequence[str], base: float, trees: Sequence[Sequence[Mapping[str, Any]]]) -> BoostedTrees:
+def trees_of(
+    features: Sequence[str], base: float, trees: Sequence[Sequence[Mapping[str, Any]]]
+) -> BoostedTrees:
     """Make an ensemble from trees given node by node.
 
     Parameters
     ----------
     features : sequence of str
     trees : sequence of sequences of mappings
-        Nodes with ``feature``, ``threshold``, ``left``, ``right``, ``value`` and ``is_leaf``; the first is the root, and children come later.
-        ``value`` need be given of leaves alone, with their ``count``.
+        Nodes with ``feature``, ``threshold``, ``left``, ``right``, ``value`` and ``is_leaf``; the
+        first is the root, and children come later. ``value`` need be given of leaves alone, with
+        their ``count``.
     """
     most = max(len(tree) for tree in trees)
     whole = {name: np.zeros((len(trees), most), np.int64) for name in ("feature", "left", "right")}
@@ -109,17 +136,23 @@ def trees_of(features: Sequence[str], base: float, trees: Sequence[Sequence[Mapp
         depth = max(depth, int(depths.max()))
         for place in reversed(range(len(tree))):
             node = tree[place]
-            below = [node] if node["is_leaf"] else [tree[int(node["left"])], tree[int(node["right"])]]
+            below = (
+                [node] if node["is_leaf"] else [tree[int(node["left"])], tree[int(node["right"])]]
+            )
             counts = [each["count"] for each in below]
             values = (
-                [node["value"]] if node["is_leaf"] else real["value"][number, [int(node["left"]), int(node["right"])]]
+                [node["value"]]
+                if node["is_leaf"]
+                else real["value"][number, [int(node["left"]), int(node["right"])]]
             )
             real["value"][number, place] = np.average(values, weights=counts)
     return BoostedTrees(tuple(features), base, depth=depth, **whole, **real)
 
 
 def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, Counts]:
-    """Count what matches between judged columns, as `pexeso.rerank.features.count` does for one query column and what it found.
+    """Count matches between judged columns for the features of the re-ranker.
+
+    `pexeso.rerank.features.count` does the same for one query column and the columns found.
 
     Returns
     -------
@@ -147,7 +180,9 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
     names = _names(judged, index)
     rare = rarities(np.asarray(held.sum(0)).ravel(), judged.n_columns)
     asked = _rarities_of_asked(held, rare, query, candidate)
-    sizes, total, total_asked = (np.asarray(each.sum(1)).ravel() for each in (held, held.multiply(rare), asked))
+    sizes, total, total_asked = (
+        np.asarray(each.sum(1)).ravel() for each in (held, held.multiply(rare), asked)
+    )
     at = [RATIOS.index(ratio) for ratio in RARITY_AT]
     alike_at = [_within(alike, cosines[place] - 1e-6) for place in at]
 
@@ -157,7 +192,10 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
     common = pairs((held @ held.T).tocsr(), query, candidate)
     common_rarity = pairs((held.multiply(rare).tocsr() @ held.T).tocsr(), query, candidate)
     weighed = [pairs(_reached(asked, each, held), query, candidate) for each in alike_at]
-    weighed_back = [pairs(_reached(held.multiply(rare).tocsr(), each, held), candidate, query) for each in alike_at]
+    weighed_back = [
+        pairs(_reached(held.multiply(rare).tocsr(), each, held), candidate, query)
+        for each in alike_at
+    ]
     counts = Counts(
         matched=np.stack([pairs(each, query, candidate) for each in matched], 1),
         matched_back=np.stack([pairs(each, candidate, query) for each in matched], 1),
@@ -165,10 +203,14 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
         lake_values=sizes[candidate],
         rarity=common_rarity / np.maximum(common, 1),
         rarity_matched=np.stack(weighed, 1) / np.maximum(total_asked[query], EQUAL)[:, None],
-        rarity_matched_back=np.stack(weighed_back, 1) / np.maximum(total[candidate], EQUAL)[:, None],
+        rarity_matched_back=np.stack(weighed_back, 1)
+        / np.maximum(total[candidate], EQUAL)[:, None],
         query_rarity=total_asked[query] / sizes[query],
         lake_rarity=total[candidate] / sizes[candidate],
-        names=[(names[one], names[other]) for one, other in zip(query.tolist(), candidate.tolist(), strict=True)],
+        names=[
+            (names[one], names[other])
+            for one, other in zip(query.tolist(), candidate.tolist(), strict=True)
+        ],
     )
     return query, candidate, counts
 
@@ -176,7 +218,10 @@ def count_pairs(judged: Judged, index: Index) -> tuple[np.ndarray, np.ndarray, C
 def _rarities_of_asked(
     held: sp.csr_matrix, rare: np.ndarray, query: np.ndarray, candidate: np.ndarray
 ) -> sp.csr_matrix:
-    """Return the rarity of each value of each column that is asked, as a search sees it: what no column found has is rare."""
+    """Return the rarity of each value of each query column, as a search sees it.
+
+    A value that no found column has counts as rare.
+    """
     found = sp.csr_matrix((np.ones(len(query)), (query, candidate)), shape=(held.shape[0],) * 2)
     seen = held.multiply((found @ held) > 0).tocsr()
     return (held - seen + seen.multiply(rare)).tocsr()
@@ -189,7 +234,7 @@ def _within(alike: sp.csr_matrix, cosine: float) -> sp.csr_matrix:
 
 
 def _reached(weights: sp.csr_matrix, alike: sp.csr_matrix, held: sp.csr_matrix) -> sp.csr_matrix:
-    """Add up, for each pair of columns, the weights of the values of the one that have a like one in the other."""
+    """Sum, per pair of columns, the weights of values of one with a similar value in the other."""
     reached = alike @ held.T.tocsr()
     reached.data[:] = 1
     return (weights @ reached).tocsr()

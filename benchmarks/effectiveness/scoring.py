@@ -1,4 +1,7 @@
-"""Precision, recall and their kin over judged pairs, and thresholds chosen on other query columns than those that are scored."""
+"""Precision, recall and related scores over judged pairs.
+
+Thresholds are chosen on query columns other than those that are scored.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ RESAMPLES = 1000
 TOP = 10
 
 Goal = Callable[[float, float, float], float]
-"""From precision, recall and the recall of pairs by meaning to what is to be as high as can be; below 0 where it must not be chosen."""
+"""From precision, recall and the recall of pairs by meaning to what is to be as high as can be.
+
+It is below 0 where it must not be chosen.
+"""
 
 
 def f1(precision: float, recall: float) -> float:
@@ -37,7 +43,9 @@ def best_f1(precision: float, recall: float, by_meaning: float) -> float:
 
 def by_meaning_at(least: float) -> Goal:
     """Aim for the highest recall of pairs by meaning with at least this precision."""
-    return lambda precision, recall, by_meaning: by_meaning if precision >= least else precision - 1.0
+    return lambda precision, recall, by_meaning: (
+        by_meaning if precision >= least else precision - 1.0
+    )
 
 
 @dataclass(frozen=True)
@@ -52,20 +60,27 @@ class Truth:
 def truth_of(judged: Judged, queries: np.ndarray) -> Truth:
     """Count the positive pairs of query columns."""
     counts = {
-        label: int(np.isin(judged.labels[label] // judged.n_columns, queries).sum()) for label in (BY_TEXT, BY_MEANING)
+        label: int(np.isin(judged.labels[label] // judged.n_columns, queries).sum())
+        for label in (BY_TEXT, BY_MEANING)
     }
     return Truth(queries, sum(counts.values()), counts[BY_MEANING])
 
 
 def rates(found: Found, truth: Truth) -> tuple[float, float, float]:
-    """Return precision, recall, and recall of the pairs by meaning; precision is 1 where nothing is returned."""
+    """Return precision, recall, and recall of the semantic-only pairs.
+
+    Precision is 1 where nothing is returned.
+    """
     true, false, by_meaning = found.counts()
     precision = true / (true + false) if true + false else 1.0
     return precision, true / max(truth.positive, 1), by_meaning / max(truth.by_meaning, 1)
 
 
 def choose(founds: Sequence[Found], truth: Truth, goal: Goal) -> tuple[int, float]:
-    """Choose the threshold for values, by its place, and the one for joinability that serve a goal best on query columns."""
+    """Choose the thresholds for values and for joinability that serve a goal best.
+
+    They are chosen on query columns. The threshold for values is returned as its position.
+    """
     scored = []
     for place, found in enumerate(founds):
         own = found.of(truth.queries)
@@ -77,9 +92,12 @@ def choose(founds: Sequence[Found], truth: Truth, goal: Goal) -> tuple[int, floa
 
 
 def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
-    """Divide all columns into folds, tables together; each is scored with thresholds chosen on the others.
+    """Divide all columns into folds, with the columns of a table together.
 
-    Where columns of one table are judged with each other, each column that is asked is drawn by itself.
+    Each fold is scored with thresholds chosen on the others.
+
+    Where columns of one table are judged with each other, each column that is asked is drawn by
+    itself.
     """
     groups = judged.groups()
     if judged.asked is not None:
@@ -88,13 +106,21 @@ def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
 
 
 def drawn_folds(members: np.ndarray, seed: int = 0) -> list[np.ndarray]:
-    """Divide what is distinct into `FOLDS` parts as even as can be, fewer where there are fewer members."""
+    """Divide distinct members into `FOLDS` parts as even as possible.
+
+    There are fewer parts where there are fewer members.
+    """
     drawn = np.random.default_rng(seed).permutation(len(members)) % FOLDS
     return [members[drawn == number] for number in range(min(FOLDS, len(members)))]
 
 
-def cross_validated(judged: Judged, founds: Sequence[Found], goal: Goal) -> tuple[Found, list[tuple[float, float]]]:
-    """Return what a method finds with thresholds that were chosen on other query columns, and these thresholds by fold."""
+def cross_validated(
+    judged: Judged, founds: Sequence[Found], goal: Goal
+) -> tuple[Found, list[tuple[float, float]]]:
+    """Return the pairs found at thresholds chosen on other query columns, and the thresholds.
+
+    There is one pair of thresholds for each fold.
+    """
     parts, chosen = [], []
     everything = np.arange(judged.n_columns)
     for fold in folds_of(judged):
@@ -107,9 +133,12 @@ def cross_validated(judged: Judged, founds: Sequence[Found], goal: Goal) -> tupl
 
 
 def ranked(judged: Judged, found: Found, k: int = TOP) -> tuple[float, float]:
-    """Return mean average precision and mean recall among the k best, over the query columns that have a positive pair.
+    """Return mean average precision and mean recall among the k best.
 
-    Candidates rank by joinability, equal ones by number; what is not judged is left out of the ranking.
+    Both are means over the query columns that have a positive pair.
+
+    Candidates rank by joinability, equal ones by number; what is not judged is left out of the
+    ranking.
     """
     kept = found.label != NOT_JUDGED
     query, candidate, joinability, label = (
@@ -129,7 +158,10 @@ def ranked(judged: Judged, found: Found, k: int = TOP) -> tuple[float, float]:
 
 
 def intervals(judged: Judged, found: Found, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Return 95 % intervals of precision, recall, F1 and the recall of pairs by meaning: query columns drawn again and again."""
+    """Return 95 % intervals of precision, recall, F1 and the recall of semantic-only pairs.
+
+    They come from resampled query columns.
+    """
     n = judged.n_columns
     true, by_meaning, false = (
         np.bincount(found.query[np.isin(found.label, labels)], minlength=n)
@@ -140,7 +172,10 @@ def intervals(judged: Judged, found: Found, seed: int = 0) -> dict[str, tuple[fl
     asked = np.flatnonzero(positive + true + false)
     generator = np.random.default_rng(seed)
     drawn = generator.multinomial(len(asked), np.full(len(asked), 1 / len(asked)), size=RESAMPLES)
-    sums = {name: drawn @ counts[asked] for name, counts in (("t", true), ("f", false), ("m", by_meaning))}
+    sums = {
+        name: drawn @ counts[asked]
+        for name, counts in (("t", true), ("f", false), ("m", by_meaning))
+    }
     precision = sums["t"] / np.maximum(sums["t"] + sums["f"], 1)
     recall = sums["t"] / np.maximum(drawn @ positive[asked], 1)
     scores = {
@@ -149,4 +184,7 @@ def intervals(judged: Judged, found: Found, seed: int = 0) -> dict[str, tuple[fl
         "f1": 2 * precision * recall / np.maximum(precision + recall, 1e-12),
         "semantic_only_recall": sums["m"] / np.maximum(drawn @ all_meaning[asked], 1),
     }
-    return {name: tuple(np.quantile(each, [0.025, 0.975]).round(4).tolist()) for name, each in scores.items()}
+    return {
+        name: tuple(np.quantile(each, [0.025, 0.975]).round(4).tolist())
+        for name, each in scores.items()
+    }

@@ -51,5 +51,11 @@ def _numbers(judged: Judged, index: Index) -> dict[int, int]:
     columns = index.catalog.columns(["table", "position", "column_id"])
     columns = columns.filter(columns["column_id"].is_valid())
     number = {key: place for place, key in enumerate(judged.keys)}
-    rows = zip(*(columns[name].to_pylist() for name in ("table", "position", "column_id")), strict=True)
-    return {column_id: number[table, position] for table, position, column_id in rows if (table, position) in number}
+    rows = zip(
+        *(columns[name].to_pylist() for name in ("table", "position", "column_id")), strict=True
+    )
+    return {
+        column_id: number[table, position]
+        for table, position, column_id in rows
+        if (table, position) in number
+    }

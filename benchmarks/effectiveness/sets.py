@@ -1,4 +1,7 @@
-"""The data sets with truth, read in one form: columns that are judged, values that are judged, columns that have a partner."""
+"""The data sets with truth, read in one form.
+
+They have judged columns, judged values, and columns with a partner.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,17 @@ class TruthSet:
         """All cells that methods compare, by column."""
         judged = self.judged.texts if self.judged else []
         partners = self.partners.texts if self.partners else []
-        return [*judged, *partners, *(column for task in self.tasks for column in (task.asked, task.others))]
+        return [
+            *judged,
+            *partners,
+            *(column for task in self.tasks for column in (task.asked, task.others)),
+        ]
 
 
 def lake_with_truth(lake: Path, truth: Path) -> TruthSet:
-    """Read any lake with a table of joinable pairs; see `benchmarks.effectiveness.judged.read_judged`.
+    """Read any lake with a table of joinable pairs.
+
+    See `benchmarks.effectiveness.judged.read_judged`.
 
     Raises
     ------
@@ -67,7 +76,8 @@ def lake_with_truth(lake: Path, truth: Path) -> TruthSet:
     judged = read_judged(lake, truth)
     if not len(judged.queries):
         raise InputError(
-            f"The truth {truth} has no pair that can be joined: at least {MIN_MATCHES} values, and at least {100 * MIN_JOINABILITY:g} % of those of the"
+            f"The truth {truth} has no pair that can be joined: at least {MIN_MATCHES} values, "
+            f"and at least {100 * MIN_JOINABILITY:g} % of those of the"
             " query column, must be common."
         )
     return TruthSet(str(lake), lake, judged)
@@ -90,9 +100,14 @@ def shared_set(name: str, place: Path, shared: Path = SHARED) -> TruthSet:
         It is not on this machine.
     """
     folder = shared / name
-    archive = folder / ("datasets.tar.gz" if name in ("autofj", "entity-pairs") else "tables.tar.gz")
+    archive = folder / (
+        "datasets.tar.gz" if name in ("autofj", "entity-pairs") else "tables.tar.gz"
+    )
     if not archive.is_file():
-        raise InputError(f"The data set {name} is not on this machine: there is no {name}/{archive.name} in {shared}.")
+        raise InputError(
+            f"The data set {name} is not on this machine: there is no {name}/{archive.name} in "
+            f"{shared}."
+        )
     lake = place / "lake"
     with tarfile.open(archive) as tables:
         tables.extractall(lake, filter="data")
@@ -100,7 +115,11 @@ def shared_set(name: str, place: Path, shared: Path = SHARED) -> TruthSet:
         return TruthSet(name, lake, read_judged(lake, folder / "join_pairs.tsv.gz"))
     # These archives hold one folder of the same name.
     lake = lake / name
-    return countries_set(lake, place / "truth") if name == "countries" else tasks_set(name, lake, place / "truth")
+    return (
+        countries_set(lake, place / "truth")
+        if name == "countries"
+        else tasks_set(name, lake, place / "truth")
+    )
 
 
 def countries_set(lake: Path, truth: Path) -> TruthSet:
@@ -113,12 +132,17 @@ def countries_set(lake: Path, truth: Path) -> TruthSet:
 
 
 def tasks_set(name: str, lake: Path, truth: Path) -> TruthSet:
-    """Read a data set of tasks, whose tables are also a lake; the files of its truth are moved out of it."""
+    """Read a data set of tasks whose tables are also a lake.
+
+    The files of its truth are moved out of the lake.
+    """
     tasks = read_tasks(lake)
     truth.mkdir(parents=True, exist_ok=True)
     for task in tasks:
         (lake / task.name / "gt.csv").rename(truth / f"{task.name}.csv")
-    return TruthSet(name, lake, tasks=tasks, partners=partner_lake(_text_columns(lake), NAMES, tasks))
+    return TruthSet(
+        name, lake, tasks=tasks, partners=partner_lake(_text_columns(lake), NAMES, tasks)
+    )
 
 
 def _text_columns(lake: Path) -> Iterator[tuple[str, str, pa.StringArray]]:

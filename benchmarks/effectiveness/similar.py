@@ -1,8 +1,11 @@
-"""Which values are alike, by the measures of strings that a user could take instead, and by vectors: all pairs above a similarity.
+"""Similar values by string measures and by vectors: all pairs above a similarity.
 
-Strings are folded (`benchmarks.effectiveness.judged.fold`) before. A measure compares every value with every other one, or all that can
-reach its lowest similarity; none is approximate. What it finds comes in pieces of rows, each from at most `PIECE_PAIRS` pairs (12 bytes
-each where all are similar), so that memory does not grow with the number of pairs. A value of no text is like nothing.
+The string measures are those that a user could choose instead.
+
+Strings are folded (`benchmarks.effectiveness.judged.fold`) before. A measure compares every value
+with every other one, or all that can reach its lowest similarity; none is approximate. What it
+finds comes in pieces of rows, each from at most `PIECE_PAIRS` pairs (12 bytes each where all are
+similar), so that memory does not grow with the number of pairs. A value of no text is like nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ SAME_WORD = 0.8
 """From this edit similarity on, fuzzy token match takes two words for the same one."""
 
 Similar = sp.csr_matrix
-"""Similarity of pairs of values, (values, others); absent where it is below the lowest asked for."""
+"""Similarity of pairs of values, (values, others).
+
+It is absent where it is below the lowest asked for.
+"""
 
 Pieces = Iterator[Similar]
 """Similarities in pieces, from the first value to the last."""
@@ -57,7 +63,9 @@ def edit_similarity(values: Sequence[str], others: Sequence[str], least: float) 
     from rapidfuzz.process import cdist
 
     # Two empty texts have all in common.
-    has_text, other_has_text = (np.array([bool(text) for text in each], bool) for each in (values, others))
+    has_text, other_has_text = (
+        np.array([bool(text) for text in each], bool) for each in (values, others)
+    )
 
     def piece(some: slice) -> sp.coo_matrix:
         scorer = Levenshtein.normalized_similarity
@@ -70,12 +78,16 @@ def edit_similarity(values: Sequence[str], others: Sequence[str], least: float) 
 
 
 def fuzzy_tokens(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
-    """Jaccard where words count as common by their edit similarity, of `SAME_WORD` and more: fuzzy token match.
+    """Compute the fuzzy token match: the Jaccard similarity with similar words as common.
 
-    Each word is matched with its best partner in the other value; of the two sums, one from either side, the smaller counts. That is the
-    heaviest matching where no two words of a value have the same best partner.
+    Words count as common from an edit similarity of `SAME_WORD` on.
 
-    Source: Wang, Li, Feng, "Fast-Join: an efficient method for fuzzy token matching based string similarity join" (ICDE 2011).
+    Each word is matched with its best partner in the other value; of the two sums, one from either
+    side, the smaller counts. That is the heaviest matching where no two words of a value have the
+    same best partner.
+
+    Source: Wang, Li, Feng, "Fast-Join: an efficient method for fuzzy token matching based string
+    similarity join" (ICDE 2011).
     """
     words, held = _words([*values, *others])
     left, right = held[: len(values)], held[len(values) :]
@@ -91,7 +103,8 @@ def fuzzy_tokens(values: Sequence[str], others: Sequence[str], least: float) -> 
         upper = candidates.data / np.maximum(both - candidates.data, 1)
         row, column, both = (each[upper >= least] for each in (row, column, both))
         overlap = np.minimum(
-            _best_sums(left[some], right, alike, row, column), _best_sums(right, left[some], back, column, row)
+            _best_sums(left[some], right, alike, row, column),
+            _best_sums(right, left[some], back, column, row),
         )
         return sp.coo_matrix((overlap / (both - overlap), (row, column)), shape=candidates.shape)
 
@@ -99,16 +112,24 @@ def fuzzy_tokens(values: Sequence[str], others: Sequence[str], least: float) -> 
 
 
 def tfidf(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
-    """Take the cosine of words weighted by how rare they are among the distinct values of both sides."""
+    """Compute the cosine of words weighted by their rarity.
+
+    The rarity is that among the distinct values of both sides.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    weights = TfidfVectorizer(token_pattern=r"[^ ]+", dtype=np.float32).fit(sorted({*values, *others}))
+    weights = TfidfVectorizer(token_pattern=r"[^ ]+", dtype=np.float32).fit(
+        sorted({*values, *others})
+    )
     left, right = weights.transform(values), weights.transform(others).T.tocsr()
     return _pieces(len(values), len(others), least, lambda some: (left[some] @ right).tocoo())
 
 
 def products(left: np.ndarray, right: np.ndarray, least: float) -> Pieces:
-    """Take the products of vectors, float32 (values, d) and (others, d): the cosine where all have length 1 or 0."""
+    """Compute the products of vectors, float32 (values, d) and (others, d).
+
+    The product is the cosine where all vectors have length 1 or 0.
+    """
 
     def piece(some: slice) -> sp.coo_matrix:
         found = left[some] @ right.T
@@ -119,7 +140,10 @@ def products(left: np.ndarray, right: np.ndarray, least: float) -> Pieces:
 
 
 def whole(pieces: Iterable[Similar], n_values: int) -> Similar:
-    """Put pieces together that compare values with themselves; a value is like itself, whatever a measure says."""
+    """Combine pieces that compare values with themselves.
+
+    A value is similar to itself, whatever a measure returns.
+    """
     parts = list(pieces)
     stacked = sp.vstack(parts, "csr") if parts else sp.csr_matrix((0, 0), dtype=np.float32)
     return stacked.maximum(sp.identity(n_values, np.float32, "csr"))
@@ -141,29 +165,35 @@ def _alike_words(words: Sequence[str], of_values: np.ndarray, of_others: np.ndar
     if not found:
         return sp.csr_matrix((len(words), len(words)), dtype=np.float32)
     pairs = sp.vstack(found, "coo")
-    return sp.csr_matrix((pairs.data, (of_values[pairs.row], of_others[pairs.col])), shape=(len(words), len(words)))
+    return sp.csr_matrix(
+        (pairs.data, (of_values[pairs.row], of_others[pairs.col])), shape=(len(words), len(words))
+    )
 
 
-def _pieces(n_values: int, n_others: int, least: float, piece: Callable[[slice], sp.coo_matrix]) -> Pieces:
+def _pieces(
+    n_values: int, n_others: int, least: float, piece: Callable[[slice], sp.coo_matrix]
+) -> Pieces:
     """Compare piece by piece, and keep what is similar enough."""
     step = max(1, PIECE_PAIRS // max(n_others, 1))
     for start in range(0, n_values, step):
         found = piece(slice(start, min(start + step, n_values)))
         enough = found.data >= least
         yield sp.csr_matrix(
-            (found.data[enough].astype(np.float32), (found.row[enough], found.col[enough])), shape=found.shape
+            (found.data[enough].astype(np.float32), (found.row[enough], found.col[enough])),
+            shape=found.shape,
         )
 
 
 def _best_sums(
     held: sp.csr_matrix, other: sp.csr_matrix, alike: Similar, row: np.ndarray, column: np.ndarray
 ) -> np.ndarray:
-    """Add up, for pairs of a value and another, how alike each word of the first is to its nearest in the second."""
+    """Sum the similarity of each word of a value to its nearest word in another value."""
     sums = np.zeros(len(row), np.float32)
     for start in range(0, len(row), 100_000):
         some = slice(start, start + 100_000)
         first, second = held[row[some]].tocoo(), other[column[some]]
-        # One row for each word of each first value: the words like it, cut down to those that the second value has.
+        # One row for each word of each first value: the words like it, cut down to those that the
+        # second value has.
         within = alike[first.col].multiply(second[first.row])
         np.add.at(sums[some], first.row, within.max(axis=1).toarray().ravel())
     return sums

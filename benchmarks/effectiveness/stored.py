@@ -1,4 +1,7 @@
-"""Results that are kept: one JSON file a data set, from which the page and its plots are written."""
+"""Stored results: one JSON file per data set.
+
+The page and its plots are written from them.
+"""
 
 from __future__ import annotations
 
@@ -64,11 +67,13 @@ def merged(before: Mapping[str, Any] | None, result: Mapping[str, Any]) -> dict[
     if before is None:
         return dict(result)
     ours, theirs = (
-        {name: value for name, value in each.items() if name not in _NOT_COUNTS} for each in (result, before)
+        {name: value for name, value in each.items() if name not in _NOT_COUNTS}
+        for each in (result, before)
     )
     if ours != theirs:
         raise InputError(
-            f"The stored result of {result['data']} is about another truth: {theirs}, now {ours}. Measure all methods, without --methods."
+            f"The stored result of {result['data']} is about another truth: {theirs}, now "
+            f"{ours}. Measure all methods, without --methods."
         )
     methods = {**before["methods"], **result["methods"]}
     skipped = {**before["skipped"], **result["skipped"]}

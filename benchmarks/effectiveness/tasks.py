@@ -1,8 +1,9 @@
 """Value-level truth: two columns, and which value of the one is which of the other.
 
-A data set of tasks is a folder of folders, each with ``left.csv``, ``right.csv`` and ``gt.csv``. The values of the right table are asked;
-each is joined with values of the left one. Rows without a text are left out. In ``gt.csv`` rows are named by their ``id``: as ``id_l`` and
-``id_r``, or as ``left_id`` and ``right_id``.
+A data set of tasks is a folder of folders, each with ``left.csv``, ``right.csv`` and ``gt.csv``.
+The values of the right table are asked; each is joined with values of the left one. Rows without a
+text are left out. In ``gt.csv`` rows are named by their ``id``: as ``id_l`` and ``id_r``, or as
+``left_id`` and ``right_id``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Task:
     group : str
         Tasks of one group are scored with thresholds chosen on other groups.
     asked, others : pyarrow.StringArray
-        The cells that are asked, n of them, and those they are joined with, m of them; none is empty.
+        The cells that are asked, n of them, and those they are joined with, m of them; none is
+        empty.
     partners : scipy.sparse.csr_matrix of shape (n, m)
         1 where two cells are the same thing.
     """
@@ -53,9 +55,13 @@ class Task:
 
     def has_equal_partner(self) -> np.ndarray:
         """Return which asked cells have a partner of the same folded text, bool (n,)."""
-        asked, others = ([fold(text) for text in column.to_pylist()] for column in (self.asked, self.others))
+        asked, others = (
+            [fold(text) for text in column.to_pylist()] for column in (self.asked, self.others)
+        )
         pairs = self.partners.tocoo()
-        equal = [asked[row] == others[column] for row, column in zip(pairs.row, pairs.col, strict=True)]
+        equal = [
+            asked[row] == others[column] for row, column in zip(pairs.row, pairs.col, strict=True)
+        ]
         found = np.zeros(len(asked), bool)
         found[pairs.row[np.array(equal, bool)]] = True
         return found
@@ -71,23 +77,34 @@ def read_tasks(folder: Path) -> list[Task]:
     """
     found = [read_task(path.parent) for path in sorted(folder.glob("*/gt.csv"))]
     if not found:
-        raise InputError(f"There is no task in {folder}: folders with left.csv, right.csv and gt.csv.")
+        raise InputError(
+            f"There is no task in {folder}: folders with left.csv, right.csv and gt.csv."
+        )
     return found
 
 
 def read_task(folder: Path) -> Task:
     """Read one task; it is a group of its own."""
-    (left_ids, left), (right_ids, right) = (_named(folder / name) for name in ("left.csv", "right.csv"))
+    (left_ids, left), (right_ids, right) = (
+        _named(folder / name) for name in ("left.csv", "right.csv")
+    )
     truth = _columns(folder / "gt.csv")
     names = next((names for names in TRUTH_NAMES if set(names) <= set(truth)), None)
     if names is None:
-        raise InputError(f"{folder / 'gt.csv'} must have the columns id_l and id_r, or left_id and right_id.")
+        raise InputError(
+            f"{folder / 'gt.csv'} must have the columns id_l and id_r, or left_id and right_id."
+        )
     columns, rows = (
-        pc.index_in(truth[name], ids).drop_null() for name, ids in zip(names, (left_ids, right_ids), strict=True)
+        pc.index_in(truth[name], ids).drop_null()
+        for name, ids in zip(names, (left_ids, right_ids), strict=True)
     )
     if len(columns) != len(truth[names[0]]) or len(rows) != len(columns):
-        raise InputError(f"{folder / 'gt.csv'} names rows that are not there, or that have no text.")
-    return Task(folder.name, folder.name, right, left, incidence_of(rows, columns, (len(right), len(left))))
+        raise InputError(
+            f"{folder / 'gt.csv'} names rows that are not there, or that have no text."
+        )
+    return Task(
+        folder.name, folder.name, right, left, incidence_of(rows, columns, (len(right), len(left)))
+    )
 
 
 def incidence_of(
@@ -115,7 +132,10 @@ def _named(path: Path) -> tuple[pa.StringArray, pa.StringArray]:
     columns = _columns(path)
     name = key_column(list(columns))
     if name is None or "id" not in columns:
-        raise InputError(f"{path} must have the columns id and {' or '.join(NAMES)}. It has {', '.join(columns)}.")
+        raise InputError(
+            f"{path} must have the columns id and {' or '.join(NAMES)}. It has "
+            f"{', '.join(columns)}."
+        )
     texts = pc.utf8_trim_whitespace(columns[name])
     kept = pc.fill_null(pc.not_equal(texts, ""), False)
     return columns["id"].filter(kept), texts.filter(kept)

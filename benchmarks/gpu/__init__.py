@@ -1,4 +1,7 @@
-"""One command for a machine with a GPU: ``python -m benchmarks.gpu`` checks the answers, then measures.
+"""The benchmark command for a machine with a GPU, ``python -m benchmarks.gpu``.
 
-Needs torch, triton, numpy and pyarrow, and nothing else of what the other benchmarks need. See the section "On a GPU" in benchmarks/README.md.
+It checks the answers, then measures.
+
+Needs torch, triton, numpy and pyarrow, and nothing else of what the other benchmarks need. See the
+section "On a GPU" in benchmarks/README.md.
 """

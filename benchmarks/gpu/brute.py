@@ -1,4 +1,7 @@
-"""Brute force on the same device, piece by piece: what searches are held against, for answers and for time."""
+"""Brute force on the same device, piece by piece.
+
+It is the reference for the answers and the time of searches.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,16 @@ REPEATS = 3
 _PIECE_BYTES = 12 << 30
 _PRODUCTS_AT_ONCE = 1 << 24
 _BATCH_RATE = 1e14
-"""Products and sums a second that are counted on when it is said how much of a batch there is time for."""
+"""Products and sums a second that are counted on.
+
+By it the finder says how much of a batch there is time for.
+"""
 
 
 class ProductFinder:
-    """Finds pairs with a large inner product by tensor operations, where the fused kernel cannot run.
+    """Finder of pairs with a large inner product by tensor operations.
+
+    It is used where the fused kernel cannot run.
 
     Parameters
     ----------
@@ -41,8 +49,13 @@ class ProductFinder:
     def __init__(self, values: torch.Tensor) -> None:
         self._values = values
 
-    def find(self, queries: torch.Tensor, limits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the rows of queries and values, and the product, of each pair with a product of at least the query's limit."""
+    def find(
+        self, queries: torch.Tensor, limits: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the query rows, value rows and products of pairs that reach their limit.
+
+        The limit is that of the query and inclusive.
+        """
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
         found = []
         for begin in range(0, len(self._values), step):
@@ -55,7 +68,9 @@ class ProductFinder:
     def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
         """Return how many pairs `find` would give."""
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
-        return sum(int((part @ queries.T >= limits).sum()) for part in torch.split(self._values, step))
+        return sum(
+            int((part @ queries.T >= limits).sum()) for part in torch.split(self._values, step)
+        )
 
 
 @dataclass
@@ -96,14 +111,23 @@ class _Piece:
         for part in torch.split(self.vectors, max(1, (1 << 24) // self.vectors.shape[1])):
             squares = part.double().square_().sum(1)
             least, largest = min(least, float(squares.min())), max(largest, float(squares.max()))
-        self.bounds = rounding_loss(self.vectors, self.rounded[:, : self.vectors.shape[1]]), least, largest
+        self.bounds = (
+            rounding_loss(self.vectors, self.rounded[:, : self.vectors.shape[1]]),
+            least,
+            largest,
+        )
 
     def round(self, queries: torch.Tensor) -> torch.Tensor:
         """Round query values as the vectors are rounded, with as many zeros behind them."""
         return padded(queries.to(self.rounded.dtype), self.rounded.shape[1])
 
-    def limits(self, queries: torch.Tensor, rounded: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the products below which no pair matches, and from which on every pair does; each side's rounding is counted."""
+    def limits(
+        self, queries: torch.Tensor, rounded: torch.Tensor, tau: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the products below which no pair matches, and from which on every pair does.
+
+        The rounding of both sides is included.
+        """
         loss, least, largest = self.bounds
         squares = queries.double().square_().sum(1)
         own = rounding_loss(queries, rounded[:, : queries.shape[1]])
@@ -112,11 +136,13 @@ class _Piece:
         return product_limits(squares, least, largest, tau, error)
 
 
-def run_brute_force(lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch: QueryBatch | None) -> BruteResult:
+def run_brute_force(
+    lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch: QueryBatch | None
+) -> BruteResult:
     """Compare all values with those of some query columns, and count.
 
-    The vectors in float16 (on the CPU float32) are made of a piece at a time, which is not timed, since they need not fit beside the lake; times of pieces
-    add up.
+    The vectors in float16 (on the CPU float32) are made of a piece at a time, which is not timed,
+    since they need not fit beside the lake; times of pieces add up.
 
     Parameters
     ----------
@@ -152,9 +178,13 @@ def run_brute_force(lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch
             del finder, piece
         for number, query in enumerate(queries):
             rows, values = (torch.cat(each) for each in zip(*pairs[number], strict=True))
-            columns, counts = count_columns(rows, values, query, part.partition.value_columns, part.partition.n_columns)
+            columns, counts = count_columns(
+                rows, values, query, part.partition.value_columns, part.partition.n_columns
+            )
             found[number].append((columns + part.first_column, counts))
-    result.answers = [tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found]
+    result.answers = [
+        tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found
+    ]
     if taken is not None and len(taken):
         result.batch_share = len(taken) / len(batch.vectors)
         result.batch_seconds = batch_seconds / result.batch_share / len(batch.needed)
@@ -175,7 +205,9 @@ class _Match:
         """Find pairs, and decide those that products leave open."""
         queries, values, products = self.finder.find(self.rounded, self.low)
         sure = products >= self.high[queries]
-        again = decide_candidates(queries[~sure], values[~sure], self.queries, self.piece.vectors, self.tau)
+        again = decide_candidates(
+            queries[~sure], values[~sure], self.queries, self.piece.vectors, self.tau
+        )
         rows = torch.cat([values[sure], again[1]]) + self.piece.first_row
         return torch.cat([queries[sure], again[0]]), rows
 
@@ -214,7 +246,10 @@ def padded(vectors: torch.Tensor, width: int, dtype: torch.dtype | None = None) 
 
 
 def _values_in_time(lake: ResidentLake, batch: QueryBatch) -> int:
-    """Return how many of a batch's values can be compared with all of the lake in about three seconds."""
+    """Return the number of values of a batch that brute force can compare in three seconds.
+
+    The values are compared with all of the lake, and the time is approximate.
+    """
     rate = _BATCH_RATE if lake.device.type == "cuda" else _BATCH_RATE / 1e4
     flop = 2.0 * lake.n_values * lake.model.dimensions
     return max(1, min(len(batch.vectors), int(3.0 * rate / flop)))

@@ -1,4 +1,7 @@
-"""Partitions built where their vectors are, on any device, for lakes that fit no other way; what comes out is the product's own format."""
+"""Partitions built where their vectors are, on any device, for lakes that fit no other way.
+
+What comes out is the product's own format.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from pexeso.engine.building.building import build_checked, check_tensors, cut_into_cells, n_coordinates, turned_postings
+from pexeso.engine.building.building import (
+    build_checked,
+    check_tensors,
+    cut_into_cells,
+    n_coordinates,
+    turned_postings,
+)
 from pexeso.engine.layout.maps import SAMPLE_ROWS, map_of
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import choose_anchors
@@ -27,37 +36,51 @@ class VectorPieces(Protocol):
 
 
 def build_tensors(
-    vectors: torch.Tensor, column_offsets: torch.Tensor, column_values: torch.Tensor, options: PartitionLayoutOptions
+    vectors: torch.Tensor,
+    column_offsets: torch.Tensor,
+    column_values: torch.Tensor,
+    options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Do as `build_partition` where the vectors are, on any device; `Partition.from_tensors` takes what comes out.
+    """Build a partition as `build_partition` does, on the device of the vectors.
+
+    `Partition.from_tensors` takes the result.
 
     Parameters
     ----------
     vectors, column_offsets, column_values
         On one device.
     options : PartitionLayoutOptions
-        With nothing left to choose: neither ``map="auto"`` nor ``n_axes=None`` nor ``n_levels=None``.
+        With nothing left to choose: neither ``map="auto"`` nor ``n_axes=None`` nor
+        ``n_levels=None``.
 
     Raises
     ------
     InputError
-        When a vector is not finite or neither zero nor of unit length, or something is left to choose.
+        When a vector is not finite or neither zero nor of unit length, or something is left to
+        choose.
 
     Notes
     -----
-    Device memory beside what is given and what comes out: ``4 P + 64`` bytes a row while rows are ordered, about 70 a posting
-    while columns are, and 0.5 GiB. The vectors are held twice, as given and as stored; not so with `build_from_pieces`.
+    Device memory beside what is given and what comes out: ``4 P + 64`` bytes a row while rows are
+    ordered, about 70 a posting while columns are, and 0.5 GiB. The vectors are held twice, as given
+    and as stored; not so with `build_from_pieces`.
     """
     _refuse_open(options)
     return build_checked(vectors, check_tensors(vectors), column_offsets, column_values, options)
 
 
 def build_from_pieces(
-    pieces: VectorPieces, column_offsets: torch.Tensor, column_values: torch.Tensor, options: PartitionLayoutOptions
+    pieces: VectorPieces,
+    column_offsets: torch.Tensor,
+    column_values: torch.Tensor,
+    options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Do as `build_tensors` for vectors that never stand together but in the order in which they are stored.
+    """Build a partition as `build_tensors` does, from vectors in pieces.
 
-    Three passes are made: to check and to draw a sample, from which axes or pivots are chosen, to map, and to put each vector into its place.
+    The vectors are held together only in the order in which they are stored.
+
+    Three passes are made: to check and to draw a sample, from which axes or pivots are chosen, to
+    map, and to put each vector into its place.
 
     Parameters
     ----------
@@ -68,8 +91,9 @@ def build_from_pieces(
 
     Notes
     -----
-    As for `build_tensors`, with one copy of the vectors, which is made when rows and columns are in order: of 75 million rows with 50 dimensions
-    (15 GB), 16 coordinates and 1.4 postings a row no more than 11 GB are held until then.
+    As for `build_tensors`, with one copy of the vectors, which is made when rows and columns are in
+    order: of 75 million rows with 50 dimensions (15 GB), 16 coordinates and 1.4 postings a row no
+    more than 11 GB are held until then.
     """
     _refuse_open(options)
     n, dimensions = pieces.shape
@@ -93,9 +117,11 @@ def build_from_pieces(
 def _refuse_open(options: PartitionLayoutOptions) -> None:
     if not options.is_resolved:
         raise InputError(
-            "Tensors are built with a given map and number of axes, and with a number of levels where there is a grid. "
+            "Tensors are built with a given map and number of axes, and with a number of levels "
+            "where there is a grid. "
             "Got map='auto', n_axes=None or n_levels=None instead; "
-            "let pexeso.engine.building.map_choice.resolve_options choose first, or use build_partition."
+            "let pexeso.engine.building.map_choice.resolve_options choose first, or use "
+            "build_partition."
         )
 
 
@@ -117,7 +143,10 @@ def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
         except InputError as error:
             raise InputError(f"From row {begin} on: {error}") from error
         if n_real < len(piece):
-            raise InputError(f"Vectors that come in pieces must be of unit length. Got zeros from row {begin} on.")
+            raise InputError(
+                f"Vectors that come in pieces must be of unit length. Got zeros from row {begin} "
+                "on."
+            )
         bounds = torch.searchsorted(chosen, torch.tensor([begin, begin + len(piece)]))
         taken.append(piece[(chosen[bounds[0] : bounds[1]] - begin).to(piece.device)])
     return torch.cat(taken)

@@ -20,8 +20,9 @@ def measure_ceilings(device: torch.device) -> dict[str, float]:
     Returns
     -------
     dict
-        ``copy_bytes_per_second`` (read and written), ``read_bytes_per_second`` (the best of two sums over float16 numbers), and
-        ``product_flop_per_second`` of two square float16 matrices of random numbers, 8,192 wide (256 on the CPU).
+        ``copy_bytes_per_second`` (read and written), ``read_bytes_per_second`` (the best of two
+        sums over float16 numbers), and ``product_flop_per_second`` of two square float16 matrices
+        of random numbers, 8,192 wide (256 on the CPU).
     """
     n_bytes = _COPY_BYTES[device.type]
     if device.type == "cuda":

@@ -1,4 +1,7 @@
-"""Answers first: every kernel of a device against float64, on small lakes with pairs within one step of tau."""
+"""Checks of the answers of every kernel of a device against float64.
+
+They run on small lakes with pairs within one step of tau.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,13 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.metrics import Metric
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.postings import csr_from_pairs
-from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.search import (
+    BatchQuery,
+    Goal,
+    exact_partition,
+    search_batch_partition,
+    search_partition,
+)
 from pexeso.engine.stats import SearchStats
 
 CASES = (
@@ -89,15 +98,24 @@ def check_kernels(
             continue
         begun = clock.elapsed
         lake = small_lake(dimensions, options, device, seed=number)
-        n_answers = _check(lake, {kernel: choose_kernel(kernel, device) for kernel in kernels}, name)
+        n_answers = _check(
+            lake, {kernel: choose_kernel(kernel, device) for kernel in kernels}, name
+        )
         took = clock.elapsed - begun
         clock.say(f"checked: {name}: {n_answers} answers equal, {took:.1f} s")
-        checked.append({"case": name, "kernels": list(kernels), "answers": n_answers, "seconds": took})
+        checked.append(
+            {"case": name, "kernels": list(kernels), "answers": n_answers, "seconds": took}
+        )
     return checked
 
 
-def small_lake(dimensions: int, options: PartitionLayoutOptions, device: torch.device, seed: int) -> SmallLake:
-    """Draw clusters, columns of one or two clusters, and query values with values planted about tau away."""
+def small_lake(
+    dimensions: int, options: PartitionLayoutOptions, device: torch.device, seed: int
+) -> SmallLake:
+    """Draw a small lake of clusters with pairs planted about tau apart.
+
+    Columns have one or two clusters. The planted values lie about tau from query values.
+    """
     rng = np.random.default_rng(seed)
     metric = Metric(options.metric)
     n_planted = N_VALUES // 6
@@ -115,7 +133,12 @@ def small_lake(dimensions: int, options: PartitionLayoutOptions, device: torch.d
     vectors, asked = (torch.from_numpy(part.astype(np.float32)) for part in (values, query))
     columns = [
         np.unique(
-            np.concatenate([rng.integers(N_VALUES, size=5), (rng.integers(N_VALUES) + np.arange(int(size))) % N_VALUES])
+            np.concatenate(
+                [
+                    rng.integers(N_VALUES, size=5),
+                    (rng.integers(N_VALUES) + np.arange(int(size))) % N_VALUES,
+                ]
+            )
         )
         for size in np.exp(rng.uniform(0, 6, size=N_COLUMNS))
     ]
@@ -128,10 +151,22 @@ def small_lake(dimensions: int, options: PartitionLayoutOptions, device: torch.d
     for one in range(3):
         distance = float(metric.distances(asked[owner[one]], vectors[planted[one]].cpu())[None])
         # Half of the distance, or whatever gives it again when it is doubled.
-        fraction = distance / largest if options.metric != "angular" else 2.0 * math.asin(distance / 2.0) / math.pi
+        fraction = (
+            distance / largest
+            if options.metric != "angular"
+            else 2.0 * math.asin(distance / 2.0) / math.pi
+        )
         fractions += [fraction, math.nextafter(fraction, 0.0)]
     weights = torch.from_numpy(rng.integers(1, 4, size=N_QUERY))
-    return SmallLake(vectors, offsets, members, Partition.from_tensors(tensors, options), asked, weights, fractions)
+    return SmallLake(
+        vectors,
+        offsets,
+        members,
+        Partition.from_tensors(tensors, options),
+        asked,
+        weights,
+        fractions,
+    )
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
@@ -139,7 +174,11 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def _planted(rng: np.random.Generator, vectors: np.ndarray, fractions: np.ndarray) -> np.ndarray:
-    """Return unit vectors whose Euclidean distance is a fraction of 2, but for the rounding to float32 and one more step of it."""
+    """Return unit vectors at given distances from `vectors`.
+
+    The Euclidean distance is a fraction of 2, apart from the rounding to float32 and one more
+    float32 step.
+    """
     aside = rng.normal(size=vectors.shape)
     aside = _unit(aside - (aside * vectors).sum(1, keepdims=True) * vectors)
     angle = 2.0 * np.arcsin(fractions)[:, None]
@@ -149,7 +188,7 @@ def _planted(rng: np.random.Generator, vectors: np.ndarray, fractions: np.ndarra
 
 
 def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> int:
-    """Ask for single columns and for a batch at every threshold; give how many answers were equal."""
+    """Search single columns and a batch at every threshold; return the number of equal answers."""
     n_answers = 0
     total = int(lake.weights.sum()) + 2
     arguments = (lake.partition, lake.query, lake.weights)
@@ -161,15 +200,31 @@ def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> i
         rights = [normal_form(exact_partition(*arguments, goal)) for goal in goals]
         for goal, right in zip(goals[:2], rights[:2], strict=True):
             columns = torch.nonzero(counts >= goal.min_count)[:, 0]
-            _refuse(right, normal_form((columns, counts[columns])), f"float64 over the partition, {where}")
+            _refuse(
+                right,
+                normal_form((columns, counts[columns])),
+                f"float64 over the partition, {where}",
+            )
         batch_rights = [_right_of_batch(lake, query, fraction) for query in batch]
         for name, kernel in kernels.items():
             for goal, right in zip(goals, rights, strict=True):
-                given = normal_form(search_partition(*arguments, total, goal, SearchStats(), kernel=kernel))
-                _refuse(given, right, f"kernel {name}, {where}, at least {goal.min_count} matches, k={goal.k}")
-            answers = search_batch_partition(lake.partition, lake.query, batch, fraction, SearchStats(), kernel=kernel)
+                given = normal_form(
+                    search_partition(*arguments, total, goal, SearchStats(), kernel=kernel)
+                )
+                _refuse(
+                    given,
+                    right,
+                    f"kernel {name}, {where}, at least {goal.min_count} matches, k={goal.k}",
+                )
+            answers = search_batch_partition(
+                lake.partition, lake.query, batch, fraction, SearchStats(), kernel=kernel
+            )
             for number, (given, right) in enumerate(zip(answers, batch_rights, strict=True)):
-                _refuse(normal_form(given), right, f"kernel {name}, {where}, query column {number} of a batch")
+                _refuse(
+                    normal_form(given),
+                    right,
+                    f"kernel {name}, {where}, query column {number} of a batch",
+                )
             n_answers += len(goals) + len(batch)
     return n_answers
 
@@ -178,12 +233,16 @@ def _batch(lake: SmallLake) -> list[BatchQuery]:
     """Return query columns that share values."""
     order = torch.randperm(N_QUERY, generator=torch.Generator().manual_seed(0))
     members = [*order.split(17), order[:30], torch.arange(N_QUERY)]
-    return [BatchQuery(part, lake.weights[part], 1 + number % 3) for number, part in enumerate(members)]
+    return [
+        BatchQuery(part, lake.weights[part], 1 + number % 3) for number, part in enumerate(members)
+    ]
 
 
 def _right_of_batch(lake: SmallLake, query: BatchQuery, fraction: float) -> dict[int, int]:
     goal = Goal(fraction, min_count=query.min_count)
-    return normal_form(exact_partition(lake.partition, lake.query[query.members], query.weights, goal))
+    return normal_form(
+        exact_partition(lake.partition, lake.query[query.members], query.weights, goal)
+    )
 
 
 def _right_counts(lake: SmallLake, fraction: float) -> torch.Tensor:

@@ -29,10 +29,15 @@ class Clock:
         return self._seconds - self.elapsed
 
     def enough(self, part: str, needed: float) -> bool:
-        """Return whether a part fits in the time that is left; note it as left out where it does not."""
+        """Return whether a part fits in the remaining time.
+
+        A part that does not fit is noted as left out.
+        """
         if needed <= self.left:
             return True
-        self.leave_out(part, f"would take about {needed:.0f} s, {max(0.0, self.left):.0f} s are left")
+        self.leave_out(
+            part, f"would take about {needed:.0f} s, {max(0.0, self.left):.0f} s are left"
+        )
         return False
 
     def leave_out(self, part: str, reason: str) -> None:

@@ -30,7 +30,10 @@ _SHARE_OF_CHECKS = 0.3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check, measure, print, write; give the exit status: 0, 1 when an answer is wrong, 2 when the run cannot be made."""
+    """Check, measure, print and write the result, and return the exit status.
+
+    The status is 0, 1 when an answer is wrong, and 2 when the run cannot be made.
+    """
     asked = parser().parse_args(arguments)
     clock = Clock(asked.seconds)
     try:
@@ -52,7 +55,8 @@ def parser() -> argparse.ArgumentParser:
     """Declare the options."""
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu",
-        description="Checks pexeso's answers on a device against float64, then measures it against what the device can do and against brute force.",
+        description="Checks pexeso's answers on a device against float64, then measures it "
+        "against what the device can do and against brute force.",
     )
     made.add_argument("--device", default="cuda", help="cuda (default), cuda:N or cpu")
     made.add_argument(
@@ -73,14 +77,26 @@ def parser() -> argparse.ArgumentParser:
         default=480.0,
         help="what the run may take; parts that would take longer are left out, and named",
     )
-    made.add_argument("--queries", type=_positive, default=100, help="query columns asked one at a time, at least 1")
-    made.add_argument("--batch", type=_positive, default=1000, help="query columns asked in one call, at least 1")
+    made.add_argument(
+        "--queries",
+        type=_positive,
+        default=100,
+        help="query columns asked one at a time, at least 1",
+    )
+    made.add_argument(
+        "--batch", type=_positive, default=1000, help="query columns asked in one call, at least 1"
+    )
     made.add_argument("--axes", type=_positive, default=15, help="axes of the projection")
     made.add_argument(
-        "--partition-values", type=_positive, default=75_000_000, help="most values of a partition, about"
+        "--partition-values",
+        type=_positive,
+        default=75_000_000,
+        help="most values of a partition, about",
     )
     made.add_argument("--output", type=Path, default=RESULTS, help="folder of the result file")
-    made.add_argument("--json", action="store_true", help="print the result as JSON too, on the last line")
+    made.add_argument(
+        "--json", action="store_true", help="print the result as JSON too, on the last line"
+    )
     return made
 
 
@@ -90,7 +106,9 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
     result: dict[str, Any] = {
         "machine": _machine(device),
         "code": LOADED_CODE,
-        "settings": {name: value for name, value in vars(asked).items() if name not in ("output", "json")},
+        "settings": {
+            name: value for name, value in vars(asked).items() if name not in ("output", "json")
+        },
         "checks": [],
         "ceilings": {},
         "data": [],
@@ -110,7 +128,9 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
     )
     rate = FIRST_RATE[device.type]
     for name in asked.data:
-        measured = run_data_set(name, asked.scale, wanted, device, kernels, result["ceilings"], clock, rate)
+        measured = run_data_set(
+            name, asked.scale, wanted, device, kernels, result["ceilings"], clock, rate
+        )
         if measured is not None:
             result["data"].append(measured)
             rate = max(rate, measured["lake"]["build_vectors_per_second"])
@@ -156,7 +176,9 @@ def _data(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     unknown = [name for name in names if name not in MODELS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"data sets are {', '.join(MODELS)}. Got {', '.join(unknown)} instead.")
+        raise argparse.ArgumentTypeError(
+            f"data sets are {', '.join(MODELS)}. Got {', '.join(unknown)} instead."
+        )
     return names
 
 

@@ -44,7 +44,9 @@ def run_data_set(
     clock: Clock,
     rate: float,
 ) -> dict[str, object] | None:
-    """Make a lake, search it, and hold the answers against brute force; None where there is no room or no time for it.
+    """Make a lake, search it, and compare the answers with brute force.
+
+    Returns None where there is no room or no time for it.
 
     Parameters
     ----------
@@ -69,13 +71,17 @@ def run_data_set(
     asked = (n_coordinates, wanted.partition_values, free_bytes(device))
     fits = fitting_scale(model, scale, *asked, values_of_columns=device.type == "cpu")
     if fits is None:
-        clock.leave_out(name, f"no scale down to {scale / 100:g} fits in {free_bytes(device) / 1e9:.0f} GB")
+        clock.leave_out(
+            name, f"no scale down to {scale / 100:g} fits in {free_bytes(device) / 1e9:.0f} GB"
+        )
         return None
     if fits < scale:
         clock.leave_out(f"{name} at scale {scale:g}", f"it does not fit in memory; run at {fits:g}")
     if not clock.enough(name, model.n_values * fits / rate + _AFTER[device.type]):
         return None
-    keeps = device.type == "cpu" or fitting_scale(model, fits, *asked, values_of_columns=True) == fits
+    keeps = (
+        device.type == "cpu" or fitting_scale(model, fits, *asked, values_of_columns=True) == fits
+    )
     lake = ResidentLake(model, fits, device, keeps_values_of_columns=keeps)
     try:
         make_lake(lake, wanted, clock)
@@ -93,21 +99,45 @@ def run_data_set(
 def _typical(
     lake: ResidentLake, n_queries: int, kernel: str, ceilings: Mapping[str, float], clock: Clock
 ) -> dict[str, object]:
-    """Ask query columns as the paper's are: one at a time, in batches, and of brute force in each way; all answers are held against brute force."""
-    name, main, asked = lake.model.name, choose_kernel(kernel, lake.device), lake.typical[:n_queries]
+    """Measure query columns as in the paper: one at a time, in batches, and by brute force.
+
+    Answers are compared with those of brute force.
+    """
+    name, main, asked = (
+        lake.model.name,
+        choose_kernel(kernel, lake.device),
+        lake.typical[:n_queries],
+    )
     single, answers = measure_single(lake, asked, main, ceilings, clock.left / 4)
-    clock.say(f"{name}: a typical query column of {len(asked[0])} values: {single['median_seconds'] * 1e3:.3f} ms")
-    result: dict[str, object] = {"values_of_each": [len(query) for query in asked], "single": single, "batches": []}
+    clock.say(
+        f"{name}: a typical query column of {len(asked[0])} values: "
+        f"{single['median_seconds'] * 1e3:.3f} ms"
+    )
+    result: dict[str, object] = {
+        "values_of_each": [len(query) for query in asked],
+        "single": single,
+        "batches": [],
+    }
     for size in BATCHES:
         group = lake.typical[:size]
-        if len(group) < size and result["batches"] and len(group) <= result["batches"][-1]["queries"]:
+        if (
+            len(group) < size
+            and result["batches"]
+            and len(group) <= result["batches"][-1]["queries"]
+        ):
             break
         if not clock.enough(f"{name}: a batch of {size}", 5 * size * single["median_seconds"]):
             break
-        figures, of_batch = measure_batch(lake, group, make_batch(group), main, ceilings, clock.left / 6)
+        figures, of_batch = measure_batch(
+            lake, group, make_batch(group), main, ceilings, clock.left / 6
+        )
         result["batches"].append(figures)
         for number, (given, right) in enumerate(zip(of_batch, answers, strict=False)):
-            _compare(given, right, f"{name}, typical query column {number} of a batch of {size}, and alone")
+            _compare(
+                given,
+                right,
+                f"{name}, typical query column {number} of a batch of {size}, and alone",
+            )
         clock.say(f"{name}: a batch of {len(group)}: {figures['median_seconds'] * 1e3:.4f} ms each")
     few = asked[: min(CHECKED_TYPICAL, len(answers))]
     brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]))
@@ -123,7 +153,9 @@ def _typical(
             "median_seconds": brute.batch_seconds,
             "share_of_values": brute.batch_share,
         }
-        result["ratios"]["fused_kernel_in_a_batch"] = brute.batch_seconds / result["batches"][-1]["median_seconds"]
+        result["ratios"]["fused_kernel_in_a_batch"] = (
+            brute.batch_seconds / result["batches"][-1]["median_seconds"]
+        )
     result["checked"] = len(few)
     clock.say(f"{name}: brute force takes so many times as long: {result['ratios']}")
     return result
@@ -136,25 +168,32 @@ def _search_and_check(
     main = choose_kernel(kernels[0], lake.device)
     single, answers = measure_single(lake, lake.queries, main, ceilings, clock.left / 3)
     if len(answers) < len(lake.queries):
-        clock.leave_out(f"{name}: {len(lake.queries) - len(answers)} query columns", "they took too long")
+        clock.leave_out(
+            f"{name}: {len(lake.queries) - len(answers)} query columns", "they took too long"
+        )
         lake.queries = lake.queries[: len(answers)]
     result: dict[str, object] = {"kernel": kernels[0], "single": single, "other_kernels": {}}
     clock.say(
-        f"{name}: one query column at a time, kernel {kernels[0]}: median {single['median_seconds'] * 1e3:.3f} ms"
+        f"{name}: one query column at a time, kernel {kernels[0]}: median "
+        f"{single['median_seconds'] * 1e3:.3f} ms"
     )
     for number, (query, answer) in enumerate(zip(lake.queries, answers, strict=True)):
         own = lake.asked_columns[number]
         if normal_form(answer).get(own) != query.total:
             raise WrongAnswerError(
-                f"A wrong answer: {name}, query column {number}: its own column {own} is not found whole."
+                f"A wrong answer: {name}, query column {number}: its own column {own} is not "
+                "found whole."
             )
     chosen = _some(lake.queries, CHECKED_A_CLASS)
     batch = make_batch(lake.batch)
     batch_answers: list[Answer] = []
     if clock.enough(f"{name}: batch", len(lake.batch) * single["mean_seconds"]):
-        result["batch"], batch_answers = measure_batch(lake, lake.batch, batch, main, ceilings, clock.left / 4)
+        result["batch"], batch_answers = measure_batch(
+            lake, lake.batch, batch, main, ceilings, clock.left / 4
+        )
         clock.say(
-            f"{name}: batch of {len(lake.batch)}: {result['batch']['median_seconds'] * 1e3:.4f} ms a query column"
+            f"{name}: batch of {len(lake.batch)}: {result['batch']['median_seconds'] * 1e3:.4f} "
+            "ms a query column"
         )
     floor = lake.n_values * lake.model.dimensions * 2 / ceilings["read_bytes_per_second"]
     result["floor_seconds"] = floor
@@ -164,20 +203,34 @@ def _search_and_check(
         result["brute"] = _brute_figures(lake, brute, ceilings, floor)
         result["ratios"] = _ratios(result, brute, [single["seconds"][number] for number in chosen])
         for position, number in enumerate(chosen):
-            _compare(answers[number], brute.answers[position], f"{name}, kernel {kernels[0]}, query column {number}")
+            _compare(
+                answers[number],
+                brute.answers[position],
+                f"{name}, kernel {kernels[0]}, query column {number}",
+            )
             if number < len(batch_answers):
-                _compare(batch_answers[number], brute.answers[position], f"{name}, query column {number} of the batch")
+                _compare(
+                    batch_answers[number],
+                    brute.answers[position],
+                    f"{name}, query column {number} of the batch",
+                )
         result["checked"] = len(chosen)
         clock.say(
-            f"{name}: {len(chosen)} answers equal to those of brute force, which takes {result['brute']['median_seconds'] * 1e3:.3f} ms"
+            f"{name}: {len(chosen)} answers equal to those of brute force, which takes "
+            f"{result['brute']['median_seconds'] * 1e3:.3f} ms"
         )
     if batch_answers:
         for number in range(min(len(answers), len(batch_answers))):
-            _compare(batch_answers[number], answers[number], f"{name}, query column {number} of the batch, and alone")
+            _compare(
+                batch_answers[number],
+                answers[number],
+                f"{name}, query column {number} of the batch, and alone",
+            )
     for kernel in kernels[1:]:
         if not lake.keeps_values_of_columns:
             clock.leave_out(
-                f"{name}: kernel {kernel}", "there is no room for the values of each column, which it reads"
+                f"{name}: kernel {kernel}",
+                "there is no room for the values of each column, which it reads",
             )
             continue
         few = [lake.queries[number] for number in _some(lake.queries, COMPARED_A_CLASS)]
@@ -194,7 +247,8 @@ def _search_and_check(
 def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:
     """Return the numbers of the first few query columns of every size class."""
     of_class = [
-        [n for n, query in enumerate(queries) if size_class(len(query)) == kind] for kind in range(len(SIZE_CLASSES))
+        [n for n, query in enumerate(queries) if size_class(len(query)) == kind]
+        for kind in range(len(SIZE_CLASSES))
     ]
     return sorted(number for own in of_class for number in own[:a_class])
 
@@ -217,11 +271,16 @@ def _brute_figures(
         "floor_seconds": floor,
     }
     if brute.batch_seconds is not None:
-        figures["batch"] = {"median_seconds": brute.batch_seconds, "share_of_values": brute.batch_share}
+        figures["batch"] = {
+            "median_seconds": brute.batch_seconds,
+            "share_of_values": brute.batch_share,
+        }
     return figures
 
 
-def _ratios(result: Mapping[str, object], brute: BruteResult, ours: Sequence[float]) -> dict[str, float]:
+def _ratios(
+    result: Mapping[str, object], brute: BruteResult, ours: Sequence[float]
+) -> dict[str, float]:
     """Return how many times longer brute force takes, on the same query columns."""
     median = spread(ours)["median_seconds"]
     ratios = {

@@ -14,7 +14,10 @@ SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 POSTINGS_A_VALUE = 1.45
 VALUES_OF_COLUMNS = 4 * POSTINGS_A_VALUE + 1
-"""Bytes a value that the values of each column take, in int32, and their offsets. A kernel that does all of a search by itself reads none of them."""
+"""Bytes a value that the values of each column take, in int32, and their offsets.
+
+A kernel that does all of a search by itself reads none of them.
+"""
 
 RESERVE_BYTES = 5 << 30
 """What searches, batches and single pieces of brute force need beside the lake."""
@@ -23,8 +26,9 @@ RESERVE_BYTES = 5 << 30
 def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
     """Return the bytes that a value takes on the device when the lake is built.
 
-    Its vector in float32, ``4 d``; one byte a mapped coordinate; two float32 corners a coordinate for 64 values, and a fifteenth more for the coarser levels;
-    the offset of its columns in int64, 8; and its columns in int32.
+    Its vector in float32, ``4 d``; one byte a mapped coordinate; two float32 corners a coordinate
+    for 64 values, and a fifteenth more for the coarser levels; the offset of its columns in int64,
+    8; and its columns in int32.
 
     Examples
     --------
@@ -38,12 +42,17 @@ def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
 
 
 def building_bytes(dimensions: int, n_coordinates: int, n_values: int) -> float:
-    """Return the most that building one partition holds beside the other partitions, and beside its own vectors.
+    """Return the most memory that building one partition needs, in bytes.
 
-    Ordering rows takes ``4 P + 64`` bytes each and postings 70 each, one after the other; each with half a GiB for pieces
-    (`benchmarks.gpu.building.build_from_pieces`). The partition's own vectors are made after that.
+    The other partitions and the vectors of its own are not included.
+
+    Ordering rows takes ``4 P + 64`` bytes each and postings 70 each, one after the other; each with
+    half a GiB for pieces (`benchmarks.gpu.building.build_from_pieces`). The partition's own vectors
+    are made after that.
     """
-    return max(0.0, max(4 * n_coordinates + 64, 70 * POSTINGS_A_VALUE) - 4 * dimensions) * n_values + (1 << 29)
+    return max(
+        0.0, max(4 * n_coordinates + 64, 70 * POSTINGS_A_VALUE) - 4 * dimensions
+    ) * n_values + (1 << 29)
 
 
 def free_bytes(device: torch.device) -> int:
@@ -54,8 +63,13 @@ def free_bytes(device: torch.device) -> int:
         return torch.cuda.mem_get_info(device)[0] + kept
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):  # no Linux: what is free now, without what the system could give back
+        return next(
+            int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")
+        )
+    except (
+        OSError,
+        StopIteration,
+    ):  # no Linux: what is free now, without what the system could give back
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
@@ -68,19 +82,25 @@ def fitting_scale(
     *,
     values_of_columns: bool = False,
 ) -> float | None:
-    """Return the largest scale, among `SHARES` of the one asked for, at which a lake fits; None where none does.
+    """Return the largest scale at which a lake fits, or None where none does.
+
+    Scales are `SHARES` of the requested one.
 
     With `values_of_columns` these must fit too.
 
     Examples
     --------
     >>> from benchmarks.datasets.calibrated import calibrated_model
-    >>> [fitting_scale(calibrated_model("lwdc"), 1.0, 16, 75_000_000, n_bytes) for n_bytes in (149 * 10**9, 83 * 10**9)]
+    >>> lwdc = calibrated_model("lwdc")
+    >>> sizes = (149 * 10**9, 83 * 10**9)
+    >>> [fitting_scale(lwdc, 1.0, 16, 75_000_000, n_bytes) for n_bytes in sizes]
     [1.0, 0.5]
     """
     for share in SHARES:
         n_values = round(model.n_values * scale * share)
-        each = bytes_a_value(model.dimensions, n_coordinates) + (VALUES_OF_COLUMNS if values_of_columns else 0)
+        each = bytes_a_value(model.dimensions, n_coordinates) + (
+            VALUES_OF_COLUMNS if values_of_columns else 0
+        )
         held = n_values * each
         building = building_bytes(model.dimensions, n_coordinates, min(n_values, partition_values))
         if held + building + RESERVE_BYTES <= free:

@@ -1,4 +1,7 @@
-"""Calibrated lakes that are made, built and kept on a device; only plans, query columns and answers are on the host."""
+"""Calibrated lakes that are made, built and kept on a device.
+
+Only plans, query columns and answers are on the host.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,8 @@ class ResidentLake:
     scale : float
     device : torch.device
     keeps_values_of_columns : bool
-        Whether partitions have them. Without, only a kernel that does all of a search by itself gives right answers.
+        Whether partitions have them. Without, only a kernel that does all of a search by itself
+        gives right answers.
     parts : list of Part
     queries, batch : list of BenchmarkQuery
         On the host; of every class of size alike.
@@ -109,8 +113,9 @@ class ResidentLake:
 def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
     """Plan a lake on the host, then make and build it on the device, partition by partition.
 
-    A partition holds some of the original columns, all copies of them, and their values. So no value stands in two
-    partitions, and each is a calibrated lake of its own; sizes and copies are those of the whole lake's plan.
+    A partition holds some of the original columns, all copies of them, and their values. So no
+    value stands in two partitions, and each is a calibrated lake of its own; sizes and copies are
+    those of the whole lake's plan.
     """
     model, started = lake.model, time.perf_counter()
     plan = plan_lake(model, lake.scale, wanted.seed)
@@ -119,9 +124,14 @@ def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
     sizes = torch.cat([part.sizes for part in parts]).numpy()
     n_asked = min(max(wanted.queries, wanted.batch), n_fitting(sizes))
     chosen = choose_columns(sizes, n_asked, seed=wanted.seed, name=model.name)
-    typical = typical_columns(sizes, plan.n_values / len(plan.sizes), max(wanted.queries, wanted.batch), wanted.seed)
+    typical = typical_columns(
+        sizes, plan.n_values / len(plan.sizes), max(wanted.queries, wanted.batch), wanted.seed
+    )
     planned = time.perf_counter() - started
-    clock.say(f"{model.name}: {plan.n_values:,} values in {len(plan.sizes):,} columns planned in {planned:.1f} s")
+    clock.say(
+        f"{model.name}: {plan.n_values:,} values in {len(plan.sizes):,} columns planned in "
+        f"{planned:.1f} s"
+    )
     lake.facts = {
         "values": plan.n_values,
         "columns": len(plan.sizes),
@@ -159,7 +169,8 @@ def cut_plan(plan: ColumnPlan, n_parts: int) -> Iterator[ColumnPlan]:
     Examples
     --------
     >>> sizes = torch.tensor([4, 2, 6, 3])
-    >>> plan = ColumnPlan(sizes, torch.tensor([0, 0, 1, 1], dtype=torch.int32), torch.tensor([4, 6]), 5)
+    >>> tables = torch.tensor([0, 0, 1, 1], dtype=torch.int32)
+    >>> plan = ColumnPlan(sizes, tables, torch.tensor([4, 6]), 5)
     >>> [(part.sizes.tolist(), part.source.tolist()) for part in cut_plan(plan, 2)]
     [([4, 2], [0, 0]), ([6, 3], [0, 0])]
     """
@@ -167,7 +178,11 @@ def cut_plan(plan: ColumnPlan, n_parts: int) -> Iterator[ColumnPlan]:
         yield plan
         return
     ends = plan.original_sizes.cumsum(0)
-    bounds = [0, *(int(torch.searchsorted(ends, plan.n_values * k // n_parts)) for k in range(1, n_parts)), len(ends)]
+    bounds = [
+        0,
+        *(int(torch.searchsorted(ends, plan.n_values * k // n_parts)) for k in range(1, n_parts)),
+        len(ends),
+    ]
     for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
         if begin == end:
             continue
@@ -196,14 +211,18 @@ def _build_all(
     for number in range(len(plans)):
         # A plan is dropped when its partition is there.
         plan, plans[number] = plans[number], None
-        here = columns[(columns >= first_column) & (columns < first_column + len(plan.sizes))] - first_column
+        here = (
+            columns[(columns >= first_column) & (columns < first_column + len(plan.sizes))]
+            - first_column
+        )
         built = _build(lake, plan, here, wanted, seconds)
         lake.parts.append(Part(built.partition, first_column))
         for local, query in zip(here.tolist(), built.queries, strict=True):
             asked[first_column + local] = query
         first_column += len(plan.sizes)
         clock.say(
-            f"{lake.model.name}: partition {number + 1} of {len(plans)} built, {built.partition.n_values:,} values"
+            f"{lake.model.name}: partition {number + 1} of {len(plans)} built, "
+            f"{built.partition.n_values:,} values"
         )
     lake.asked_columns = [*chosen[: wanted.queries], *typical]
     lake.typical = [asked[column] for column in typical]
@@ -225,7 +244,11 @@ class _Built:
 
 
 def _build(
-    lake: ResidentLake, plan: ColumnPlan, chosen: torch.Tensor, wanted: Wanted, seconds: dict[str, float]
+    lake: ResidentLake,
+    plan: ColumnPlan,
+    chosen: torch.Tensor,
+    wanted: Wanted,
+    seconds: dict[str, float],
 ) -> _Built:
     """Make the values of a plan's columns, build them, and take the query columns out."""
     device = lake.device

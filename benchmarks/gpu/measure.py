@@ -22,7 +22,9 @@ REPEATS = 3
 BATCH_REPEATS = 3
 
 
-def search(lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats) -> Answer:
+def search(
+    lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats
+) -> Answer:
     """Search all partitions, one after the other."""
     goal = Goal(query.max_distance, query.needed)
     found = []
@@ -46,7 +48,9 @@ def search_batch(
     """Search all partitions for a batch, one after the other."""
     found: list[list[Answer]] = [[] for _ in queries]
     for part in lake.parts:
-        answers = search_batch_partition(part.partition, vectors, queries, max_distance, stats, kernel=kernel)
+        answers = search_batch_partition(
+            part.partition, vectors, queries, max_distance, stats, kernel=kernel
+        )
         for number, (columns, counts) in enumerate(answers):
             found[number].append((columns + part.first_column, counts))
     return [tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found]
@@ -61,14 +65,15 @@ def measure_single(
 ) -> tuple[dict[str, object], list[Answer]]:
     """Ask one query column at a time.
 
-    All are asked once before the clock, which also gives the answers and the counters. Seconds of a query column are the median over
-    repeats.
+    All are asked once before the clock, which also gives the answers and the counters. Seconds of a
+    query column are the median over repeats.
 
     Parameters
     ----------
     lake, queries, kernel, ceilings
     seconds_left : float
-        What all of it may take: where that is short there are fewer repeats, down to one, and then fewer query columns.
+        What all of it may take: where that is short there are fewer repeats, down to one, and then
+        fewer query columns.
 
     Returns
     -------
@@ -90,7 +95,8 @@ def measure_single(
     repeats = int(min(REPEATS, max(1.0, seconds_left / first - 1)))
     seconds = [
         statistics.median(
-            wall_seconds(partial(search, lake, query, kernel, SearchStats()), lake.device) for _ in range(repeats)
+            wall_seconds(partial(search, lake, query, kernel, SearchStats()), lake.device)
+            for _ in range(repeats)
         )
         for query in queries
     ]
@@ -121,7 +127,10 @@ def measure_batch(
     The first call is not counted, unless there is no time for another.
     """
     members = torch.split(batch.rows, [len(query) for query in queries])
-    asked = [BatchQuery(own, query.weights, query.needed) for own, query in zip(members, queries, strict=True)]
+    asked = [
+        BatchQuery(own, query.weights, query.needed)
+        for own, query in zip(members, queries, strict=True)
+    ]
     max_distance = queries[0].max_distance
     stats = SearchStats()
     started = time.perf_counter()
@@ -129,7 +138,10 @@ def measure_batch(
     first = time.perf_counter() - started
     repeats = int(min(BATCH_REPEATS, seconds_left // max(first, 1e-9) - 1))
     seconds = [
-        wall_seconds(lambda: search_batch(lake, batch.vectors, asked, max_distance, kernel, SearchStats()), lake.device)
+        wall_seconds(
+            lambda: search_batch(lake, batch.vectors, asked, max_distance, kernel, SearchStats()),
+            lake.device,
+        )
         for _ in range(repeats)
     ] or [first]
     middle = statistics.median(seconds)
@@ -146,10 +158,16 @@ def measure_batch(
     return figures, answers
 
 
-def _by_size(queries: Sequence[BenchmarkQuery], seconds: Sequence[float]) -> list[dict[str, object]]:
+def _by_size(
+    queries: Sequence[BenchmarkQuery], seconds: Sequence[float]
+) -> list[dict[str, object]]:
     found = []
     for number, (least, most) in enumerate(SIZE_CLASSES):
-        own = [each for query, each in zip(queries, seconds, strict=True) if size_class(len(query)) == number]
+        own = [
+            each
+            for query, each in zip(queries, seconds, strict=True)
+            if size_class(len(query)) == number
+        ]
         if own:
             found.append({"values": [least, most], "queries": len(own), **spread(own)})
     return found

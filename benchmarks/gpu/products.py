@@ -1,4 +1,7 @@
-"""Brute force by torch's own matrix products on the same device, in several precisions: the rivals that need no kernel of ours."""
+"""Brute force by torch's own matrix products on the same device, in several precisions.
+
+These methods need no kernel of pexeso.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _SPARE_BYTES = 4 << 30
 def measure_products(
     lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer]
 ) -> Mapping[str, dict[str, object]]:
-    """Ask query columns of a lake of one partition; find and decide pairs, from query values that are on the device.
+    """Measure query columns of a lake of one partition by matrix products.
+
+    Pairs are found and decided from query values that are on the device.
 
     Parameters
     ----------
@@ -51,23 +56,33 @@ def measure_products(
         copied = 0 if precision == torch.float32 else vectors.nbytes // 2
         if copied + _SPARE_BYTES > free_bytes(lake.device):
             continue
-        ways = {block: _ask(lake, queries, answers, name, block) for block in BLOCKS[lake.device.type]}
+        ways = {
+            block: _ask(lake, queries, answers, name, block) for block in BLOCKS[lake.device.type]
+        }
         best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
         found[name] = {"block_products": best, "queries": len(queries), **ways[best]}
     return found
 
 
 def _ask(
-    lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer], name: str, block: int
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    answers: Sequence[Answer],
+    name: str,
+    block: int,
 ) -> dict[str, float]:
-    """Return the seconds of one precision and size of block, the fastest of a few for each query column."""
+    """Return the seconds of one precision and block size, the fastest of a few per query column."""
     (part,) = lake.parts
     scan = ProductScan(part.partition.vectors, precision=PRECISIONS[name], block_products=block)
     seconds = []
     for query, right in zip(queries, answers, strict=True):
         work = partial(scan.pairs, query.vectors.to(lake.device), query.tau)
-        given = count_columns(*work(), query, part.partition.value_columns, part.partition.n_columns)
+        given = count_columns(
+            *work(), query, part.partition.value_columns, part.partition.n_columns
+        )
         if not all(torch.equal(*each) for each in zip(given, right, strict=True)):
-            raise WrongAnswerError(f"A wrong answer: {lake.model.name}, products in {name}, {query.name}.")
+            raise WrongAnswerError(
+                f"A wrong answer: {lake.model.name}, products in {name}, {query.name}."
+            )
         seconds.append(min(wall_seconds(work, lake.device) for _ in range(REPEATS)))
     return spread(seconds)

@@ -12,7 +12,19 @@ from typing import Any
 from benchmarks.origin import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results" / "gpu"
-COLUMNS = ("data", "what", "ms", "p10", "p90", "GB/s", "of read", "TFLOP/s", "of product", "brute/this", "floor/this")
+COLUMNS = (
+    "data",
+    "what",
+    "ms",
+    "p10",
+    "p90",
+    "GB/s",
+    "of read",
+    "TFLOP/s",
+    "of product",
+    "brute/this",
+    "floor/this",
+)
 
 
 def slug(name: str) -> str:
@@ -39,11 +51,13 @@ def table(result: Mapping[str, Any]) -> str:
     ceilings = result["ceilings"]
     lines = [
         f"device: {result['machine']['device']}; torch {result['machine']['packages']['torch']}",
-        f"correct: {len(result['checks'])} cases, {sum(each['answers'] for each in result['checks'])} answers equal to float64",
+        f"correct: {len(result['checks'])} cases, "
+        f"{sum(each['answers'] for each in result['checks'])} answers equal to float64",
     ]
     if ceilings:
         lines.append(
-            f"ceilings: copy {ceilings['copy_bytes_per_second'] / 1e9:,.0f} GB/s, read {ceilings['read_bytes_per_second'] / 1e9:,.0f} GB/s, "
+            f"ceilings: copy {ceilings['copy_bytes_per_second'] / 1e9:,.0f} GB/s, read "
+            f"{ceilings['read_bytes_per_second'] / 1e9:,.0f} GB/s, "
             f"float16 product {ceilings['product_flop_per_second'] / 1e12:,.1f} TFLOP/s"
         )
     rows: list[Sequence[str]] = [COLUMNS]
@@ -66,28 +80,44 @@ def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
     name, ratios = data["data"], data.get("ratios", {})
     single = data["single"]
     rows = _typical_rows(name, data["typical"]) if "typical" in data else []
-    rows.append(_row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor")))
+    rows.append(
+        _row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor"))
+    )
     rows += [
-        _row(name, f"  {each['values'][0]}-{each['values'][1]} values", each, None, None) for each in single["by_size"]
+        _row(name, f"  {each['values'][0]}-{each['values'][1]} values", each, None, None)
+        for each in single["by_size"]
     ]
     if "batch" in data:
         batch = data["batch"]
-        rows.append(_row(name, f"batch of {batch['queries']}", batch, ratios.get("batch_brute_kernel"), None))
-    rows += [_row(name, f"one, {kernel}", each, None, None) for kernel, each in data["other_kernels"].items()]
+        rows.append(
+            _row(
+                name, f"batch of {batch['queries']}", batch, ratios.get("batch_brute_kernel"), None
+            )
+        )
+    rows += [
+        _row(name, f"one, {kernel}", each, None, None)
+        for kernel, each in data["other_kernels"].items()
+    ]
     if "brute" in data:
         brute = data["brute"]
         rows.append(_row(name, "brute force", brute, None, None))
         rows.append(_row(name, "  its kernel", {**brute["kernel"], **_only(brute)}, None, None))
         if "batch" in brute:
             rows.append(_row(name, "  its kernel, batch", brute["batch"], None, None))
-    rows.append(_row(name, "floor: float16 read once", {"median_seconds": data["floor_seconds"]}, None, None))
+    rows.append(
+        _row(
+            name, "floor: float16 read once", {"median_seconds": data["floor_seconds"]}, None, None
+        )
+    )
     return rows
 
 
 def _typical_rows(name: str, typical: Mapping[str, Any]) -> list[Sequence[str]]:
     values = round(sum(typical["values_of_each"]) / len(typical["values_of_each"]))
     rows = [_row(name, f"typical, {values} values", typical["single"], None, None)]
-    rows += [_row(name, f"  batch of {each['queries']}", each, None, None) for each in typical["batches"]]
+    rows += [
+        _row(name, f"  batch of {each['queries']}", each, None, None) for each in typical["batches"]
+    ]
     for way, figures in typical["brute"].items():
         if figures["median_seconds"] is not None:
             rows.append(_row(name, f"  brute force, {way}", figures, typical["ratios"][way], None))
@@ -95,10 +125,15 @@ def _typical_rows(name: str, typical: Mapping[str, Any]) -> list[Sequence[str]]:
 
 
 def _only(brute: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: brute[name] for name in ("bytes_per_second", "share_of_read", "flop_per_second", "share_of_product")}
+    return {
+        name: brute[name]
+        for name in ("bytes_per_second", "share_of_read", "flop_per_second", "share_of_product")
+    }
 
 
-def _row(data: str, what: str, figures: Mapping[str, Any], brute: float | None, floor: float | None) -> Sequence[str]:
+def _row(
+    data: str, what: str, figures: Mapping[str, Any], brute: float | None, floor: float | None
+) -> Sequence[str]:
     def cell(name: str, factor: float, form: str) -> str:
         return format(figures[name] * factor, form) if name in figures else ""
 
@@ -112,7 +147,9 @@ def _row(data: str, what: str, figures: Mapping[str, Any], brute: float | None, 
         cell("bytes_per_second", 1e-9, ",.1f") if rate else "",
         cell("share_of_read", 100, ".2f") + "%" if rate and "share_of_read" in figures else "",
         cell("flop_per_second", 1e-12, ",.3f") if rate else "",
-        cell("share_of_product", 100, ".3f") + "%" if rate and "share_of_product" in figures else "",
+        cell("share_of_product", 100, ".3f") + "%"
+        if rate and "share_of_product" in figures
+        else "",
         "" if brute is None else f"{brute:,.1f}x",
         "" if floor is None else f"{floor:,.2f}x",
     )
@@ -121,12 +158,16 @@ def _row(data: str, what: str, figures: Mapping[str, Any], brute: float | None, 
 def _lake_line(data: Mapping[str, Any]) -> str:
     lake = data["lake"]
     held = (
-        f", {lake['device_bytes_held'] / 1e9:.1f} GB held, {lake['device_bytes_peak'] / 1e9:.1f} GB at most"
+        f", {lake['device_bytes_held'] / 1e9:.1f} GB held, {lake['device_bytes_peak'] / 1e9:.1f} "
+        "GB at most"
         if "device_bytes_held" in lake
         else ""
     )
     return (
-        f"{data['data']}: scale {lake['scale']:g}, {lake['values']:,} values x {lake['dimensions']}, {lake['columns']:,} columns, "
-        f"{lake['partitions']} partitions; planned {lake['plan_seconds']:.1f} s, built {lake['build_seconds']:.1f} s "
-        f"({lake['build_vectors_per_second'] / 1e6:.2f} M vectors/s){held}; {data.get('checked', 0)} answers checked"
+        f"{data['data']}: scale {lake['scale']:g}, {lake['values']:,} values x "
+        f"{lake['dimensions']}, {lake['columns']:,} columns, "
+        f"{lake['partitions']} partitions; planned {lake['plan_seconds']:.1f} s, built "
+        f"{lake['build_seconds']:.1f} s "
+        f"({lake['build_vectors_per_second'] / 1e6:.2f} M vectors/s){held}; "
+        f"{data.get('checked', 0)} answers checked"
     )

@@ -26,7 +26,11 @@ def wall_seconds(work: Callable[[], object], device: torch.device) -> float:
 
 
 def device_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
-    """Return the median seconds of some work: by events on CUDA, so that launching is not counted; by the clock on the CPU."""
+    """Return the median seconds of some work.
+
+    They are measured by events on CUDA, so that launching is not counted, and by the clock on the
+    CPU.
+    """
     if device.type != "cuda":
         return statistics.median(wall_seconds(work, device) for _ in range(repeats))
     seconds = []

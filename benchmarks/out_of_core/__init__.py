@@ -1,1 +1,4 @@
-"""A lake larger than the memory it is searched in: partitions on disk, skipped, read in part, or held in memory to compare with."""
+"""Benchmark of a lake that is larger than the memory it is searched in.
+
+Partitions are on disk and skipped or read in part, or held in memory for comparison.
+"""

@@ -1,4 +1,7 @@
-"""Query columns asked of an index on disk: seconds, work, bytes from the disk, and memory of the process's own."""
+"""Measured queries on an index on disk.
+
+Each gives seconds, work, bytes read from the disk, and the process's own memory.
+"""
 
 from __future__ import annotations
 
@@ -56,13 +59,18 @@ def asked_column(query: BenchmarkQuery) -> AskedColumn:
     return AskedColumn(query, pa.array([row.tobytes().hex() for row in query.vectors.numpy()]))
 
 
-def open_scan(store: Store, options: PartitionLayoutOptions, memory_budget: int | None = None) -> PartitionLoader:
+def open_scan(
+    store: Store, options: PartitionLayoutOptions, memory_budget: int | None = None
+) -> PartitionLoader:
     """Open an index on the CPU."""
-    # The one that every large search uses: a change of kernels half-way would tell in what is counted.
+    # The one that every large search uses: a change of kernels half-way would tell in what is
+    # counted.
     return PartitionLoader(store, options, _CPU, memory_budget, choose_kernel("compiled", _CPU))
 
 
-def ask(scan: PartitionLoader, column: AskedColumn, options: SearchOptions) -> tuple[list[Hit], dict[str, Any], float]:
+def ask(
+    scan: PartitionLoader, column: AskedColumn, options: SearchOptions
+) -> tuple[list[Hit], dict[str, Any], float]:
     """Ask one question; give what was found, the work, and the seconds."""
     started = time.perf_counter()
     [(hits, stats)] = search_store(scan, [column], [options])
@@ -70,7 +78,11 @@ def ask(scan: PartitionLoader, column: AskedColumn, options: SearchOptions) -> t
 
 
 def ask_cold(
-    store: Store, grid: PartitionLayoutOptions, column: AskedColumn, options: SearchOptions, memory_budget: int | None
+    store: Store,
+    grid: PartitionLayoutOptions,
+    column: AskedColumn,
+    options: SearchOptions,
+    memory_budget: int | None,
 ) -> dict[str, Any]:
     """Ask one question of an index of which nothing is in memory; tell what the disk gave."""
     gc.collect()  # what other searches have mapped stays in memory
@@ -116,7 +128,10 @@ class OwnPeak:
 
 @contextmanager
 def own_peak() -> Iterator[OwnPeak]:
-    """Look at the process's own memory every two milliseconds while the block runs; what was freed before counts as not held."""
+    """Measure the process's own memory every two milliseconds while the block runs.
+
+    Memory that was freed before does not count as held.
+    """
     give_back()
     peak, before, done = OwnPeak(), own_bytes(), threading.Event()
 

@@ -19,23 +19,41 @@ from pexeso.options import parse_bytes
 
 
 @click.command("out-of-core")
-@click.option("--data", default="lwdc", show_default=True, help="Calibrated lake: swdc, open or lwdc.")
+@click.option(
+    "--data", default="lwdc", show_default=True, help="Calibrated lake: swdc, open or lwdc."
+)
 @click.option("--scale", default=0.05, show_default=True, help="Of it, in (0, 1].")
-@click.option("--methods", default="jensen-shannon", show_default=True, help="Comma-separated ways to make partitions.")
+@click.option(
+    "--methods",
+    default="jensen-shannon",
+    show_default=True,
+    help="Comma-separated ways to make partitions.",
+)
 @click.option("--partitions", default=16, show_default=True, help="Of each index.")
-@click.option("--queries", default=50, show_default=True, help="Query columns, drawn from the lake's own.")
+@click.option(
+    "--queries", default=50, show_default=True, help="Query columns, drawn from the lake's own."
+)
 @click.option("--repeats", default=3, show_default=True, help="Timed repeats of each question.")
-@click.option("--cold", default=10, show_default=True, help="Query columns asked with nothing in memory.")
-@click.option("--checked", default=2, show_default=True, help="Query columns searched by brute force too.")
+@click.option(
+    "--cold", default=10, show_default=True, help="Query columns asked with nothing in memory."
+)
+@click.option(
+    "--checked", default=2, show_default=True, help="Query columns searched by brute force too."
+)
 @click.option("--one", is_flag=True, help="Search the lake as one partition in memory too.")
 @click.option("--budget", default="1GiB", show_default=True, help="Memory budget of the searches.")
 @click.option("--threads", type=int, help="For torch, OpenMP and BLAS.  [default: all cores]")
 @click.option("--seed", default=0, show_default=True, help="Of all draws.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def out_of_core_command(methods: str, budget: str, threads: int | None, as_json: bool, **asked: Any) -> None:
-    """Search a calibrated lake on disk under a memory budget, and compare with memory and with other partitions.
+def out_of_core_command(
+    methods: str, budget: str, threads: int | None, as_json: bool, **asked: Any
+) -> None:
+    """Search a calibrated lake on disk under a memory budget.
 
-    Lake and indexes are kept in benchmarks/data, 1.3 times the vectors each. Exit status: 0, 1 when answers differ, 2 when the run cannot be made.
+    The search is compared with one in memory and with other partitions.
+
+    Lake and indexes are kept in benchmarks/data, 1.3 times the vectors each. Exit status: 0, 1 when
+    answers differ, 2 when the run cannot be made.
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     logging.getLogger("benchmarks").setLevel(logging.INFO)
@@ -77,9 +95,12 @@ def table(result: Mapping[str, Any]) -> str:
     """Return a result as text."""
     lake, settings, base = result["lake"], result["settings"], result["settings"]["methods"][0]
     lines = [
-        f"{lake['name']} at the scale {settings['scale']:g}: {lake['values']:,} values of {lake['dimensions']} dimensions in {lake['columns']:,} columns",
-        f"{settings['partitions']} partitions, {settings['queries']} query columns, budget {settings['memory_budget'] / 2**30:g} GiB; "
-        f"{result['own_peak_bytes'] / 1e6:.0f} MB of own memory; load {result['machine']['load'][0]}",
+        f"{lake['name']} at the scale {settings['scale']:g}: {lake['values']:,} values of "
+        f"{lake['dimensions']} dimensions in {lake['columns']:,} columns",
+        f"{settings['partitions']} partitions, {settings['queries']} query columns, budget "
+        f"{settings['memory_budget'] / 2**30:g} GiB; "
+        f"{result['own_peak_bytes'] / 1e6:.0f} MB of own memory; load "
+        f"{result['machine']['load'][0]}",
         "",
         f"{'':26}{'median':>10}{'ratio':>8}{'read':>10}{'of vectors':>12}{'skipped':>9}",
     ]
@@ -87,13 +108,16 @@ def table(result: Mapping[str, Any]) -> str:
         if name == "cold":
             continue
         lines.append(
-            f"{name:26}{each['median_seconds'] * 1e3:>7.1f} ms{each[f'ratio_to_{base}']:>7.2f}x{each['median_bytes_read'] / 1e6:>7.1f} MB"
+            f"{name:26}{each['median_seconds'] * 1e3:>7.1f} "
+            f"ms{each[f'ratio_to_{base}']:>7.2f}x{each['median_bytes_read'] / 1e6:>7.1f} MB"
             f"{each['median_share_of_vector_bytes']:>12.2%}{each['mean_partitions_skipped']:>9.1f}"
         )
     if "cold" in result["summary"]:
         cold = result["summary"]["cold"]
         lines.append(
-            f"nothing in memory before: {cold['median_seconds']:.2f} s, {cold['median_disk_bytes'] / 1e6:.1f} MB from the disk "
-            f"({cold['median_share_of_vector_bytes']:.2%} of the vectors, {cold['median_disk_bytes_to_bytes_read']:.1f} times what was looked at)"
+            f"nothing in memory before: {cold['median_seconds']:.2f} s, "
+            f"{cold['median_disk_bytes'] / 1e6:.1f} MB from the disk "
+            f"({cold['median_share_of_vector_bytes']:.2%} of the vectors, "
+            f"{cold['median_disk_bytes_to_bytes_read']:.1f} times what was looked at)"
         )
     return "\n".join([*lines, "", "All answers agree." if result["agree"] else "Answers differ."])

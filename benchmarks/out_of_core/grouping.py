@@ -1,4 +1,7 @@
-"""Columns of a made-up lake put into partitions, by the divergences and limits that a build uses, held in arrays."""
+"""Partitioning of the columns of a synthetic lake, held in arrays.
+
+It uses the divergences and limits of a build.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ SAMPLE_VALUES = 50_000
 _COLUMNS_AT_ONCE, _VALUES_AT_ONCE = 4096, 1 << 20
 
 
-def group_columns(lake: BenchmarkLake, method: str, n_partitions: int, *, seed: int = 0) -> np.ndarray:
+def group_columns(
+    lake: BenchmarkLake, method: str, n_partitions: int, *, seed: int = 0
+) -> np.ndarray:
     """Choose a partition for every column.
 
     Parameters
@@ -39,7 +44,8 @@ def group_columns(lake: BenchmarkLake, method: str, n_partitions: int, *, seed: 
 
     Notes
     -----
-    Centres are fitted on a sample of `SAMPLE_COLUMNS`, where a build fits them on all columns. Memory: 2 bytes a value, 40 a column, and some hundred MB.
+    Centres are fitted on a sample of `SAMPLE_COLUMNS`, where a build fits them on all columns.
+    Memory: 2 bytes a value, 40 a column, and some hundred MB.
     """
     sizes = np.diff(lake.column_offsets)
     ids = np.arange(lake.n_columns)
@@ -48,7 +54,11 @@ def group_columns(lake: BenchmarkLake, method: str, n_partitions: int, *, seed: 
     ties = hash64(ids, seed)
     chosen = METHODS[method]
     if chosen.between is None:
-        clusters, divergences, centres = random_clusters(len(ids), n_partitions, seed), np.zeros(len(ids)), None
+        clusters, divergences, centres = (
+            random_clusters(len(ids), n_partitions, seed),
+            np.zeros(len(ids)),
+            None,
+        )
     else:
         clusters, divergences, centres = _clusters(lake, chosen, limits, seed)
     pieces, piece_of = cut(ids, clusters, divergences, ties, n_bytes, limits)
@@ -65,8 +75,12 @@ def _clusters(
     """Fit centres on a sample of the columns, and give every column its nearest."""
     generator = np.random.default_rng(seed)
     codes = _codes(lake, generator, seed) if method.of_histograms else None
-    chosen = np.sort(generator.choice(lake.n_columns, min(lake.n_columns, SAMPLE_COLUMNS), replace=False))
-    sample = np.concatenate([_features(lake, part, codes) for part in np.array_split(chosen, -(-len(chosen) // 4096))])
+    chosen = np.sort(
+        generator.choice(lake.n_columns, min(lake.n_columns, SAMPLE_COLUMNS), replace=False)
+    )
+    sample = np.concatenate(
+        [_features(lake, part, codes) for part in np.array_split(chosen, -(-len(chosen) // 4096))]
+    )
     centres = fit_centres(method, sample, limits.n_clusters, seed)
     clusters, divergences = np.empty(lake.n_columns, np.int64), np.empty(lake.n_columns)
     for columns in _runs(lake.n_columns):
@@ -82,7 +96,9 @@ def _runs(n_columns: int) -> Iterator[np.ndarray]:
 
 def _codes(lake: BenchmarkLake, generator: np.random.Generator, seed: int) -> np.ndarray:
     """Return the region of every value, int16 (N,)."""
-    chosen = np.sort(generator.choice(lake.n_values, min(lake.n_values, SAMPLE_VALUES), replace=False))
+    chosen = np.sort(
+        generator.choice(lake.n_values, min(lake.n_values, SAMPLE_VALUES), replace=False)
+    )
     codebook = fit_codebook(lake.vectors[chosen], seed=seed)
     codes = np.empty(lake.n_values, np.int16)
     for begin in range(0, lake.n_values, _VALUES_AT_ONCE):
@@ -92,12 +108,15 @@ def _codes(lake: BenchmarkLake, generator: np.random.Generator, seed: int) -> np
 
 
 def _features(lake: BenchmarkLake, columns: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-    """Return the distributions over the regions, or without codes the mean vectors, of some columns."""
+    """Return the region distributions, or without codes the mean vectors, of some columns."""
     sizes = np.diff(lake.column_offsets)[columns]
     values = values_of(lake, columns)
     if codes is None:
         starts = np.cumsum(sizes) - sizes
-        return np.add.reduceat(lake.vectors[values].astype(np.float64), starts, axis=0) / sizes[:, None]
+        return (
+            np.add.reduceat(lake.vectors[values].astype(np.float64), starts, axis=0)
+            / sizes[:, None]
+        )
     n_regions = 257
     keys = np.repeat(np.arange(len(columns)), sizes) * n_regions + codes[values]
     return normalise(np.bincount(keys, minlength=len(columns) * n_regions).reshape(-1, n_regions))

@@ -1,4 +1,7 @@
-"""Ways to group columns, which exist to be compared: k-means under several divergences, and by chance (the paper's Figure 7b)."""
+"""Ways to group columns for comparison: k-means under several divergences, and at random.
+
+See Figure 7b of the paper.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from partition.clustering import hash64, iterate_in_memory, seed_centres
 from partition.divergence import jensen_shannon, normalise, row_chunks
 
 SMOOTHING = 1e-4
-"""Added to the probability of every region for the symmetric Kullback-Leibler divergence, infinite on empty ones."""
+"""Added to the probability of every region for the symmetric Kullback-Leibler divergence.
+
+That is infinite on empty ones.
+"""
 
 _MAX_ITERATIONS, _SEEDING_COLUMNS = 20, 10_000
 
@@ -41,7 +47,10 @@ class Method:
 
 
 def fit_centres(method: Method, features: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
-    """Fit the centres of a method to columns, float64 (n, F): as a build does under its own divergence, by plain k-means under the others."""
+    """Fit the centres of a method to columns, float64 (n, F).
+
+    The divergence of a build is fitted as in a build, the others by plain k-means.
+    """
     ties = hash64(np.arange(len(features)), seed)
     sample = features[np.sort(np.argsort(ties, kind="stable")[:_SEEDING_COLUMNS])]
     if method.between is jensen_shannon:
@@ -60,8 +69,13 @@ def fit_centres(method: Method, features: np.ndarray, n_clusters: int, seed: int
     return centres
 
 
-def _drawn_centres(method: Method, sample: np.ndarray, n_clusters: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw first centres by greedy k-means++, as a build does; fewer where there are not so many distinct columns."""
+def _drawn_centres(
+    method: Method, sample: np.ndarray, n_clusters: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Draw first centres by greedy k-means++, as a build does.
+
+    There are fewer centres where there are fewer distinct columns.
+    """
     chosen = [int(generator.integers(len(sample)))]
     left = method.between(sample, sample[chosen])[:, 0]
     while len(chosen) < n_clusters and (left > 1e-12).any():
@@ -75,17 +89,24 @@ def _drawn_centres(method: Method, sample: np.ndarray, n_clusters: int, generato
 
 
 def random_clusters(n_columns: int, n_clusters: int, seed: int) -> np.ndarray:
-    """Return a cluster for every column by a hash of its number, int64 (n,): the baseline that looks at no data."""
+    """Return a cluster for every column by a hash of its number, int64 (n,).
+
+    This is the baseline that uses no data.
+    """
     return (hash64(np.arange(n_columns), seed) >> 1) % n_clusters
 
 
-def symmetric_kl(histograms: np.ndarray, centres: np.ndarray, *, smoothing: float = SMOOTHING) -> np.ndarray:
-    """Mean of the two Kullback-Leibler divergences (half of Jeffreys' divergence), with additive smoothing.
+def symmetric_kl(
+    histograms: np.ndarray, centres: np.ndarray, *, smoothing: float = SMOOTHING
+) -> np.ndarray:
+    """Return the mean of the two Kullback-Leibler divergences, with additive smoothing.
 
-    ``(KL(A || B) + KL(B || A)) / 2`` in nats, after `smoothing` has been added to every region and each row made to sum
-    to 1 again. This is the formula that the paper prints under the name of Jensen-Shannon divergence; without smoothing
-    it is infinite as soon as one of the two has an empty region that the other has not, which is the rule and not the
-    exception.
+    It is half of Jeffreys' divergence.
+
+    ``(KL(A || B) + KL(B || A)) / 2`` in nats, after `smoothing` has been added to every region and
+    each row made to sum to 1 again. This is the formula that the paper prints under the name of
+    Jensen-Shannon divergence; without smoothing it is infinite as soon as one of the two has an
+    empty region that the other has not, which is the rule and not the exception.
 
     Parameters
     ----------
@@ -114,7 +135,9 @@ def symmetric_kl(histograms: np.ndarray, centres: np.ndarray, *, smoothing: floa
         p = (histograms[rows] + smoothing) / scale
         log_p = np.log(p)
         for index in range(len(centres)):
-            result[rows, index] = ((p - smooth_centres[index]) * (log_p - log_centres[index])).sum(axis=1)
+            result[rows, index] = ((p - smooth_centres[index]) * (log_p - log_centres[index])).sum(
+                axis=1
+            )
     return 0.5 * result
 
 

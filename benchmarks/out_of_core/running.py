@@ -1,4 +1,4 @@
-"""One run: indexes made by several divergences, the same questions asked of each, from the disk and from memory."""
+"""One run: the same queries on indexes by several divergences, from disk and from memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from benchmarks.drawing import draw_queries
 from benchmarks.lake import BenchmarkLake
 from benchmarks.machine import describe_machine, find_device, pin_threads
 from benchmarks.origin import LOADED_CODE
-from benchmarks.out_of_core.asking import AskedColumn, answer_of, ask, ask_cold, asked_column, open_scan, own_peak
+from benchmarks.out_of_core.asking import (
+    AskedColumn,
+    answer_of,
+    ask,
+    ask_cold,
+    asked_column,
+    open_scan,
+    own_peak,
+)
 from benchmarks.out_of_core.grouping import group_columns
 from benchmarks.out_of_core.methods import METHODS
 from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_store
@@ -46,7 +54,8 @@ class Settings:
     scale : float
         Of it, in (0, 1].
     methods : tuple of str
-        Of `benchmarks.out_of_core.methods.METHODS`; the first is what the others are compared with, and what is held in memory beside.
+        Of `benchmarks.out_of_core.methods.METHODS`; the first is what the others are compared with,
+        and what is held in memory beside.
     partitions, queries, repeats : int
         At least 1.
     cold : int
@@ -54,7 +63,8 @@ class Settings:
     checked : int
         Query columns, the smallest ones, that are searched by brute force too.
     one : bool
-        Whether the whole lake is also searched as one partition in memory; building that takes three times the vectors.
+        Whether the whole lake is also searched as one partition in memory; building that takes
+        three times the vectors.
     max_distance, min_joinability : float
     memory_budget : int
         Bytes.
@@ -82,7 +92,9 @@ class Settings:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
         unknown = [name for name in self.methods if name not in METHODS]
         if unknown or not self.methods:
-            raise InputError(f"Methods are {', '.join(METHODS)}. Got {', '.join(unknown) or 'none'} instead.")
+            raise InputError(
+                f"Methods are {', '.join(METHODS)}. Got {', '.join(unknown) or 'none'} instead."
+            )
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
@@ -99,20 +111,33 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
     dict
         Plain JSON.
     """
-    lake = CalibratedData(calibrated_model(settings.data), settings.scale, settings.seed, folder).load()
-    stores = {name: _store(lake, name, settings, folder / "out-of-core") for name in settings.methods}
+    lake = CalibratedData(
+        calibrated_model(settings.data), settings.scale, settings.seed, folder
+    ).load()
+    stores = {
+        name: _store(lake, name, settings, folder / "out-of-core") for name in settings.methods
+    }
     if settings.one:
         stores[ONE] = _store(lake, ONE, settings, folder / "out-of-core")
     pin_threads(settings.threads)
     columns = [asked_column(query) for query in draw_queries(lake, **_asked_for(settings))]
-    options = SearchOptions(max_distance=settings.max_distance, min_joinability=settings.min_joinability)
+    options = SearchOptions(
+        max_distance=settings.max_distance, min_joinability=settings.min_joinability
+    )
     first = stores[settings.methods[0]]
-    cold = [ask_cold(first, GRID, column, options, settings.memory_budget) for column in columns[: settings.cold]]
-    scans = {name: open_scan(stores[name], GRID, settings.memory_budget) for name in settings.methods}
+    cold = [
+        ask_cold(first, GRID, column, options, settings.memory_budget)
+        for column in columns[: settings.cold]
+    ]
+    scans = {
+        name: open_scan(stores[name], GRID, settings.memory_budget) for name in settings.methods
+    }
     with own_peak() as peak:
         answers = [ask(scans[settings.methods[0]], column, options)[0] for column in columns]
     right = [answer_of(hits) for hits in answers]
-    differences = [f"cold, query {n}" for n, each in enumerate(cold) if each.pop("found") != right[n]]
+    differences = [
+        f"cold, query {n}" for n, each in enumerate(cold) if each.pop("found") != right[n]
+    ]
     differences += _by_force(scans[settings.methods[0]], columns, right, settings)
     scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), GRID)
     if settings.one:
@@ -122,14 +147,21 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
         "agree": not differences,
         "differences": differences,
         "settings": {**asdict(settings), "methods": list(settings.methods)},
-        "lake": {"name": lake.name, "values": lake.n_values, "columns": lake.n_columns, "dimensions": lake.dimensions},
+        "lake": {
+            "name": lake.name,
+            "values": lake.n_values,
+            "columns": lake.n_columns,
+            "dimensions": lake.dimensions,
+        },
         "query_values": [len(column.values) for column in columns],
         "columns_found": sum(map(len, right)),
         "own_peak_bytes": peak.n_bytes,
         "indexes": {name: _described(store) for name, store in stores.items()},
         "warm": measured,
         "cold": cold,
-        "summary": summarise(measured, cold, {name: vector_bytes(store) for name, store in stores.items()}, settings),
+        "summary": summarise(
+            measured, cold, {name: vector_bytes(store) for name, store in stores.items()}, settings
+        ),
         "machine": describe_machine(find_device("cpu")),
         "code": LOADED_CODE,
     }
@@ -148,7 +180,11 @@ def _store(lake: BenchmarkLake, method: str, settings: Settings, folder: Path) -
         folder.mkdir(parents=True, exist_ok=True)
         _log.info("building %s", name)
         alone = np.zeros(lake.n_columns, np.int64)
-        grouped = alone if method == ONE else group_columns(lake, method, settings.partitions, seed=settings.seed)
+        grouped = (
+            alone
+            if method == ONE
+            else group_columns(lake, method, settings.partitions, seed=settings.seed)
+        )
         write_store(folder / name, lake, grouped, GRID)
     return open_store(folder / name)
 
@@ -158,10 +194,16 @@ def _described(store: Store) -> dict[str, Any]:
     return {"values": values, "vector_bytes": vector_bytes(store), "bytes": store.manifest.n_bytes}
 
 
-def _by_force(scan: PartitionLoader, columns: Sequence[AskedColumn], right: list, settings: Settings) -> list[str]:
+def _by_force(
+    scan: PartitionLoader, columns: Sequence[AskedColumn], right: list, settings: Settings
+) -> list[str]:
     """Search for the smallest query columns by brute force in float64."""
-    force = SearchOptions(max_distance=settings.max_distance, min_joinability=settings.min_joinability, exact=True)
-    smallest = np.argsort([len(column.values) for column in columns], kind="stable")[: settings.checked]
+    force = SearchOptions(
+        max_distance=settings.max_distance, min_joinability=settings.min_joinability, exact=True
+    )
+    smallest = np.argsort([len(column.values) for column in columns], kind="stable")[
+        : settings.checked
+    ]
     return [
         f"brute force, query {number}"
         for number in smallest.tolist()
@@ -177,7 +219,10 @@ def _ask_in_turn(
     right: Sequence[list[tuple[int, int]]],
     differences: list[str],
 ) -> dict[str, list[dict[str, Any]]]:
-    """Ask each question of every index in turn, so that what else the machine does hits all alike; medians of the repeats."""
+    """Search all indexes in turn for each query, and return medians of the repeats.
+
+    Taking turns exposes all indexes alike to other load on the machine.
+    """
     measured: dict[str, list[dict[str, Any]]] = {name: [] for name in scans}
     names = list(scans)
     for number, column in enumerate(columns):
@@ -189,9 +234,13 @@ def _ask_in_turn(
                     differences.append(f"{name}, query {number}")
                 seconds[name].append(taken)
                 if repeat == repeats:
-                    counters = {key: work[key] for key in ("bytes_read", "partitions", "partitions_skipped")}
+                    counters = {
+                        key: work[key] for key in ("bytes_read", "partitions", "partitions_skipped")
+                    }
                     # The first time pages are mapped, and processor caches are cold.
-                    measured[name].append({"seconds": float(np.median(seconds[name][1:])), **counters})
+                    measured[name].append(
+                        {"seconds": float(np.median(seconds[name][1:])), **counters}
+                    )
     return measured
 
 
@@ -201,7 +250,10 @@ def summarise(
     n_bytes: Mapping[str, int],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the numbers that the run is for: medians over the query columns, of ratios taken side by side."""
+    """Return the main figures of a run, as medians over the query columns.
+
+    Ratios are computed for each query column before the median.
+    """
     base = settings.methods[0]
     seconds = {name: np.array([each["seconds"] for each in rows]) for name, rows in warm.items()}
     summary: dict[str, Any] = {}
@@ -211,16 +263,24 @@ def summarise(
             "median_seconds": float(np.median(seconds[name])),
             f"ratio_to_{base}": float(np.median(seconds[name] / seconds[base])),
             "median_bytes_read": float(np.median(read)),
-            "median_share_of_vector_bytes": float(np.median(read)) / n_bytes.get(name, n_bytes[base]),
-            "mean_partitions_skipped": float(np.mean([each["partitions_skipped"] for each in rows])),
+            "median_share_of_vector_bytes": float(np.median(read))
+            / n_bytes.get(name, n_bytes[base]),
+            "mean_partitions_skipped": float(
+                np.mean([each["partitions_skipped"] for each in rows])
+            ),
         }
     if cold:
-        disk, taken = (np.array([each[name] for each in cold], dtype=float) for name in ("disk_bytes", "seconds"))
+        disk, taken = (
+            np.array([each[name] for each in cold], dtype=float)
+            for name in ("disk_bytes", "seconds")
+        )
         summary["cold"] = {
             "queries": len(cold),
             "median_seconds": float(np.median(taken)),
             "median_disk_bytes": float(np.median(disk)),
             "median_share_of_vector_bytes": float(np.median(disk)) / n_bytes[base],
-            "median_disk_bytes_to_bytes_read": float(np.median(disk / [each["bytes_read"] for each in cold])),
+            "median_disk_bytes_to_bytes_read": float(
+                np.median(disk / [each["bytes_read"] for each in cold])
+            ),
         }
     return summary

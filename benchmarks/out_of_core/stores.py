@@ -1,4 +1,7 @@
-"""A lake in arrays written as an index of several partitions, and held in memory to compare with."""
+"""A lake in arrays, written as an index of several partitions.
+
+It can also be held in memory for comparison.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ from pexeso.store.texts import write_texts
 _log = logging.getLogger(__name__)
 
 
-def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options: PartitionLayoutOptions) -> Store:
+def write_store(
+    path: Path, lake: BenchmarkLake, partitions: np.ndarray, options: PartitionLayoutOptions
+) -> Store:
     """Write an index that can be searched, without texts of values and without a model.
 
     Parameters
@@ -45,14 +50,20 @@ def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options
         for number in range(int(partitions.max()) + 1):
             columns = np.flatnonzero(partitions == number)
             arrays = _arrays(lake, columns, options)
-            _log.info("partition %d: %d values, %d columns", number, len(arrays["vectors"]), len(columns))
+            _log.info(
+                "partition %d: %d values, %d columns", number, len(arrays["vectors"]), len(columns)
+            )
             folder = writer.partition_folder(number)
             with filling(folder) as place:
                 files = write_arrays(place, arrays)
                 names = pa.array([f"table {column:09d}" for column in columns.tolist()])
                 files.append(write_texts(place / "tables.arrow", names))
-                files.append(write_texts(place / "labels.arrow", pa.array(["column"] * len(columns))))
-            entries.append(writer.seal_folder(folder, {"values": len(arrays["vectors"])}, known=files))
+                files.append(
+                    write_texts(place / "labels.arrow", pa.array(["column"] * len(columns)))
+                )
+            entries.append(
+                writer.seal_folder(folder, {"values": len(arrays["vectors"])}, known=files)
+            )
             del arrays
         write_document(writer.embedder_folder / "none.json", {})
         write_document(writer.catalog_folder / "none.json", {})
@@ -65,11 +76,15 @@ def write_store(path: Path, lake: BenchmarkLake, partitions: np.ndarray, options
     return open_store(path)
 
 
-def _arrays(lake: BenchmarkLake, columns: np.ndarray, options: PartitionLayoutOptions) -> dict[str, np.ndarray]:
+def _arrays(
+    lake: BenchmarkLake, columns: np.ndarray, options: PartitionLayoutOptions
+) -> dict[str, np.ndarray]:
     values = values_of(lake, columns)
     rows, local = np.unique(values, return_inverse=True)
     offsets = np.concatenate([[0], np.cumsum(np.diff(lake.column_offsets)[columns])])
-    arrays, _ = build_partition(np.ascontiguousarray(lake.vectors[rows]), offsets, local.astype(np.int64), options)
+    arrays, _ = build_partition(
+        np.ascontiguousarray(lake.vectors[rows]), offsets, local.astype(np.int64), options
+    )
     return {**arrays, "column_ids": columns}
 
 
@@ -83,7 +98,10 @@ class StoreInMemory(Store):
 
 
 def drop_cached(store: Store) -> None:
-    """Let the system forget the pages of a store's files, as far as no process has them mapped and in use."""
+    """Make the system drop the cached pages of a store's files.
+
+    Pages that a process has mapped and in use are not dropped.
+    """
     for entry in store.manifest.partitions:
         for file in entry.files:
             descriptor = os.open(store.path / entry.folder / file.path, os.O_RDONLY)
@@ -96,5 +114,8 @@ def drop_cached(store: Store) -> None:
 def vector_bytes(store: Store) -> int:
     """Return the bytes of all vectors."""
     return sum(
-        file.n_bytes for entry in store.manifest.partitions for file in entry.files if file.path == "vectors.npy"
+        file.n_bytes
+        for entry in store.manifest.partitions
+        for file in entry.files
+        if file.path == "vectors.npy"
     )

@@ -1,4 +1,6 @@
-"""Write docs/reference/cli.md from the help texts of the commands: ``python docs/reference/write_cli.py``.
+"""Writer of docs/reference/cli.md from the help texts of the commands.
+
+Run it as ``python docs/reference/write_cli.py``.
 
 A test compares the page with what this program gives, so that the page cannot fall behind.
 """
@@ -18,16 +20,19 @@ WIDTH = 100
 _HEAD = """\
 # The command line
 
-`pexeso COMMAND`, or `python -m pexeso COMMAND`. This page is written from the help texts by `docs/reference/write_cli.py`.
+`pexeso COMMAND`, or `python -m pexeso COMMAND`. This page is written from the help texts by \
+`docs/reference/write_cli.py`.
 
-Data goes to stdout, everything else to stderr: progress bars (on a terminal only), notes, timings, errors. With `PEXESO_DEBUG=1`
+Data goes to stdout, everything else to stderr: progress bars (on a terminal only), notes, \
+timings, errors. With `PEXESO_DEBUG=1`
 an error comes with its traceback.
 
 | Exit code | Meaning |
 |---|---|
 | 0 | done |
 | 1 | it could not be done: a file, an index, the machine; some lines of a batch; a failed check |
-| 2 | the command was not understood: an option, a value out of its range, a column that is not there |
+| 2 | the command was not understood: an option, a value out of its range, \
+a column that is not there |
 | 130 | stopped by Ctrl-C |
 | 129, 143 | stopped by SIGHUP (its terminal was closed), by SIGTERM |
 """
@@ -35,18 +40,28 @@ an error comes with its traceback.
 
 def page() -> str:
     """Return the text of the page."""
-    with click.Context(cli, info_name="pexeso", terminal_width=WIDTH, **cli.context_settings) as group:
+    with click.Context(
+        cli, info_name="pexeso", terminal_width=WIDTH, **cli.context_settings
+    ) as group:
         sections = [_HEAD, _section(group)]
         for name, command in cli.commands.items():
-            context = click.Context(command, info_name=name, parent=group, **command.context_settings)
-            sections += _with_build(command, context) if isinstance(command, WithBuild) else [_section(context)]
+            context = click.Context(
+                command, info_name=name, parent=group, **command.context_settings
+            )
+            sections += (
+                _with_build(command, context)
+                if isinstance(command, WithBuild)
+                else [_section(context)]
+            )
     return "\n".join(sections)
 
 
 def _with_build(command: WithBuild, context: click.Context) -> list[str]:
     """Return the sections of a command that goes by the name of its group, and of its ``build``."""
     both = (command.default, *command.commands.values())
-    return [_section(each.context_class(each, info_name=each.name, parent=context)) for each in both]
+    return [
+        _section(each.context_class(each, info_name=each.name, parent=context)) for each in both
+    ]
 
 
 def _section(context: click.Context) -> str:

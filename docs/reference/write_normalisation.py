@@ -1,26 +1,32 @@
-"""Write docs/reference/normalisation.md from the rules of the normaliser: ``python docs/reference/write_normalisation.py``.
+"""Writer of docs/reference/normalisation.md from the rules of the normaliser.
+
+Run it as ``python docs/reference/write_normalisation.py``.
 
 A test compares the page with what this program gives, so that the page cannot fall behind.
 """
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from pexeso.lake.normalise.normaliser import VERSION
 from pexeso.lake.normalise.rules import RULES, NamedRule
 
 PAGE = Path(__file__).with_name("normalisation.md")
+WIDTH = 100
 
 _HEAD = f"""\
 # How values are normalised
 
-Before a value is compared it goes through rules, in the lake and in your query alike. Each rule has a name and can be switched; an index keeps
-which ones it was built with, and every query goes through the same. This page is written from the rules by
-`docs/reference/write_normalisation.py`, and its examples are tested: each shows a value and its form with that rule among the default ones.
+Before a value is compared it goes through rules, in the lake and in your query alike. Each rule
+has a name and can be switched; an index keeps which ones it was built with, and every query goes
+through the same. This page is written from the rules by `docs/reference/write_normalisation.py`,
+and its examples are tested: each shows a value and its form with that rule among the default ones.
 
-The rules have version {VERSION}. An index that was built with another version is refused in one sentence: build it again. What has been normalised
-stays as it is when it is normalised again. Only dates look at the rest of their column.
+The rules have version {VERSION}. An index that was built with another version is refused in one
+sentence: build it again. What has been normalised stays as it is when it is normalised again. Only
+dates look at the rest of their column.
 """
 
 
@@ -39,7 +45,21 @@ def _section(title: str, rules: list[NamedRule]) -> str:
 def _entry(rule: NamedRule) -> str:
     rows = [f"| {_code(value)} | {_code(form)} |" for value, form in rule.examples]
     return "\n".join(
-        [f"### {rule.name}", "", f"The rule {rule.does} {rule.reason}", "", "| value | form |", "|---|---|", *rows, ""]
+        [
+            f"### {rule.name}",
+            "",
+            textwrap.fill(
+                f"The rule {rule.does} {rule.reason}",
+                WIDTH,
+                break_long_words=False,
+                break_on_hyphens=False,
+            ),
+            "",
+            "| value | form |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
     )
 
 

@@ -1,1 +1,1 @@
-"""Embed by spelling: words and their character n-grams, hashed, and how rare a word is in the lake."""
+"""Embedding by spelling: hashed words and character n-grams, and word rarity in the lake."""

@@ -1,15 +1,20 @@
-"""An embedder without training: each character n-gram and each word has a random vector of its own, fixed by a seed.
+"""An embedder without training.
 
-Two words are as close as the share of n-grams they have in common, less where they are not the same word: the vector of a word is that of
-its n-grams, as in the module `subword`, and in a fixed share the row of the bucket that the whole word falls into, so that words of much the same
-letters are not the same. The words of the lake are counted, and rare ones count more in a value (module `weights`).
+Each character n-gram and each word has a random vector of its own, fixed by a seed.
 
-What two names of one thing share are rare words and spellings, and that is found here better than by vectors trained on a lake, which hold words to be
-close that stand in the same columns, such as two countries; docs/explanation/effectiveness.md tells how much better. Distances are larger
-than with trained vectors: a threshold that suits the one is no threshold for the other.
+Two words are as close as the share of n-grams they have in common, less where they are not the same
+word: the vector of a word is that of its n-grams, as in the module `subword`, and in a fixed share
+the row of the bucket that the whole word falls into, so that words of much the same letters are not
+the same. The words of the lake are counted, and rare ones count more in a value (module `weights`).
 
-The rows are signs, drawn at random: sums of such rows keep angles as well as those of normal ones do (Achlioptas, "Database-friendly random
-projections", Journal of Computer and System Sciences, 2003), and a table of 65,536 rows of 256 signs is a file of two megabytes.
+What two names of one thing share are rare words and spellings, and that is found here better than
+by vectors trained on a lake, which hold words to be close that stand in the same columns, such as
+two countries; docs/explanation/effectiveness.md tells how much better. Distances are larger than
+with trained vectors: a threshold that suits the one is no threshold for the other.
+
+The rows are signs, drawn at random: sums of such rows keep angles as well as those of normal ones
+do (Achlioptas, "Database-friendly random projections", Journal of Computer and System Sciences,
+2003), and a table of 65,536 rows of 256 signs is a file of two megabytes.
 """
 
 from __future__ import annotations
@@ -61,14 +66,21 @@ class HashingEmbedder(SubwordEmbedder):
         notes: dict[str, Any],
         fingerprint: str | None = None,
     ) -> None:
-        if signs.ndim != 2 or signs.dtype != np.uint8 or dimensions < 1 or signs.shape[1] != -(-dimensions // 8):
+        if (
+            signs.ndim != 2
+            or signs.dtype != np.uint8
+            or dimensions < 1
+            or signs.shape[1] != -(-dimensions // 8)
+        ):
             raise EmbedderError(
-                f"The table of a hashing model of {dimensions} dimensions must be bytes of shape (buckets, {-(-dimensions // 8)}); "
+                f"The table of a hashing model of {dimensions} dimensions must be bytes of shape "
+                f"(buckets, {-(-dimensions // 8)}); "
                 f"got {signs.dtype} of {signs.shape}."
             )
         if not 0 <= whole_word_share < 1:
             raise EmbedderError(
-                f"The share of whole words in a hashing model must be at least 0 and less than 1; got {whole_word_share!r}."
+                "The share of whole words in a hashing model must be at least 0 and less than "
+                f"1; got {whole_word_share!r}."
             )
         super().__init__(
             "hashing",
@@ -87,7 +99,10 @@ class HashingEmbedder(SubwordEmbedder):
 
     @property
     def options(self) -> MappingProxyType[str, Any]:
-        """The n-gram lengths, the share of whole words and how the model was made, as saved in `embedder.json`."""
+        """Return the options of the embedder as saved in `embedder.json`.
+
+        They are the n-gram lengths, the share of whole words and how the model was made.
+        """
         own = {"dimensions": self.dimensions, "whole_word_share": self._whole_word_share}
         return MappingProxyType({**super().options, **own})
 
@@ -109,22 +124,38 @@ class HashingEmbedder(SubwordEmbedder):
     def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
         return {"signs": self._rows, "weights": self._weights, "words": self._vocabulary.words}
 
-    def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
-        """Write the vectors of words: that of their n-grams, brought to a share of its length, and the row of the whole word for the rest."""
+    def _average(
+        self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray
+    ) -> None:
+        """Write the vectors of words, from their n-grams and the row of the whole word.
+
+        The vector of the n-grams is brought to a share of its length. The row of the whole word
+        makes up the rest.
+        """
         own = self._own_buckets(words)
         loops.sign_means(self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, means)
 
     def _write_units(
         self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
     ) -> None:
-        """Write weighted vectors of words without their means: nothing is taken away from these, and a word has few different numbers in its vector."""
+        """Write weighted vectors of words without computing their means.
+
+        No centre is subtracted, and a word has few distinct numbers in its vector.
+        """
         no_rows = np.full(len(words), -1, np.int64)
         for piece in bounded_pieces(count_ngrams(words, self._min_n, self._max_n)):
             some = words.slice(piece.start, piece.stop - piece.start)
             ids, offsets = self._row_ids(some, no_rows[piece])
             own = self._own_buckets(some)
             loops.sign_units(
-                self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, weights[piece], units[piece]
+                self._rows,
+                loops.LANES,
+                ids,
+                offsets,
+                own,
+                self._whole_word_share,
+                weights[piece],
+                units[piece],
             )
 
     def _own_buckets(self, words: pa.LargeStringArray) -> np.ndarray:
@@ -147,17 +178,21 @@ def create(
     Parameters
     ----------
     dimensions : int
-        Length of the vectors, at least 1. More dimensions bring the random vectors closer to being orthogonal.
+        Length of the vectors, at least 1. More dimensions bring the random vectors closer to being
+        orthogonal.
     seed : int
         Seed of the table, at least 0. The same seed gives the same bytes on every machine.
     min_n, max_n : int
-        Shortest and longest n-gram in characters, the brackets around the word included; 1 <= min_n <= max_n.
+        Shortest and longest n-gram in characters, the brackets around the word included; 1 <= min_n
+        <= max_n.
     buckets : int
         Rows of the table, at least 1. N-grams and words that fall into one bucket share a vector.
     whole_word_share : float
-        Share of the squared length of a word's vector that is its own, whatever its letters; in [0, 1).
+        Share of the squared length of a word's vector that is its own, whatever its letters; in [0,
+        1).
     corpus : path, optional
-        Text whose rare words shall count more in a value (module `embed.lexical.weights`); without it all words count alike.
+        Text whose rare words shall count more in a value (module `embed.lexical.weights`); without
+        it all words count alike.
     max_words : int
         Most words of the corpus whose weight is kept, the most frequent ones.
     """
@@ -169,12 +204,18 @@ def create(
     ):
         if not isinstance(number, int) or number < least:
             raise InputError(
-                f"The {name} of a hashing embedder must be a whole number of at least {least}; got {number!r}."
+                f"The {name} of a hashing embedder must be a whole number of at least {least}; "
+                f"got {number!r}."
             )
     if not 1 <= min_n <= max_n:
-        raise InputError(f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {min_n} and {max_n}.")
+        raise InputError(
+            f"N-gram lengths must satisfy 1 <= min_n <= max_n; got {min_n} and {max_n}."
+        )
     if not 0 <= whole_word_share < 1:
-        raise InputError(f"The share of whole words must be at least 0 and less than 1; got {whole_word_share!r}.")
+        raise InputError(
+            "The share of whole words must be at least 0 and less than 1; got "
+            f"{whole_word_share!r}."
+        )
     words, weights = pa.array([], pa.large_string()), None
     if corpus is not None:
         words, counts, n_tokens = frequent_words(corpus, max_words)
@@ -192,7 +233,11 @@ def create(
 
 
 def _random_signs(buckets: int, dimensions: int, seed: int) -> np.ndarray:
-    """Draw the table. Philox is defined by its paper bit for bit, and its raw numbers take no library function of the machine."""
+    """Draw the table.
+
+    Philox is defined by its paper bit for bit, and its raw numbers take no library function of the
+    machine.
+    """
     width = -(-dimensions // 8)
     raw = np.random.Philox(seed).random_raw(-(-buckets * width // 8)).astype("<u8")
     return raw.view(np.uint8)[: buckets * width].reshape(buckets, width)

@@ -1,10 +1,14 @@
-"""The arithmetic of embedding as loops compiled by numba: each word and each value is finished while it lies in the processor's cache.
+"""The arithmetic of embedding as loops compiled by numba.
 
-As steps over whole arrays the same took more than twice as long: every step reads and writes two kilobytes a word or value, and little else is done.
-The first use in a process loads the compiled code from a cache, or compiles it (some seconds, once for an installation).
+Each word and each value is finished while it is in the processor's cache.
 
-Bits are fixed by what is written here. All is float64, rounded to float32 where that is said; nothing is fused or taken in another order, but for the sum of
-squares, which is taken as NumPy takes it (`_sum_of_squares`), so that vectors are those of earlier versions.
+As steps over whole arrays the same took more than twice as long: every step reads and writes two
+kilobytes a word or value, and little else is done. The first use in a process loads the compiled
+code from a cache, or compiles it (some seconds, once for an installation).
+
+Bits are fixed by what is written here. All is float64, rounded to float32 where that is said;
+nothing is fused or taken in another order, but for the sum of squares, which is taken as NumPy
+takes it (`_sum_of_squares`), so that vectors are those of earlier versions.
 """
 
 from __future__ import annotations
@@ -14,10 +18,16 @@ import numpy as np
 from pexeso.runtime.jit import loop
 
 VANISHED = 1e-6
-"""Below this length, compared with the length of what was summed, a vector is rounding noise and becomes zero."""
+"""Below this length, compared with the length of what was summed, a vector becomes zero.
+
+It is rounding noise.
+"""
 
 LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).view(np.uint64)[:, 0]
-"""For each byte its eight bits as eight bytes of one number, so that one addition counts eight signs."""
+"""For each byte its eight bits as eight bytes of one number.
+
+So one addition counts eight signs.
+"""
 
 _LANE_HOLDS = 255
 """Rows that can be counted before a lane is full."""
@@ -32,7 +42,10 @@ _LEVELS = 64
 
 @loop
 def _squares_of_few(vector: np.ndarray, start: int, stop: int) -> float:
-    """Add up the squares of up to `_FEW` numbers: eight sums side by side, then these in pairs, then what is left over."""
+    """Sum the squares of up to `_FEW` numbers in a fixed order.
+
+    Eight sums run side by side, are added in pairs, and the remaining numbers are added last.
+    """
     total, first = 0.0, start
     if stop - start >= 8:
         a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -54,10 +67,13 @@ def _squares_of_few(vector: np.ndarray, start: int, stop: int) -> float:
 
 @loop
 def _sum_of_squares(vector: np.ndarray, waiting: np.ndarray) -> float:
-    """Add up squares as `numpy.add.reduce` does: of more than `_FEW` numbers those of the first half and those of the second.
+    """Sum squares as `numpy.add.reduce` does.
 
-    Second halves wait for their turn in `waiting`: where one begins and ends, and, once it is its turn, what the first gave (its beginning is then -1).
-    The function does not call itself, since numba reads such a function back wrongly from what it kept, and the process dies.
+    For more than `_FEW` numbers the sums of the first and the second half are added.
+
+    Second halves wait for their turn in `waiting`: where one begins and ends, and, once it is its
+    turn, what the first gave (its beginning is then -1). The function does not call itself, since
+    numba reads such a function back wrongly from what it kept, and the process dies.
     """
     start, stop, level = 0, len(vector), 0
     while True:
@@ -79,7 +95,10 @@ def _sum_of_squares(vector: np.ndarray, waiting: np.ndarray) -> float:
 
 @loop
 def _shorten(vector: np.ndarray, scale: float, waiting: np.ndarray) -> None:
-    """Bring a vector to length 1, or to zeros where it is no more than rounding noise of sums of the given scale."""
+    """Scale a vector to length 1, or to zeros where it is only rounding noise.
+
+    The noise is that of sums of the given scale.
+    """
     length = np.sqrt(_sum_of_squares(vector, waiting))
     if length <= VANISHED * scale:
         vector[:] = 0.0
@@ -121,7 +140,11 @@ def weighted_units(
 
 @loop
 def sum_words(
-    units: np.ndarray, ids: np.ndarray, offsets: np.ndarray, smallest_weight: float, vectors: np.ndarray
+    units: np.ndarray,
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    smallest_weight: float,
+    vectors: np.ndarray,
 ) -> None:
     """Add up the words of each value in the order of their numbers, and bring the sum to length 1.
 
@@ -156,7 +179,7 @@ def sign_units(
     weights: np.ndarray,
     units: np.ndarray,
 ) -> None:
-    """Average rows of signs as `sign_means` does, and bring what comes out to the length of the weight.
+    """Average rows of signs as `sign_means` does, and scale the result to the weight's length.
 
     Parameters
     ----------
@@ -164,7 +187,11 @@ def sign_units(
         Written; zeros for a word without rows.
     """
     dimensions = units.shape[1]
-    codes, unit, waiting = np.empty(dimensions, np.int64), np.empty(dimensions), np.empty((_LEVELS, 3))
+    codes, unit, waiting = (
+        np.empty(dimensions, np.int64),
+        np.empty(dimensions),
+        np.empty((_LEVELS, 3)),
+    )
     table = np.empty(2 * (np.diff(offsets).max() + 1))
     for word in range(len(units)):
         size = offsets[word + 1] - offsets[word]
@@ -196,7 +223,9 @@ def sign_means(
     share: float,
     means: np.ndarray,
 ) -> None:
-    """Average rows of signs, bring the mean to a share of its length, and add the row of the whole word for the rest.
+    """Average rows of signs, scale the mean to its share, and add the row of the whole word.
+
+    The share is one of the length. The row of the whole word makes up the rest.
 
     Parameters
     ----------
@@ -207,12 +236,17 @@ def sign_means(
     own : numpy.ndarray of shape (u,), int64
         Row of each whole word.
     share : float
-        Share of the squared length that is the whole word's, in [0, 1); with 0 means are left as they are.
+        Share of the squared length that is the whole word's, in [0, 1); with 0 means are left as
+        they are.
     means : numpy.ndarray of shape (u, dimensions), float32
         Written.
     """
     dimensions = means.shape[1]
-    codes, letters, waiting = np.empty(dimensions, np.int64), np.empty(dimensions), np.empty((_LEVELS, 3))
+    codes, letters, waiting = (
+        np.empty(dimensions, np.int64),
+        np.empty(dimensions),
+        np.empty((_LEVELS, 3)),
+    )
     table = np.empty(2 * (np.diff(offsets).max() + 1))
     for word in range(len(means)):
         size = offsets[word + 1] - offsets[word]
@@ -223,8 +257,13 @@ def sign_means(
 
 
 @loop
-def _count_signs(signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, own: int, codes: np.ndarray) -> None:
-    """Return each dimension the code of a word there: twice the number of its rows that have a 1, and one more where the whole word's row does."""
+def _count_signs(
+    signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, own: int, codes: np.ndarray
+) -> None:
+    """Write the code of a word in each dimension into `codes`.
+
+    It is twice the number of its rows that have a 1, plus one where the whole word's row has a 1.
+    """
     width = signs.shape[1]
     counted = np.empty(width, np.uint64)
     ones_of_lane = counted.view(np.uint8)
@@ -246,12 +285,21 @@ def _count_signs(signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, own: int
 
 @loop
 def _tabulate(
-    codes: np.ndarray, size: int, share: float, table: np.ndarray, letters: np.ndarray, waiting: np.ndarray
+    codes: np.ndarray,
+    size: int,
+    share: float,
+    table: np.ndarray,
+    letters: np.ndarray,
+    waiting: np.ndarray,
 ) -> None:
-    """Write the number, rounded to float32, that each code of a word of `size` rows stands for: few of them serve all dimensions."""
+    """Write the number that each code of a word of `size` rows stands for.
+
+    Numbers are rounded to float32. A few of them serve all dimensions.
+    """
     divisor = np.float32(max(size, 1))
     for ones in range(size + 1):
-        # The sum of signs is a whole number, which float32 holds exactly, in whatever order it is taken.
+        # The sum of signs is a whole number, which float32 holds exactly, in whatever order it is
+        # taken.
         mean = np.float32(2 * ones - size) / divisor
         table[2 * ones], table[2 * ones + 1] = mean, mean
     if share == 0:
@@ -269,7 +317,12 @@ def _tabulate(
 
 @loop
 def hash_pieces(
-    text: np.ndarray, starts: np.ndarray, min_n: int, max_n: int, positions: np.ndarray, hashes: np.ndarray
+    text: np.ndarray,
+    starts: np.ndarray,
+    min_n: int,
+    max_n: int,
+    positions: np.ndarray,
+    hashes: np.ndarray,
 ) -> None:
     """Hash the n-grams of words between brackets; see `embed.lexical.ngrams.hash_ngrams`.
 
@@ -281,7 +334,8 @@ def hash_pieces(
     min_n, max_n : int
         Shortest and longest n-gram in characters; 1 or more.
     places : numpy.ndarray of shape (u + 1,), int64
-        The hashes of word i go to ``hashes[places[i]:places[i + 1]]``; where these are none, it has no n-grams.
+        The hashes of word i go to ``hashes[places[i]:places[i + 1]]``; where these are none, it has
+        no n-grams.
     hashes : numpy.ndarray, uint32
         Written.
     """

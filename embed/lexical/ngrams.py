@@ -1,10 +1,12 @@
 """Character n-grams of many words at once, hashed exactly as fastText hashes them.
 
-A word is written between ``<`` and ``>``; its n-grams are those of ``min_n`` to ``max_n`` characters (not bytes), and each
-is hashed over its UTF-8 bytes with the 32-bit FNV-1a function, where fastText widens every byte as a *signed* number.
+A word is written between ``<`` and ``>``; its n-grams are those of ``min_n`` to ``max_n``
+characters (not bytes), and each is hashed over its UTF-8 bytes with the 32-bit FNV-1a function,
+where fastText widens every byte as a *signed* number.
 
-Source: Bojanowski, Grave, Joulin, Mikolov, "Enriching Word Vectors with Subword Information" (TACL 2017), section 3.2; the
-hash and the order of the n-grams follow the program published with it, so that models trained by it can be read.
+Source: Bojanowski, Grave, Joulin, Mikolov, "Enriching Word Vectors with Subword Information" (TACL
+2017), section 3.2; the hash and the order of the n-grams follow the program published with it, so
+that models trained by it can be read.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def count_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> np.ndarr
     return counts
 
 
-def hash_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> tuple[np.ndarray, np.ndarray]:
+def hash_ngrams(
+    words: pa.LargeStringArray, min_n: int, max_n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Hash all n-grams of all words.
 
     Returns

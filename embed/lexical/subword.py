@@ -1,16 +1,20 @@
-"""Embed values with a table of word rows and n-gram rows: the arithmetic shared by fastText, hashing and GloVe.
+"""Embedding of values with a table of word rows and n-gram rows.
 
-The vector of a word is the mean of the rows it has (its own row, if it is in the vocabulary, and one row for each of its
-character n-grams) minus the centre, brought to length 1. The vector of a value is the mean of its words' vectors, each times
-the weight of the word, brought to length 1. Weights are all 1, or higher for rare words (module `weights`).
+The arithmetic is shared by fastText, hashing and GloVe.
 
-Why the centre: vectors trained on a small corpus share one long common component, so that every two words look alike. Taking the
-mean word vector away leaves what tells words apart. A word whose mean *is* the centre keeps nothing, and a value with only
-such words gets zeros, just like a value of which nothing is known; the same happens when the words of a value cancel out.
+The vector of a word is the mean of the rows it has (its own row, if it is in the vocabulary, and
+one row for each of its character n-grams) minus the centre, brought to length 1. The vector of a
+value is the mean of its words' vectors, each times the weight of the word, brought to length 1.
+Weights are all 1, or higher for rare words (module `weights`).
 
-Equal values get equal bits, whatever batch they are in and however many threads run: each sum runs over one word's or value's
-own rows in a fixed order, words of a value are summed in alphabetical order, and float64 is rounded to float32 once, at
-the end.
+Why the centre: vectors trained on a small corpus share one long common component, so that every two
+words look alike. Taking the mean word vector away leaves what tells words apart. A word whose mean
+*is* the centre keeps nothing, and a value with only such words gets zeros, just like a value of
+which nothing is known; the same happens when the words of a value cancel out.
+
+Equal values get equal bits, whatever batch they are in and however many threads run: each sum runs
+over one word's or value's own rows in a fixed order, words of a value are summed in alphabetical
+order, and float64 is rounded to float32 once, at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +38,10 @@ from embed.words import WordIndex, as_strings, split_words
 from pexeso.errors import EmbedderError
 
 WORKING_BYTES = 128 << 20
-"""Most memory for the vectors of the distinct words of a piece of a batch, unless one value alone has more words than that."""
+"""Most memory for the vectors of the distinct words of a piece of a batch.
+
+Only where one value alone has more words than that is it more.
+"""
 
 _TEXT_BYTES = 8 << 20
 """Text that is split into words at a time, with `_BYTES_PER_VALUE` added for each value."""
@@ -42,28 +49,39 @@ _TEXT_BYTES = 8 << 20
 _BYTES_PER_VALUE = 16
 
 _NGRAM_BYTES = 8 << 20
-"""Most memory for the n-grams of the words that are hashed at a time; small enough to stay in a processor's cache."""
+"""Most memory for the n-grams of the words that are hashed at a time.
+
+It is small enough to stay in a processor's cache.
+"""
 
 _BYTES_PER_NGRAM = 64
 """Memory for one n-gram: its place in the hashing table and mask, its row as int64, and slack."""
 
 _VALUES_PER_BLOCK = 1 << 13
-"""Values that are summed at a time; words that stand in one such block alone share the memory for their vectors."""
+"""Values that are summed at a time.
+
+Words that stand in one such block alone share the memory for their vectors.
+"""
 
 _WORDS_PER_BLOCK = 1 << 12
-"""Words whose means are taken at a time, so that these are still in the cache when they are weighted."""
+"""Words whose means are taken at a time.
+
+The means are still in the cache when they are weighted.
+"""
 
 
 class SubwordEmbedder:
-    """An embedder that averages rows of a table. Made by the modules `fasttext`, `hashing` and `glove`.
+    """An embedder that averages rows of a table.
+
+    Made by the modules `fasttext`, `hashing` and `glove`.
 
     Parameters
     ----------
     kind : str
         ``"fasttext"``, ``"hashing"`` or ``"glove"``.
     rows : numpy.ndarray of shape (v + buckets, dimensions), float32
-        First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of the n-gram buckets. May be
-        memory-mapped.
+        First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of
+        the n-gram buckets. May be memory-mapped.
     words : pyarrow.LargeStringArray of length v
         The vocabulary.
     centre : numpy.ndarray of shape (dimensions,), float32
@@ -71,13 +89,13 @@ class SubwordEmbedder:
     min_n, max_n : int
         Shortest and longest n-gram, in characters; ``max_n = 0`` means that only whole words count.
     weights : numpy.ndarray of shape (v + 1,), float32, optional
-        How much each word of the vocabulary counts in a value, and last, how much any other word does; finite and above 0.
-        Left out: all count alike.
+        How much each word of the vocabulary counts in a value, and last, how much any other word
+        does; finite and above 0. Left out: all count alike.
     own_rows : bool
         Whether the words of the vocabulary have rows; without, they have weights only.
     packed : bool
-        Whether a row is not `dimensions` numbers in float32 but something that a subclass reads in `_average`; there are as many dimensions as numbers
-        in the centre.
+        Whether a row is not `dimensions` numbers in float32 but something that a subclass reads in
+        `_average`; there are as many dimensions as numbers in the centre.
     notes : mapping of str to int, float, str or bool, optional
         How the model was made. Part of the fingerprint.
     """
@@ -139,8 +157,8 @@ class SubwordEmbedder:
     def embed(self, values: Values) -> np.ndarray:
         """Embed values; see :meth:`embed.protocol.Embedder.embed`.
 
-        Besides the table and the answer this uses less than twice `WORKING_BYTES` of memory, or what the longest
-        single value needs if that is more.
+        Besides the table and the answer this uses less than twice `WORKING_BYTES` of memory, or
+        what the longest single value needs if that is more.
         """
         strings = as_strings(values)
         result = np.empty((len(strings), self.dimensions), np.float32)
@@ -150,7 +168,10 @@ class SubwordEmbedder:
         return result
 
     def save(self, folder: str | Path) -> None:
-        """Write `embedder.json`, the arrays as .npy files and the words as an Arrow file; needs a new or empty folder."""
+        """Write `embedder.json`, the arrays as .npy files and the words as an Arrow file.
+
+        The folder must be new or empty.
+        """
         stored.save(Path(folder), self._kind, dict(self.options), self.fingerprint, self._arrays())
 
     @classmethod
@@ -174,7 +195,9 @@ class SubwordEmbedder:
         return stored.fingerprint(self._kind, dict(self.options), self._arrays())
 
     def word_means(self, words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the plain mean of each word's rows, before centring: what fastText calls the word vector.
+        """Return the plain mean of each word's rows, before centring.
+
+        fastText calls it the word vector.
 
         Returns
         -------
@@ -184,7 +207,9 @@ class SubwordEmbedder:
         """
         return self._means(words, self._vocabulary.find(words))
 
-    def _means(self, words: pa.LargeStringArray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _means(
+        self, words: pa.LargeStringArray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Average the rows of words that were looked up already; see `word_means`."""
         own = found if self._own_rows else np.full(len(words), -1, np.int64)
         counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
@@ -194,8 +219,13 @@ class SubwordEmbedder:
             self._average(some, *self._row_ids(some, own[piece]), means[piece])
         return means, counts > 0
 
-    def _average(self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray) -> None:
-        """Write the mean of each word's rows, which are ``ids[offsets[i]:offsets[i + 1]]``; zeros for a word without any."""
+    def _average(
+        self, words: pa.LargeStringArray, ids: np.ndarray, offsets: np.ndarray, means: np.ndarray
+    ) -> None:
+        """Write the mean of each word's rows, or zeros for a word without rows.
+
+        The rows of word i are ``ids[offsets[i]:offsets[i + 1]]``.
+        """
         with torch.inference_mode():
             means[:] = torch.nn.functional.embedding_bag(
                 torch.from_numpy(ids),
@@ -209,8 +239,13 @@ class SubwordEmbedder:
         arrays = {"rows": self._rows, "centre": self._centre, "weights": self._weights}
         return {**arrays, "words": self._vocabulary.words}
 
-    def _row_ids(self, words: pa.LargeStringArray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of each word, its own first, then its n-grams, and where each word's begin."""
+    def _row_ids(
+        self, words: pa.LargeStringArray, own: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the row ids of each word, and where those of each word begin.
+
+        The word's own row comes first, then those of its n-grams.
+        """
         hashes, starts = hash_ngrams(words, self._min_n, self._max_n)
         first = len(self._vocabulary) if self._own_rows else 0
         ids = hashes.astype(np.int64)
@@ -222,7 +257,10 @@ class SubwordEmbedder:
         return ids, starts + np.append(0, np.cumsum(own >= 0))
 
     def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
-        """Embed values into `result`, each distinct word once; halves the task while there are too many words for it."""
+        """Embed values into `result`, computing each distinct word once.
+
+        The task is halved while it has too many words.
+        """
         index = split_words(values)
         shared, alone, ends = _words_by_block(index, _VALUES_PER_BLOCK)
         sizes = np.diff(ends)
@@ -232,7 +270,8 @@ class SubwordEmbedder:
             self._embed_into(result[:half], values.slice(0, half))
             self._embed_into(result[half:], values.slice(half))
             return
-        # Most words stand in one block of values: these take turns in the last rows, which stay in the cache.
+        # Most words stand in one block of values: these take turns in the last rows, which stay in
+        # the cache.
         units, row = np.empty((n_rows, self.dimensions)), np.empty(len(index.words), np.int64)
         row[shared] = np.arange(len(shared))
         row[alone] = len(shared) + np.arange(len(alone)) - np.repeat(ends[:-1], sizes)
@@ -240,23 +279,36 @@ class SubwordEmbedder:
         self._write_weighted(index.words.take(pa.array(shared)), units[: len(shared)])
         for number, start in enumerate(range(0, len(values), _VALUES_PER_BLOCK)):
             words = alone[ends[number] : ends[number + 1]]
-            self._write_weighted(index.words.take(pa.array(words)), units[len(shared) : len(shared) + len(words)])
+            self._write_weighted(
+                index.words.take(pa.array(words)), units[len(shared) : len(shared) + len(words)]
+            )
             offsets = index.offsets[start : start + _VALUES_PER_BLOCK + 1]
-            loops.sum_words(units, rows, offsets, self._smallest_weight, result[start : start + _VALUES_PER_BLOCK])
+            loops.sum_words(
+                units,
+                rows,
+                offsets,
+                self._smallest_weight,
+                result[start : start + _VALUES_PER_BLOCK],
+            )
 
     def _write_weighted(self, words: pa.LargeStringArray, units: np.ndarray) -> None:
-        """Write centred words brought to the length of their weight, or zeros; (u, dimensions) float64."""
+        """Write centred words scaled to the length of their weight, or zeros.
+
+        `units` is float64 (u, dimensions).
+        """
         found = self._vocabulary.find(words)
         # The last weight is that of a word not found, whose place is -1.
         weights = self._weights[found]
         for start in range(0, len(words), _WORDS_PER_BLOCK):
             block = slice(start, start + _WORDS_PER_BLOCK)
-            self._write_units(words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block])
+            self._write_units(
+                words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block]
+            )
 
     def _write_units(
         self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
     ) -> None:
-        """Write the vectors of words that were looked up already, each of the length of its weight."""
+        """Write the vectors of words already looked up, each scaled to the length of its weight."""
         means, known = self._means(words, found)
         loops.weighted_units(means, known, self._centre, weights, units)
 
@@ -286,11 +338,13 @@ def _words_by_block(index: WordIndex, size: int) -> tuple[np.ndarray, np.ndarray
 def _check_table(kind: str, rows: np.ndarray, centre: np.ndarray) -> None:
     if rows.ndim != 2 or rows.dtype != np.float32 or rows.shape[1] == 0:
         raise EmbedderError(
-            f"The table of a {kind} model must be float32 of shape (rows, dimensions); got {rows.dtype} of {rows.shape}."
+            f"The table of a {kind} model must be float32 of shape (rows, dimensions); got "
+            f"{rows.dtype} of {rows.shape}."
         )
     if centre.shape != (rows.shape[1],):
         raise EmbedderError(
-            f"The centre of a {kind} model has {centre.size} numbers and its rows have {rows.shape[1]}."
+            f"The centre of a {kind} model has {centre.size} numbers and its rows have "
+            f"{rows.shape[1]}."
         )
 
 
@@ -298,23 +352,34 @@ def _check_lengths(kind: str, n_rows: int, n_own_rows: int, min_n: int, max_n: i
     if n_rows < n_own_rows:
         raise EmbedderError(f"A {kind} model has {n_own_rows:,} words and only {n_rows:,} rows.")
     if max_n > 0 and (min_n < 1 or n_rows == n_own_rows):
-        raise EmbedderError(f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them.")
+        raise EmbedderError(
+            f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them."
+        )
 
 
 def _check_weights(kind: str, weights: np.ndarray, n_words: int) -> None:
     if weights.shape != (n_words + 1,):
-        raise EmbedderError(f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}.")
+        raise EmbedderError(
+            f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}."
+        )
     if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise EmbedderError(f"The weights of the words of a {kind} model must be finite and above 0.")
+        raise EmbedderError(
+            f"The weights of the words of a {kind} model must be finite and above 0."
+        )
 
 
 def bounded_pieces(n_ngrams: np.ndarray) -> Iterator[slice]:
-    """Cut words into runs whose n-grams can be hashed at a time, given how many n-grams each has."""
+    """Cut words into runs whose n-grams can be hashed at a time.
+
+    `n_ngrams` is the number of n-grams of each word.
+    """
     return (slice(*ends) for ends in bounded_chunks(n_ngrams * _BYTES_PER_NGRAM, _NGRAM_BYTES))
 
 
 def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
-    """Cut 0..n into consecutive ranges whose costs add up to at most the budget, or that hold one item.
+    """Cut 0..n into consecutive ranges whose costs sum to at most the budget.
+
+    An item that costs more is a range of its own.
 
     Parameters
     ----------
@@ -340,7 +405,9 @@ def row_lengths(vectors: np.ndarray) -> np.ndarray:
 
 
 def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Bring each row to length 1, or to zeros where it is no more than rounding noise of sums of the given scale.
+    """Scale each row to length 1, or to zeros where it is only rounding noise.
+
+    The noise is that of sums of the given scale.
 
     Parameters
     ----------
@@ -358,7 +425,12 @@ def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def mean_word_vector(
-    rows: np.ndarray, words: pa.LargeStringArray, *, min_n: int, max_n: int, chunk_words: int = 1 << 16
+    rows: np.ndarray,
+    words: pa.LargeStringArray,
+    *,
+    min_n: int,
+    max_n: int,
+    chunk_words: int = 1 << 16,
 ) -> np.ndarray:
     """Return the mean of the plain vectors of all words of a vocabulary: the centre.
 
@@ -367,7 +439,9 @@ def mean_word_vector(
     numpy.ndarray of shape (dimensions,), float32
         Zeros for an empty vocabulary.
     """
-    plain = SubwordEmbedder("centre", rows, words, np.zeros(rows.shape[1], np.float32), min_n=min_n, max_n=max_n)
+    plain = SubwordEmbedder(
+        "centre", rows, words, np.zeros(rows.shape[1], np.float32), min_n=min_n, max_n=max_n
+    )
     total = np.zeros(rows.shape[1])
     for start in range(0, len(words), chunk_words):
         means, _ = plain.word_means(words.slice(start, chunk_words))

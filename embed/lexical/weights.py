@@ -1,19 +1,25 @@
-"""How much a word counts in its value: a word that is everywhere says little, a rare one much, a number always something.
+"""The weights of words in their values: low for common words, high for rare ones.
 
-The weight of a word that makes up a share p of all words is ``log(1 + 1 / p) ** 2``: the inverse document frequency, with words for
-documents, squared. Squared, since what two names of one thing share are their rare words, and what they differ by are common ones:
-"Riverside County" is "Riverside", "Paramount Pictures" is "Paramount". A word with a digit in it is common by its spelling alone and still tells one
-thing from the next ("Maryland 1", "Maryland 2"; the championships of 2006 and 2010): it counts as if it occurred ten times at most. A word never seen is
-more often a misspelling of a common word than a rare one, and would pull a value away from its correct spelling if it counted as rare; it gets the average
-weight of the words of the corpus.
+A number always counts.
 
-Measured on the web tables of WikiTableQuestions with exact cosines of words: of the 468 column pairs that only meaning joins, 54 % are found at a
-precision of .90 with weights that are not squared and 43 % at .95, 59 and 41 % with squared ones, 64 and 47 % with numbers held as rare besides. What
-unknown words count was measured with trained vectors and weights that were not squared: of 3,000 misspelt values 33 % lie within 0.3 of the original, and
-21 % with the weight of a rare word for unknown ones.
+The weight of a word that makes up a share p of all words is ``log(1 + 1 / p) ** 2``: the inverse
+document frequency, with words for documents, squared. Squared, since what two names of one thing
+share are their rare words, and what they differ by are common ones: "Riverside County" is
+"Riverside", "Paramount Pictures" is "Paramount". A word with a digit in it is common by its
+spelling alone and still tells one thing from the next ("Maryland 1", "Maryland 2"; the
+championships of 2006 and 2010): it counts as if it occurred ten times at most. A word never seen is
+more often a misspelling of a common word than a rare one, and would pull a value away from its
+correct spelling if it counted as rare; it gets the average weight of the words of the corpus.
 
-Source: Sparck Jones, "A statistical interpretation of term specificity and its application in retrieval" (Journal of
-Documentation, 1972).
+Measured on the web tables of WikiTableQuestions with exact cosines of words: of the 468 column
+pairs that only meaning joins, 54 % are found at a precision of .90 with weights that are not
+squared and 43 % at .95, 59 and 41 % with squared ones, 64 and 47 % with numbers held as rare
+besides. What unknown words count was measured with trained vectors and weights that were not
+squared: of 3,000 misspelt values 33 % lie within 0.3 of the original, and 21 % with the weight of a
+rare word for unknown ones.
+
+Source: Sparck Jones, "A statistical interpretation of term specificity and its application in
+retrieval" (Journal of Documentation, 1972).
 """
 
 from __future__ import annotations
@@ -53,7 +59,8 @@ def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.
     is_number = pc.match_substring_regex(words, r"\d").to_numpy(zero_copy_only=False)
     taken = np.where(is_number, np.minimum(counts, MOST_OF_A_NUMBER), counts)
     few, which = np.unique(taken, return_inverse=True)
-    # In decimal numbers, which are the same on every machine: the logarithm of a library may differ from that of another in its last bits.
+    # In decimal numbers, which are the same on every machine: the logarithm of a library may differ
+    # from that of another in its last bits.
     with localcontext() as context:
         context.prec = _DIGITS
         few_weights = [(1 + max(n_tokens, 1) / Decimal(int(number))).ln() ** 2 for number in few]

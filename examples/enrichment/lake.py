@@ -1,4 +1,7 @@
-"""The lakes of the experiment: the real ones next to the repository put together as one, or the demo lake; and the index."""
+"""The lakes of the experiment, and the index.
+
+The lake is the real ones next to the repository combined into one, or the demo lake.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ DEMO = ROOT / "examples" / "lake"
 SETS = ("fivethirtyeight", "pudding", "countries", "wikitables")
 
 REPEATED = ("march-madness-predictions", "womens-world-cup-predictions")
-"""Two hundred tables of the same teams, one for each day of a forecast: they would fill every answer."""
+"""Two hundred tables of the same teams, one for each day of a forecast.
+
+They would fill every answer.
+"""
 
 
 def unpack_lake(folder: Path) -> Path:
@@ -30,7 +36,8 @@ def unpack_lake(folder: Path) -> Path:
     missing = [name for name in SETS if not (SHARED / name / "tables.tar.gz").is_file()]
     if missing:
         raise pexeso.LakeError(
-            f"The real lakes {', '.join(missing)} are not on this machine ({SHARED}); --tasks demo needs none of them."
+            f"The real lakes {', '.join(missing)} are not on this machine ({SHARED}); --tasks "
+            "demo needs none of them."
         )
     partial = folder / "lake.partial"
     for name in SETS:

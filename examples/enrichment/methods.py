@@ -26,7 +26,9 @@ FUZZY_THRESHOLDS = (80, 90, 95)
 
 Table = tuple[str, str]
 
-EQUAL = pexeso.Normaliser(fold_accents=False, drop_punctuation=False, read_dates=False, dictionaries=())
+EQUAL = pexeso.Normaliser(
+    fold_accents=False, drop_punctuation=False, read_dates=False, dictionaries=()
+)
 """Equal text: but for case, and white space around it."""
 
 WORDS = pexeso.Normaliser(read_dates=False, dictionaries=())
@@ -59,7 +61,9 @@ class TextMatch:
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
         """Join with the table, each key with the nearest value."""
         query, chosen = self._query, join_options(options)
-        mapping = make_mapping(query.texts, query.value_of_text, query.values, self._pairs, chosen.values)
+        mapping = make_mapping(
+            query.texts, query.value_of_text, query.values, self._pairs, chosen.values
+        )
         rows = read_rows(self._lake, self.table)
         found = find_rows(self.table, self.column, rows, mapping, self._normaliser, chosen)
         return join_table(table, on, found, query.texts).table
@@ -67,7 +71,7 @@ class TextMatch:
 
 @dataclass(frozen=True)
 class TextQuery:
-    """The key of a task: its different texts, their normalised values, and how many rows have each value."""
+    """The key of a task: its distinct texts, their normalised values, and rows per value."""
 
     texts: pa.StringArray
     value_of_text: np.ndarray
@@ -91,7 +95,7 @@ class TextQuery:
 
 
 def read_columns(index: pexeso.Index) -> tuple[Path, list[Table], list[pa.StringArray]]:
-    """Read the columns that an index holds; give the lake, their names, and the different cells of each."""
+    """Return the lake of an index, and the names and distinct cells of its columns."""
     lake = Path(str(index.lake))
     columns = index.catalog.columns(["table", "label", "column_id"])
     kept = columns.filter(columns["column_id"].is_valid())
@@ -106,33 +110,56 @@ def read_columns(index: pexeso.Index) -> tuple[Path, list[Table], list[pa.String
 
 
 class LakeTexts:
-    """The columns that an index holds, by their text: the different values of the lake, and which column has which."""
+    """The columns that an index holds, by their text.
+
+    It has the distinct values of the lake, and which column has which value.
+    """
 
     def __init__(
-        self, lake: Path, columns: list[Table], cells: list[pa.StringArray], normaliser: pexeso.Normaliser
+        self,
+        lake: Path,
+        columns: list[Table],
+        cells: list[pa.StringArray],
+        normaliser: pexeso.Normaliser,
     ) -> None:
         self.lake, self.columns, self.normaliser = lake, columns, normaliser
         raw = pa.concat_arrays(cells).dictionary_encode()
         encoded = normaliser.normalise(raw.dictionary).dictionary_encode()
         self.values: pa.StringArray = encoded.dictionary.cast(pa.string())
         places = encoded.indices.take(raw.indices)
-        owners = np.repeat(np.arange(len(cells)), [len(each) for each in cells])[places.is_valid().to_numpy(False)]
+        owners = np.repeat(np.arange(len(cells)), [len(each) for each in cells])[
+            places.is_valid().to_numpy(False)
+        ]
         places = places.drop_null().to_numpy(zero_copy_only=False)
         shape = (len(self.values), len(columns))
-        self.held = sp.csr_matrix((np.ones(len(places), dtype=np.int32), (places, owners)), shape=shape)
+        self.held = sp.csr_matrix(
+            (np.ones(len(places), dtype=np.int32), (places, owners)), shape=shape
+        )
 
     def matches(
-        self, key: Sequence[str | None], similar: Callable[[pa.StringArray, pa.StringArray], sp.csr_matrix]
+        self,
+        key: Sequence[str | None],
+        similar: Callable[[pa.StringArray, pa.StringArray], sp.csr_matrix],
     ) -> list[TextMatch]:
-        """Find columns: `similar` gives the similarity, in (0, 1], of each query value to each value of the lake, and 0 where they do not match."""
+        """Find columns.
+
+        `similar` gives the similarity, in (0, 1], of each query value to each value of the lake,
+        and 0 where they do not match.
+        """
         query = TextQuery.of(key, self.normaliser)
         alike = similar(query.values, self.values)
         matched = ((alike > 0).astype(np.int32) @ self.held) > 0
         joinability = (matched.T @ query.rows) / query.n_rows
-        found = [place for place in np.argsort(-joinability, kind="stable") if joinability[place] >= MIN_JOINABILITY]
+        found = [
+            place
+            for place in np.argsort(-joinability, kind="stable")
+            if joinability[place] >= MIN_JOINABILITY
+        ]
         return [self._match(query, alike, place, float(joinability[place])) for place in found]
 
-    def _match(self, query: TextQuery, alike: sp.csr_matrix, place: int, joinability: float) -> TextMatch:
+    def _match(
+        self, query: TextQuery, alike: sp.csr_matrix, place: int, joinability: float
+    ) -> TextMatch:
         here = np.flatnonzero(self.held[:, place].toarray()[:, 0])
         block = alike[:, here].tocoo()
         keys = self.values.take(pa.array(here[block.col])).to_pylist()
@@ -145,7 +172,9 @@ class LakeTexts:
             for text in texts[value]
         ]
         pairs.sort(key=lambda pair: (pair.query, pair.distance, pair.key))
-        return TextMatch(*self.columns[place], joinability, self.lake, self.normaliser, query, pairs)
+        return TextMatch(
+            *self.columns[place], joinability, self.lake, self.normaliser, query, pairs
+        )
 
 
 def equal(ours: pa.StringArray, theirs: pa.StringArray) -> sp.csr_matrix:
@@ -181,7 +210,10 @@ def at_least(alike: sp.csr_matrix, similarity: float) -> sp.csr_matrix:
 
 
 def first_of_each_table(matches: Iterable[Any], left_out: Sequence[str]) -> list[Any]:
-    """Return the best column of each table, at most `MAX_TABLES` of them, without those left out."""
+    """Return the best column of each table, without the tables left out.
+
+    There are at most `MAX_TABLES` of them.
+    """
     best: dict[str, Any] = {}
     for match in matches:
         if match.table not in left_out:

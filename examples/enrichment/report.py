@@ -9,11 +9,24 @@ from enrichment.running import METHODS, summarise
 
 START, END = "<!-- results: written by examples/enrich.py --write -->", "<!-- end of results -->"
 MAIN_SCORE = {"regression": "r2", "classification": "accuracy"}
-_HEAD = ("task", "rows", "method", "tables", "columns added", "wrong pairs", "score", "relative error")
+_HEAD = (
+    "task",
+    "rows",
+    "method",
+    "tables",
+    "columns added",
+    "wrong pairs",
+    "score",
+    "relative error",
+)
 
 
 def best_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return one run for each task and method: of several thresholds the one with the best score, which is hindsight in that method's favour."""
+    """Return one run for each task and method.
+
+    Of several thresholds it is the one with the best score, which is hindsight in that method's
+    favour.
+    """
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for run in result["runs"]:
         place = run["task"], run["method"]
@@ -35,7 +48,11 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, ...]]:
     for run in runs:
         mean, spread = main_score(run)
         name = "R²" if run["kind"] == "regression" else "accuracy"
-        method = run["method"] if run["threshold"] is None else f"{run['method']} (at {run['threshold']})"
+        method = (
+            run["method"]
+            if run["threshold"] is None
+            else f"{run['method']} (at {run['threshold']})"
+        )
         relative = f"{_error(run) / none[run['task']]:.2f}" if none.get(run["task"]) else ""
         used = sum(1 for table in run["tables"] if table["added"])
         rows.append(
@@ -58,7 +75,8 @@ def as_text(result: dict[str, Any]) -> str:
     lines = [_HEAD, *rows_of(result)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
     )
 
 
@@ -66,7 +84,8 @@ def as_markdown(result: dict[str, Any]) -> str:
     """Write the tables for the page: scores, what found what, and pairs that are wrong."""
     lake, index = result["lake"], result["index"]
     told = (
-        f"{lake['tables']:,} tables, {lake['columns']:,} columns, {lake['values']:,} values; model {index['model']}, max distance {index['max_distance']:g}; "
+        f"{lake['tables']:,} tables, {lake['columns']:,} columns, {lake['values']:,} values; "
+        f"model {index['model']}, max distance {index['max_distance']:g}; "
         f"{result['seeds']} seeds, {result['trees']} trees."
     )
     parts = [told, _markdown(_HEAD, rows_of(result)), *_tasks_told(result), *_wrong_told(result)]
@@ -96,15 +115,23 @@ def _wrong(run: dict[str, Any]) -> str:
 
 
 def _tasks_told(result: dict[str, Any]) -> Iterable[str]:
-    lines = ["What was found, best first; in brackets the share of the rows that match and the columns added:", ""]
+    lines = [
+        "What was found, best first; in brackets the share of the rows that match and the "
+        "columns added:",
+        "",
+    ]
     for run in best_runs(result):
         if run["method"] == METHODS[0]:
             lines.append(f"- **{run['task']}**: {run['about']}.")
             continue
-        tables = [f"`{each['table']}` ({each['joinability']:.0%}, {each['added']})" for each in run["tables"]]
+        tables = [
+            f"`{each['table']}` ({each['joinability']:.0%}, {each['added']})"
+            for each in run["tables"]
+        ]
         shown = ", ".join(tables[:4]) + (f" and {len(tables) - 4} more" if len(tables) > 4 else "")
         away = (
-            f"; gave the target away and was left out: {', '.join(f'`{each}`' for each in run['gave_target_away'])}"
+            "; gave the target away and was left out: "
+            f"{', '.join(f'`{each}`' for each in run['gave_target_away'])}"
             if run["gave_target_away"]
             else ""
         )
@@ -129,4 +156,6 @@ def _wrong_told(result: dict[str, Any]) -> Iterable[str]:
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )

@@ -1,4 +1,7 @@
-"""One task by one method: tables found, joined, and a model judged; and how many of the pairs joined are wrong, where that is known."""
+"""One task by one method: tables are found and joined, and a model is scored.
+
+Wrong joined pairs are counted where the truth is known.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ class Workshop:
         return LakeTexts(*self._columns, WORDS)
 
     def fuzzy_matches(self, task: Task, threshold: int) -> list[Any]:
-        """Find columns by similar text; what is compared for one threshold serves the higher ones."""
+        """Find columns by similar text.
+
+        The comparison made for one threshold is used again for higher ones.
+        """
 
         def similar(ours: Any, theirs: Any) -> Any:
             if task.name not in self._alike:
@@ -86,7 +92,11 @@ def variants_of(method: str) -> tuple[int | None, ...]:
 
 
 def find(shop: Workshop, task: Task, method: str, threshold: int | None) -> list[Any]:
-    """Find tables to join with: the best column of each, at most `MAX_TABLES`, for at least `MIN_JOINABILITY` of the rows."""
+    """Find tables to join with, by the best column of each.
+
+    There are at most `MAX_TABLES` of them. A column must match at least `MIN_JOINABILITY` of the
+    rows.
+    """
     key = task.table[task.on]
     if method == "none":
         return []
@@ -102,7 +112,10 @@ def find(shop: Workshop, task: Task, method: str, threshold: int | None) -> list
 def run_task(
     shop: Workshop, task: Task, method: str, threshold: int | None, seeds: Sequence[int], trees: int
 ) -> dict[str, Any]:
-    """Run one task by one method; give what was found and the scores of each seed, as plain JSON."""
+    """Run one task by one method; return the tables found and the scores of each seed.
+
+    The result is plain JSON.
+    """
     found = find(shop, task, method, threshold)
     enriched = pexeso.enrich_from(found, task.table, task.on, target=task.target)
     columns = columns_of(enriched.table)
@@ -129,14 +142,20 @@ def run_task(
         ],
         "columns": len(enriched.columns),
         "features": features.matrix.shape[1],
-        "gave_target_away": [f"{each.table}:{each.column}" for each in enriched.left_out if each.rule == "target"],
+        "gave_target_away": [
+            f"{each.table}:{each.column}" for each in enriched.left_out if each.rule == "target"
+        ],
         "joined": None if task.entity_of is None else judge_pairs(found, task.entity_of),
         "scores": shop.scores(task, features.matrix, target, seeds, trees),
     }
 
 
 def judge_pairs(found: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
-    """Count the joined pairs (each value with its nearest) whose two names stand for known and different things."""
+    """Count the right and wrong joined pairs among those whose two names are known.
+
+    Each value is paired with its nearest one. A pair is wrong where its names stand for different
+    things.
+    """
     right, wrong = 0, []
     known = entity_of.to_dict()
     for match in found:

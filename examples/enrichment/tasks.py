@@ -1,4 +1,7 @@
-"""The tasks: a table with a key and a target, made of one table of a real lake, which is then left out of the lake."""
+"""The tasks: a table with a key and a target, made of one table of a real lake.
+
+That table is then left out of the lake.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ class Task:
     left_out : tuple of str
         Tables of the lake that the table was made of.
     entity_of : pandas.Series or None
-        From a name in lower case to what it stands for, where that is known: then wrong pairs can be told.
+        From a name in lower case to what it stands for, where that is known: then wrong pairs can
+        be told.
     """
 
     name: str
@@ -46,14 +50,22 @@ def _read(lake: Path, table: str) -> pd.DataFrame:
 
 
 def _country_codes(lake: Path) -> pd.Series:
-    """Return the three-letter code of each country name, in lower case; names of several countries are left out."""
+    """Return the three-letter code of each country name, in lower case.
+
+    Names of several countries are left out.
+    """
     names = _read(lake, COUNTRIES + "name_codes.csv")
-    names = names.assign(name=names["name"].str.lower().str.strip()).drop_duplicates(["name", "alpha3"])
+    names = names.assign(name=names["name"].str.lower().str.strip()).drop_duplicates(
+        ["name", "alpha3"]
+    )
     return names.drop_duplicates("name", keep=False).set_index("name")["alpha3"]
 
 
 def wine(lake: Path) -> Task:
-    """Wine by country: names as a newspaper writes them, such as "USA", "DR Congo", "Cote d'Ivoire"."""
+    """Return the task of wine by country.
+
+    Names are as a newspaper writes them, such as "USA", "DR Congo", "Cote d'Ivoire".
+    """
     origin = NEWS + "alcohol-consumption__drinks.csv"
     table = _read(lake, origin)[["country", "beer_servings", "spirit_servings", "wine_servings"]]
     about = "servings of wine a person drinks in a year; own columns: beer and spirits"
@@ -61,7 +73,10 @@ def wine(lake: Path) -> Task:
 
 
 def football(lake: Path) -> Task:
-    """Strength of national teams: names as FIFA writes them, such as "Korea Republic", "China PR"."""
+    """Return the task of the strength of national teams.
+
+    Names are as FIFA writes them, such as "Korea Republic", "China PR".
+    """
     origin = NEWS + "elo-blatter__elo_blatter.csv"
     table = _read(lake, origin)[["country", "popu06", "elo15"]]
     about = "Elo rating of a national football team; own column: population"
@@ -69,17 +84,41 @@ def football(lake: Path) -> Task:
 
 
 def gdp(lake: Path) -> Task:
-    """Gross domestic product under the formal names of the United Nations, such as "the Republic of Albania"; put together by country code."""
+    """Return the task of gross domestic product by country.
+
+    Names are the formal names of the United Nations, such as "the Republic of Albania". The table
+    is joined by country code.
+    """
     codes, worth = (_read(lake, COUNTRIES + name) for name in ("country-codes.csv", "gdp.csv"))
-    latest = worth.sort_values("Year").drop_duplicates("Country Code", keep="last").set_index("Country Code")["Value"]
+    latest = (
+        worth.sort_values("Year")
+        .drop_duplicates("Country Code", keep="last")
+        .set_index("Country Code")["Value"]
+    )
     names = ["UNTERM English Formal", "Region Name", "ISO3166-1-Alpha-3"]
     table = codes[names].set_axis(["name", "region", "code"], axis=1).dropna(subset=["name"])
-    table = table.assign(log_gdp=np.log10(table["code"].map(latest))).dropna(subset=["log_gdp"]).reset_index(drop=True)
-    entities = pd.concat([_country_codes(lake), pd.Series(table["code"].values, table["name"].str.lower())])
+    table = (
+        table.assign(log_gdp=np.log10(table["code"].map(latest)))
+        .dropna(subset=["log_gdp"])
+        .reset_index(drop=True)
+    )
+    entities = pd.concat(
+        [_country_codes(lake), pd.Series(table["code"].values, table["name"].str.lower())]
+    )
     about = "logarithm of the gross domestic product, by formal country name; own column: region"
-    left_out = (COUNTRIES + "country-codes.csv", COUNTRIES + "gdp.csv", COUNTRIES + "name_codes.csv")
+    left_out = (
+        COUNTRIES + "country-codes.csv",
+        COUNTRIES + "gdp.csv",
+        COUNTRIES + "name_codes.csv",
+    )
     return Task(
-        "gdp", about, table.drop(columns="code"), "name", "log_gdp", left_out, entities[~entities.index.duplicated()]
+        "gdp",
+        about,
+        table.drop(columns="code"),
+        "name",
+        "log_gdp",
+        left_out,
+        entities[~entities.index.duplicated()],
     )
 
 
@@ -108,9 +147,14 @@ def _films(lake: Path, name: str, first_year: int) -> Task:
     gross = pd.to_numeric(table["intgross_2013$"], errors="coerce")
     table = table.drop(columns="intgross_2013$").assign(log_gross=np.log10(gross.where(gross > 0)))
     table = table[table["year"] >= first_year]
-    table = table.dropna(subset=["log_gross"]).sample(FILMS, random_state=_SEED).reset_index(drop=True)
+    table = (
+        table.dropna(subset=["log_gross"]).sample(FILMS, random_state=_SEED).reset_index(drop=True)
+    )
     since = f" since {first_year}" if first_year else ""
-    about = f"logarithm of the worldwide takings of {FILMS} films{since}; own columns: year, Bechdel test"
+    about = (
+        f"logarithm of the worldwide takings of {FILMS} films{since}; own columns: year, "
+        "Bechdel test"
+    )
     return Task(name, about, table, "title", "log_gross", (origin,))
 
 
@@ -119,7 +163,12 @@ def tattoos(lake: Path) -> Task:
     origin = NEWS + "nba-tattoos__nba-tattoos-data.csv"
     table = _read(lake, origin).set_axis(["player", "tattoo"], axis=1).dropna()
     return Task(
-        "tattoos", "whether a basketball player has a tattoo; no own column", table, "player", "tattoo", (origin,)
+        "tattoos",
+        "whether a basketball player has a tattoo; no own column",
+        table,
+        "player",
+        "tattoo",
+        (origin,),
     )
 
 
@@ -132,15 +181,28 @@ def police(lake: Path) -> Task:
 
 
 def demo(lake: Path) -> Task:
-    """Days that a parcel takes, made up by seed from its weight and its continent: names as filed, such as "Korea, Rep."."""
+    """Return the synthetic task of the days that a parcel takes.
+
+    Days are made by seed from its weight and its continent. Names are as filed, such as "Korea,
+    Rep.".
+    """
     origin = "geography/countries_as_filed.csv"
     filed = pd.read_csv(lake / origin, sep=";", dtype=str)
     draw = np.random.default_rng(_SEED)
     weight = draw.uniform(0.5, 20, len(filed)).round(1)
     far = filed["Region"].map({"Europe": 2, "Asia": 7, "Africa": 9}).fillna(6)
     days = far + weight / 10 + draw.normal(0, 0.5, len(filed))
-    table = pd.DataFrame({"country": filed["Country Name"], "weight_kg": weight, "days": days.round(1)})
-    return Task("demo", "days that a parcel takes (made up); own column: weight", table, "country", "days", (origin,))
+    table = pd.DataFrame(
+        {"country": filed["Country Name"], "weight_kg": weight, "days": days.round(1)}
+    )
+    return Task(
+        "demo",
+        "days that a parcel takes (made up); own column: weight",
+        table,
+        "country",
+        "days",
+        (origin,),
+    )
 
 
 REAL: dict[str, Callable[[Path], Task]] = {

@@ -1,7 +1,7 @@
 """Companies, exchanges, airlines, airports, brands and central banks.
 
-Headquarters and years of foundation are those that the companies give, tickers those of the exchanges, airline and airport codes those
-of IATA, market codes those of ISO 10383.
+Headquarters and years of foundation are those that the companies give, tickers those of the
+exchanges, airline and airport codes those of IATA, market codes those of ISO 10383.
 """
 
 from facts.sheet import parse

@@ -1,7 +1,8 @@
 """Countries of the world: ISO 3166 and ISO 4217 codes, capitals and telephone prefixes.
 
-Codes come from ISO 3166-1 and ISO 4217, prefixes from ITU-T E.164. `COUNTRIES` holds the short English name that most tables use
-and, in `filed_as`, the inverted or formal name under which statistical offices file a country where it differs.
+Codes come from ISO 3166-1 and ISO 4217, prefixes from ITU-T E.164. `COUNTRIES` holds the short
+English name that most tables use and, in `filed_as`, the inverted or formal name under which
+statistical offices file a country where it differs.
 """
 
 from facts.sheet import parse
@@ -154,7 +155,8 @@ RU|RUS|643|Russia|Russian Federation|Moscow|Europe|RUB|+7
 RW|RWA|646|Rwanda||Kigali|Africa|RWF|+250
 KN|KNA|659|Saint Kitts and Nevis|St. Kitts & Nevis|Basseterre|North America|XCD|+1-869
 LC|LCA|662|Saint Lucia|St. Lucia|Castries|North America|XCD|+1-758
-VC|VCT|670|Saint Vincent and the Grenadines|St. Vincent & the Grenadines|Kingstown|North America|XCD|+1-784
+VC|VCT|670|Saint Vincent and the Grenadines|St. Vincent & the Grenadines|Kingstown|\
+North America|XCD|+1-784
 WS|WSM|882|Samoa||Apia|Oceania|WST|+685
 SM|SMR|674|San Marino||San Marino|Europe|EUR|+378
 ST|STP|678|São Tomé and Príncipe|Sao Tome & Principe|São Tomé|Africa|STN|+239

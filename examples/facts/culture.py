@@ -1,7 +1,8 @@
 """Heritage sites, museums, paintings, books, music, films, food, animals and landmarks.
 
-Inscription years are those of the UNESCO World Heritage List, language codes those of ISO 639-1, literature prizes those of the Nobel
-Foundation, films those of the Academy Awards; the rest is general knowledge.
+Inscription years are those of the UNESCO World Heritage List, language codes those of ISO 639-1,
+literature prizes those of the Nobel Foundation, films those of the Academy Awards; the rest is
+general knowledge.
 """
 
 from facts.sheet import parse

@@ -1,7 +1,7 @@
 """Rivers, mountains, lakes, islands, cities, and the parts of some countries.
 
-General geographical knowledge; heights in metres and lengths in kilometres as atlases commonly give them, US dates of admission from
-the acts of Congress, time zones from the IANA database.
+General geographical knowledge; heights in metres and lengths in kilometres as atlases commonly give
+them, US dates of admission from the acts of Congress, time zones from the IANA database.
 """
 
 from facts.sheet import parse

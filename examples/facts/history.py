@@ -1,6 +1,7 @@
 """Heads of state and government, treaties and battles.
 
-Terms of office as the governments list them; dates of treaties and battles are general knowledge, in the Gregorian calendar.
+Terms of office as the governments list them; dates of treaties and battles are general knowledge,
+in the Gregorian calendar.
 """
 
 from facts.sheet import parse

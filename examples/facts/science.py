@@ -1,7 +1,7 @@
 """Elements, scientists, units, universities, inventions and programming languages.
 
-Symbols, names and rounded atomic weights follow IUPAC, units the International System (BIPM); prize years are those of the Nobel
-Foundation; the rest is general knowledge of the history of science.
+Symbols, names and rounded atomic weights follow IUPAC, units the International System (BIPM); prize
+years are those of the Nobel Foundation; the rest is general knowledge of the history of science.
 """
 
 from facts.sheet import parse

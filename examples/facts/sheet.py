@@ -27,14 +27,16 @@ class Facts:
         position = self.names.index(name)
         return [row[position] for row in self.rows]
 
-    def select(self, **columns: str | Callable[[str], str] | tuple[str, Callable[[str], str]]) -> "Facts":
+    def select(
+        self, **columns: str | Callable[[str], str] | tuple[str, Callable[[str], str]]
+    ) -> "Facts":
         r"""Return a table of some columns, renamed and rewritten.
 
         Parameters
         ----------
         **columns
-            For each column of the new table, in order: the name of a column here, or such a name and a function that rewrites
-            one cell.
+            For each column of the new table, in order: the name of a column here, or such a name
+            and a function that rewrites one cell.
 
         Examples
         --------
@@ -53,9 +55,14 @@ class Facts:
         return Facts(self.names, tuple(row for row in self.rows if accepted(row[position])))
 
     def titled(self, *names: str) -> "Facts":
-        """Return the same rows under other column names, which may hold spaces, repeat or be empty."""
+        """Return the same rows under other column names.
+
+        Names may contain spaces, repeat or be empty.
+        """
         if len(names) != len(self.names):
-            raise ValueError(f"The table has {len(self.names)} columns, got {len(names)} names: {names}.")
+            raise ValueError(
+                f"The table has {len(self.names)} columns, got {len(names)} names: {names}."
+            )
         return Facts(names, self.rows)
 
 
@@ -94,12 +101,16 @@ def parse(text: str) -> Facts:
     names, *rows = [tuple(line.split("|")) for line in text.strip("\n").split("\n")]
     for row in rows:
         if len(row) != len(names):
-            raise ValueError(f"A row of facts needs {len(names)} cells, got {len(row)}: {'|'.join(row)!r}.")
+            raise ValueError(
+                f"A row of facts needs {len(names)} cells, got {len(row)}: {'|'.join(row)!r}."
+            )
     return Facts(names, tuple(rows))
 
 
 def rewrite_every(step: int, rewrite: Callable[[str], str], first: int = 0) -> Callable[[str], str]:
-    """Return a function that rewrites the cell number `first` it is given and every `step`-th after it, and keeps the others.
+    """Return a function that rewrites every `step`-th cell from cell number `first` on.
+
+    The function keeps the other cells.
 
     It counts its calls, so it serves one column of one table.
     """

@@ -1,6 +1,7 @@
 """Planets, moons, stars and space flight.
 
-Names follow the International Astronomical Union; launch and landing dates (UTC) are those that the space agencies give.
+Names follow the International Astronomical Union; launch and landing dates (UTC) are those that the
+space agencies give.
 """
 
 from facts.sheet import parse

@@ -1,7 +1,7 @@
 """Other spellings of the same thing: word order, accents, abbreviations, dates, slips of the pen.
 
-Every function takes one cell and returns one cell; an empty cell stays empty. Nothing here is random: a misspelling depends on the
-text alone.
+Every function takes one cell and returns one cell; an empty cell stays empty. Nothing here is
+random: a misspelling depends on the text alone.
 """
 
 import unicodedata
@@ -9,7 +9,9 @@ import zlib
 from collections.abc import Callable
 from datetime import date
 
-_PLAIN_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "æ": "ae", "Æ": "AE", "đ": "d", "ß": "ss"})
+_PLAIN_LETTERS = str.maketrans(
+    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "æ": "ae", "Æ": "AE", "đ": "d", "ß": "ss"}
+)
 _ABBREVIATIONS = {
     "Mount ": "Mt. ",
     "Saint ": "St. ",

@@ -1,6 +1,7 @@
 """Olympic Games, football, motor racing and marathons.
 
-Games and venues follow the International Olympic Committee, finals FIFA, titles the FIA; clubs and grounds are general knowledge.
+Games and venues follow the International Olympic Committee, finals FIFA, titles the FIA; clubs and
+grounds are general knowledge.
 """
 
 from facts.sheet import parse

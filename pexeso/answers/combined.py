@@ -1,36 +1,47 @@
-"""One answer by all evidence: columns that join semantically, by shared values, or by containment, in one list that says which.
+"""Combined answer: one list of the columns found by semantic, overlap and containment search.
 
-Shares are comparable enough to rank by: semantically that of the query column's rows with a match, by equal values that of its distinct values which the
-other column has. A column is ranked by the larger of the two.
+The list says which of the searches found each column.
+
+Shares are comparable enough to rank by: semantically that of the query column's rows with a match,
+by equal values that of its distinct values which the other column has. A column is ranked by the
+larger of the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pexeso.errors import InputError
 from pexeso.options import DEFAULT_OVERLAP_COLUMNS
 from pexeso.results import Match
+from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.query import query_from_values
 from pexeso.token_search.overlap_search import overlap_with
 from pexeso.token_search.query import token_query
 from pexeso.token_search.results import TokenMatch
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pexeso.index import Index
 
 MEANING, OVERLAP, CONTAINMENT = HOWS = ("meaning", "overlap", "containment")
 """The searches whose answers are put together."""
 
-FIELDS = ("table", "column", "share", "found_by", "joinability", "matched", "total", "overlap", "containment")
+FIELDS = (
+    "table",
+    "column",
+    "share",
+    "found_by",
+    "joinability",
+    "matched",
+    "total",
+    "overlap",
+    "containment",
+)
 
 
 @dataclass(frozen=True)
-class CombinedMatch:
+class CombinedMatch(ColumnMatch):
     """A column, and what speaks for it.
 
     Attributes
@@ -44,15 +55,16 @@ class CombinedMatch:
         None where it shares no value with the query, or is no token set of the index.
     """
 
-    table: str
-    column: str
     found_by: tuple[str, ...]
     meaning: Match | None
     equal_text: TokenMatch | None
 
     @property
     def share(self) -> float:
-        """What it is ranked by, in [0, 1]: the larger of semantic joinability and containment by equal values."""
+        """Return the share that the column is ranked by, in [0, 1].
+
+        It is the larger of semantic joinability and exact-value containment.
+        """
         return max(self._shares)
 
     @property
@@ -67,29 +79,41 @@ class CombinedMatch:
         )
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form: `FIELDS`, null where a search has nothing to say; see `CombinedResult.to_dict`."""
+        """Return the plain JSON form.
+
+        It has the keys `FIELDS`, null where a search has nothing to say; see
+        `CombinedResult.to_dict`.
+        """
         by_meaning = dict.fromkeys(("joinability", "matched", "total"))
         if self.meaning is not None:
             by_meaning = {name: getattr(self.meaning, name) for name in by_meaning}
         by_text = dict.fromkeys(("overlap", "containment"))
         if self.equal_text is not None:
             by_text = {name: getattr(self.equal_text, name) for name in by_text}
-        told = {"table": self.table, "column": self.column, "share": self.share, "found_by": list(self.found_by)}
+        told = {
+            "table": self.table,
+            "column": self.column,
+            "share": self.share,
+            "found_by": list(self.found_by),
+        }
         told |= by_meaning | by_text
         if explain:
-            told["pairs"] = [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
+            told["pairs"] = (
+                [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
+            )
             told["shared"] = self.equal_text.shared() if self.equal_text else []
         return told
 
 
 @dataclass(frozen=True)
-class CombinedResult(Sequence[CombinedMatch]):
+class CombinedResult(ColumnMatches[CombinedMatch]):
     """The columns found by any search, best first; see `CombinedMatch.rank`.
 
     Attributes
     ----------
     query : dict
-        What `pexeso.results.SearchResult` tells of the query, and ``values``: its distinct ones as equal texts.
+        What `pexeso.results.SearchResult` tells of the query, and ``values``: its distinct ones as
+        equal texts.
     options : dict
         What each search was asked for.
     matches : tuple of CombinedMatch
@@ -99,26 +123,8 @@ class CombinedResult(Sequence[CombinedMatch]):
         What `to_dict` and CSV tell of each column found.
     """
 
-    query: dict[str, Any]
-    options: dict[str, Any]
-    matches: tuple[CombinedMatch, ...]
     stats: dict[str, Any]
     fields: ClassVar[tuple[str, ...]] = FIELDS
-
-    @overload
-    def __getitem__(self, position: int) -> CombinedMatch: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> tuple[CombinedMatch, ...]: ...
-
-    def __getitem__(self, position: int | slice) -> CombinedMatch | tuple[CombinedMatch, ...]:
-        return self.matches[position]
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def __iter__(self) -> Iterator[CombinedMatch]:
-        return iter(self.matches)
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
@@ -126,16 +132,20 @@ class CombinedResult(Sequence[CombinedMatch]):
         Parameters
         ----------
         explain : bool
-            Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both columns have, to each result.
+            Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both
+            columns have, to each result.
         """
         results = [match.to_dict(explain=explain) for match in self.matches]
-        return {"query": self.query, "options": self.options, "results": results, "stats": self.stats}
+        return {
+            "query": self.query,
+            "options": self.options,
+            "results": results,
+            "stats": self.stats,
+        }
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row a column found."""
-        import pandas as pd
-
-        return pd.DataFrame([match.to_dict() for match in self.matches], columns=list(FIELDS))
+    def rows(self) -> list[dict[str, Any]]:
+        """Return `fields` of each column found, null where a search has nothing to say."""
+        return [match.to_dict() for match in self.matches]
 
 
 def search_combined(
@@ -147,7 +157,9 @@ def search_combined(
     exclude_self: bool = False,
     **options: Any,
 ) -> CombinedResult:
-    """Semantic search, by overlap and, where the index has that part, by containment; put what they find in one order.
+    """Combine semantic search, overlap search and containment search in one ranked list.
+
+    Containment search takes part only where the index has that part.
 
     Parameters
     ----------
@@ -155,7 +167,8 @@ def search_combined(
     values
         As in `Index.search`.
     k : int, optional
-        Only the k best of the whole list. Each search gives its k best to it, that by overlap `DEFAULT_OVERLAP_COLUMNS` without k.
+        Only the k best of the whole list. Each search gives its k best to it, that by overlap
+        `DEFAULT_OVERLAP_COLUMNS` without k.
     min_containment : float, optional
         In (0, 1]; by default the smallest joinability that was asked for.
     exclude_self : bool
@@ -165,7 +178,8 @@ def search_combined(
     Returns
     -------
     CombinedResult
-        Joinability is exact for what semantic search found, overlap and containment for every column.
+        Joinability is exact for what semantic search found, overlap and containment for every
+        column.
 
     Raises
     ------
@@ -174,7 +188,9 @@ def search_combined(
     """
     column = query_from_values(values)
     given = options if k is None else {"k": k, **options}
-    by_overlap = index.overlap(column, k=DEFAULT_OVERLAP_COLUMNS if k is None else k, exclude_self=exclude_self)
+    by_overlap = index.overlap(
+        column, k=DEFAULT_OVERLAP_COLUMNS if k is None else k, exclude_self=exclude_self
+    )
     # The list has an order of its own.
     by_meaning = index.search(column, exclude_self=exclude_self, **{"rerank": False, **given})
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -194,7 +210,8 @@ def search_combined(
         told[CONTAINMENT], stats[CONTAINMENT] = contained.options, contained.stats
     elif min_containment is not None:
         raise InputError(
-            f"The index '{index.path}' has no part for searches by containment, so min_containment has no meaning: add it with "
+            f"The index '{index.path}' has no part for searches by containment, so "
+            "min_containment has no meaning: add it with "
             f"'pexeso contain build {index.path}', or leave min_containment out."
         )
     matches = _with_overlaps(index, token_query(column), found)
@@ -202,12 +219,18 @@ def search_combined(
     return CombinedResult(query, told, matches[:k], stats)
 
 
-def _with_overlaps(index: Index, query: Any, found: dict[tuple[str, str], dict[str, Any]]) -> tuple[CombinedMatch, ...]:
+def _with_overlaps(
+    index: Index, query: Any, found: dict[tuple[str, str], dict[str, Any]]
+) -> tuple[CombinedMatch, ...]:
     """Add to each column what it shares as equal values, where semantic search alone found it."""
     lacking = [name for name, by in found.items() if OVERLAP not in by and CONTAINMENT not in by]
     counted = dict(zip(lacking, overlap_with(index.shards, query, lacking), strict=True))
     matches = []
     for name, by in found.items():
         equal_text = by.get(OVERLAP) or by.get(CONTAINMENT) or counted.get(name)
-        matches.append(CombinedMatch(*name, tuple(how for how in HOWS if how in by), by.get(MEANING), equal_text))
+        matches.append(
+            CombinedMatch(
+                *name, tuple(how for how in HOWS if how in by), by.get(MEANING), equal_text
+            )
+        )
     return tuple(sorted(matches, key=lambda match: match.rank))

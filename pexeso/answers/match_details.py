@@ -1,4 +1,7 @@
-"""What the matches of one search rest on: pairs, kinds, carrying words, nearest values; found when it is asked for."""
+"""Evidence for the matches of one search: pairs, kinds, word contributions, nearest values.
+
+It is computed when it is requested.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,9 @@ if TYPE_CHECKING:
 class MatchDetails:
     """What the matches of one search rest on; `position` is that of a column in the result.
 
-    Pairs are found together for all columns when those of the first are asked for, unless `find` was told which are wanted. They stay in memory
-    with the result, as arrays; all else is found anew each time.
+    Pairs are found together for all columns when those of the first are asked for, unless `find`
+    was told which are wanted. They stay in memory with the result, as arrays; all else is found
+    anew each time.
     """
 
     def __init__(
@@ -60,7 +64,10 @@ class MatchDetails:
         return self._tables[position]
 
     def pairs(self, position: int, most: int | None = None) -> list[Pair]:
-        """Return the first `most` pairs of a column, or all, in the query's order, nearest first."""
+        """Return the first `most` pairs of a column, or all of them.
+
+        Pairs are in the query's order, nearest first.
+        """
         return self.table(position).to_pairs(most)
 
     def matched(self, position: int) -> int:
@@ -72,18 +79,31 @@ class MatchDetails:
         return self.table(position).count_kinds(self._query.rows_of_text)
 
     def word_contributions(self, position: int, n: int) -> WordContributions:
-        """Find the words that carry the match of a column, in the nearest pair of each query value: by that its rows match and are joined."""
+        """Compute the contributions of words to the match of a column.
+
+        The nearest pair of each query value is examined, since by that pair the value's rows match
+        and are joined.
+        """
         table = self.table(position)
         _, value_of_text = self._query.texts
         values, first = np.unique(value_of_text[table.text[table.starts]], return_index=True)
         keys = table.keys.take(pa.array(table.starts[first]))
         metric = Metric(self._opened.store.manifest.options["grid"]["metric"])
-        return word_contributions(self._query.values.take(pa.array(values)), keys, self._opened.embedder, metric, n)
+        return word_contributions(
+            self._query.values.take(pa.array(values)), keys, self._opened.embedder, metric, n
+        )
 
     def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
-        """List the texts of the query without a match in a column, with the nearest lake value of each: the first `most`, or all."""
+        """List the query texts without a match in a column, with the nearest lake value of each.
+
+        The first `most` texts are listed, or all of them.
+        """
         return find_unmatched(
-            self._opened.loader, self._query, self._hits[position], self.table(position).is_matched, most
+            self._opened.loader,
+            self._query,
+            self._hits[position],
+            self.table(position).is_matched,
+            most,
         )
 
     def n_unmatched(self, position: int) -> int:
@@ -95,13 +115,23 @@ class MatchDetails:
         store = self._opened.store
         lake = store.manifest.facts["lake"]
         most = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
-        return TwoTables(self._query.column, lake, self._opened.normaliser, self._opened.catalog, most)
+        return TwoTables(
+            self._query.column, lake, self._opened.normaliser, self._opened.catalog, most
+        )
 
     def join(
-        self, match: Match, table: Any, on: str | int | None, to: str | None, options: Mapping[str, Any]
+        self,
+        match: Match,
+        table: Any,
+        on: str | int | None,
+        to: str | None,
+        options: Mapping[str, Any],
     ) -> Joined:
         """Join the table of a match with one of the user's; see `pexeso.results.Match.join`."""
-        from pexeso.join.matched_join import Lake, join_match  # a search that joins nothing does without
+        from pexeso.join.matched_join import (
+            Lake,
+            join_match,
+        )  # a search that joins nothing does without
         from pexeso.join.options import join_options
 
         opened = self._opened

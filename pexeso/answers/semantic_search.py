@@ -1,4 +1,7 @@
-"""Semantic searches of an open index: query columns are encoded, searched by an executor, ranked, and described."""
+"""Semantic searches of an open index.
+
+Query columns are encoded, searched by an executor, ranked, and described.
+"""
 
 from __future__ import annotations
 
@@ -64,23 +67,36 @@ class SemanticSearch:
             lake = lake_of_hits(self.opened.loader, [hits for hits, _ in answers])
         return [
             self._result(query, chosen, hits, stats, embedding, lake)
-            for query, chosen, embedding, (hits, stats) in zip(encoded, options, seconds, answers, strict=True)
+            for query, chosen, embedding, (hits, stats) in zip(
+                encoded, options, seconds, answers, strict=True
+            )
         ]
 
-    def explain(self, values: Any, table: str, column: str, given: Mapping[str, Any]) -> Explanation:
-        """Explain how a query column and one column of the lake compare; see `pexeso.Index.explain`."""
+    def explain(
+        self, values: Any, table: str, column: str, given: Mapping[str, Any]
+    ) -> Explanation:
+        """Explain how a query column and one column of the lake compare.
+
+        See `pexeso.Index.explain`.
+        """
         self.thresholds.require_search_options(given)
         hit = locate_column(self.opened.store, table, column)
         query = self.opened.encode(values)
-        options = replace(self.thresholds.pair_options(given, query, hit), min_joinability=None, k=None)
+        options = replace(
+            self.thresholds.pair_options(given, query, hit), min_joinability=None, k=None
+        )
         details = MatchDetails(self.opened, query, [hit], options, SearchStats())
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
 
-    def _options_for(self, column: QueryColumn, options: SearchOptions, exclude_self: bool) -> SearchOptions:
+    def _options_for(
+        self, column: QueryColumn, options: SearchOptions, exclude_self: bool
+    ) -> SearchOptions:
         options = self.thresholds.for_column(options, column)
-        table = self.opened.table_of(column.file) if exclude_self and column.file is not None else None
+        table = (
+            self.opened.table_of(column.file) if exclude_self and column.file is not None else None
+        )
         return options if table is None else replace(options, exclude_table=table)
 
     def _result(
@@ -98,10 +114,14 @@ class SemanticSearch:
         if lake is not None:
             from pexeso.rerank.reranker import reranked
 
-            hits, opinions = reranked(self.opened.loader, query, hits, lake, self.opened.usual_max_distance, stats)
+            hits, opinions = reranked(
+                self.opened.loader, query, hits, lake, self.opened.usual_max_distance, stats
+            )
         details = MatchDetails(self.opened, query, hits, options, stats)
         matches = _matches(query, options, hits, details, opinions)
-        return SearchResult(query.describe(), options, matches, stats, self.renderer, opinions is not None)
+        return SearchResult(
+            query.describe(), options, matches, stats, self.renderer, opinions is not None
+        )
 
 
 def _matches(

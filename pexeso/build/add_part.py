@@ -1,4 +1,7 @@
-"""Parts added to an index that has none of them, or not all: the tables that it lists are read once more."""
+"""Addition of parts to an index that lacks some or all of them.
+
+The tables that the index lists are read once more.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,11 @@ class Added(OfParts):
     parts : tuple of str
         Those that the index has now.
     left_out : int
-        Tables of the index that are not in its new parts yet, since their files have changed or are gone: the next append adds what there is.
+        Tables of the index that are not in its new parts yet, since their files have changed or are
+        gone: the next append adds what there is.
     of_parts : dict
-        What the parts hold; of token sets ``columns``, as sets, their distinct ``tokens`` (counted in each shard), and (column, token) ``pairs``.
+        What the parts hold; of token sets ``columns``, as sets, their distinct ``tokens`` (counted
+        in each shard), and (column, token) ``pairs``.
     """
 
     generation: int
@@ -55,9 +60,12 @@ def add_parts(
     conf: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Added:
-    """Add parts to an index; what it has stays as it is, and later updates keep the new parts up to date.
+    """Add parts to an index.
 
-    New parts are made of the tables that the index lists, whose files are read again; what rests on a part that is there (signatures on token sets) of that.
+    Existing parts stay as they are, and later updates keep the new parts up to date.
+
+    New parts are made of the tables that the index lists, whose files are read again; what rests on
+    a part that is there (signatures on token sets) of that.
 
     Parameters
     ----------
@@ -86,12 +94,21 @@ def add_parts(
             return _added(wanted, every, store.manifest, committed=False)
         had = asked(options.parts)
         new = [part for part in asked(every) if part not in had]
-        more = [part for part in had if set(part.choices) & set(every) > set(part.choices) & set(options.parts)]
+        more = [
+            part
+            for part in had
+            if set(part.choices) & set(every) > set(part.choices) & set(options.parts)
+        ]
         source = require_files(store, None) if new else None
         with session_for(source, writer, master, conf) as spark:
-            job = BuildJob(writer, replace(options, parts=every), store=store, spark=spark, progress=progress)
+            job = BuildJob(
+                writer, replace(options, parts=every), store=store, spark=spark, progress=progress
+            )
             left_out = 0 if source is None else _read_again(job, source)
-            written = {part.name: part.rewrite(job, range(len(store.manifest.parts[part.name]))) for part in more}
+            written = {
+                part.name: part.rewrite(job, range(len(store.manifest.parts[part.name])))
+                for part in more
+            }
             written |= {part.name: part.write(job) for part in new}
             none = pa.array([], pa.string())
             manifest = job.commit({name: [] for name in written}, written, removed=none)
@@ -99,7 +116,9 @@ def add_parts(
 
 
 def _read_again(job: BuildJob, source: FolderSource) -> int:
-    """Read the files that are as they were when they were indexed; new ones wait for the next append, which adds them to every part.
+    """Read again the files that have not changed since they were indexed.
+
+    New files wait for the next append, which adds them to every part.
 
     Returns
     -------
@@ -107,14 +126,21 @@ def _read_again(job: BuildJob, source: FolderSource) -> int:
         How many tables of the index are left out.
     """
     job.list_tables(source)
-    found = job.stage("changes", lambda folder, meter: find_changes(job, source, folder, compare="modified"))
+    found = job.stage(
+        "changes", lambda folder, meter: find_changes(job, source, folder, compare="modified")
+    )
     same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'").select("table")
     job.read(source, job.frame("list", LISTING).join(same, "table", "left_semi"))
     return found[CHANGED] + found[GONE]
 
 
 def _added(
-    wanted: tuple[str, ...], parts: tuple[str, ...], manifest: Manifest, *, committed: bool = True, left_out: int = 0
+    wanted: tuple[str, ...],
+    parts: tuple[str, ...],
+    manifest: Manifest,
+    *,
+    committed: bool = True,
+    left_out: int = 0,
 ) -> Added:
     totals: dict[str, int] = {}
     for part in asked(wanted):

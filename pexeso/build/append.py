@@ -1,7 +1,8 @@
 """Append: the tables of a lake that are new or have changed, added to an index.
 
-What is new is written beside what is there, and is one commit of the manifest. Column ids go on from the highest ever
-given; a table that changed is a removed one and a new one. What updates leave behind, `pexeso.build.compact` clears away.
+What is new is written beside what is there, and is one commit of the manifest. Column ids go on
+from the highest ever given; a table that changed is a removed one and a new one. What updates leave
+behind, `pexeso.build.compact` clears away.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def append(
 ) -> Update:
     """Add the tables of a lake that are new or have changed since the index was last written.
 
-    Costs a listing of the lake and of the catalog, and beyond that only what is new: it is read, embedded with the index's own model and
-    written as partitions of its own.
+    Costs a listing of the lake and of the catalog, and beyond that only what is new: it is read,
+    embedded with the index's own model and written as partitions of its own.
 
     Parameters
     ----------
@@ -49,8 +50,9 @@ def append(
     delete_missing : bool
         Delete the tables whose files are gone.
     compare : {"modified", "content"}
-        A file of the same size and time of change (and version, where its storage has one) is the same; with ``"content"`` every file of the
-        same size is read, and compared by its fingerprint. One whose time alone differs is always compared by its fingerprint.
+        A file of the same size and time of change (and version, where its storage has one) is the
+        same; with ``"content"`` every file of the same size is read, and compared by its
+        fingerprint. One whose time alone differs is always compared by its fingerprint.
     master, conf, progress
         See `pexeso.build_index`.
 
@@ -68,20 +70,29 @@ def append(
     store = open_store_anywhere(path)
     source = require_files(store, lake)
     asked = {"lake": source.name, "delete_missing": delete_missing, "compare": compare}
-    with open_writer(path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}") as writer:
+    with open_writer(
+        path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}"
+    ) as writer:
         store = open_store_anywhere(path)  # the one that the writer locked
         with session_for(source, writer, master, conf) as spark:
-            job = BuildJob(writer, options_of(store.manifest), store=store, spark=spark, progress=progress)
+            job = BuildJob(
+                writer, options_of(store.manifest), store=store, spark=spark, progress=progress
+            )
             return _append(job, source, delete_missing, compare)
 
 
 def require_files(store: Store, lake: Any) -> FolderSource:
     """Return the files that an index was built of, or those that are in their place now."""
     named = store.manifest.facts["lake"]
-    source = None if lake is None and named.startswith(SPARK_PREFIX) else source_of(named if lake is None else lake)
+    source = (
+        None
+        if lake is None and named.startswith(SPARK_PREFIX)
+        else source_of(named if lake is None else lake)
+    )
     if source is None or not source.is_files:
         raise LakeError(
-            f"What has changed in Spark tables ('{named if source is None else source.name}') cannot be told: build the index again, over this one "
+            f"What has changed in Spark tables ('{named if source is None else source.name}') "
+            "cannot be told: build the index again, over this one "
             "(overwrite=True, --overwrite)."
         )
     return source
@@ -93,9 +104,12 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     if not listing["tables"] and delete_missing:
         job.writer.keep = False
         raise LakeError(
-            f"There is no table in '{source.name}', so every table of '{store.path}' would be deleted. Delete the index instead."
+            f"There is no table in '{source.name}', so every table of '{store.path}' would be "
+            "deleted. Delete the index instead."
         )
-    found = job.stage("changes", lambda folder, meter: find_changes(job, source, folder, compare=compare))
+    found = job.stage(
+        "changes", lambda folder, meter: find_changes(job, source, folder, compare=compare)
+    )
     removed = _names(job, (CHANGED, GONE) if delete_missing else (CHANGED,))
     counts = {
         "new": found[NEW],
@@ -132,5 +146,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
 
 def _names(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
     """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
-    frame = job.frame("changes", "changes").where(" or ".join(f"change = '{kind}'" for kind in kinds))
+    frame = job.frame("changes", "changes").where(
+        " or ".join(f"change = '{kind}'" for kind in kinds)
+    )
     return frame.select("table").toArrow()["table"].combine_chunks().sort()

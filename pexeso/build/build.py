@@ -1,4 +1,7 @@
-"""From a lake of tables to an index: one build, of stages that a later one takes up where this one dies."""
+"""Build of an index from a lake of tables, in stages.
+
+A later build resumes from the stages that an interrupted one has finished.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SMALL_LAKE_SETTINGS = {
-    # Java's best compiler and its parallel collector cost more than they save in a build of a minute.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Java's best compiler and its parallel collector cost more than they save in a build of a
+    # minute.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 }
 """Spark settings for small lakes; the caller's own go before them."""
 
@@ -46,8 +50,9 @@ def build(
 ) -> Manifest:
     """Index a lake; parameters and errors as for `pexeso.build_index`.
 
-    A build that was killed or interrupted is taken up by the next one with the same lake, options and path, after the last stage that it
-    finished and with the partitions that it wrote; unless the lake has changed since.
+    A build that was killed or interrupted is taken up by the next one with the same lake, options
+    and path, after the last stage that it finished and with the partitions that it wrote; unless
+    the lake has changed since.
     """
     check_model(options.model)
     source = source_of(lake)
@@ -62,14 +67,17 @@ def build(
         if not listing["tables"]:
             writer.keep = False
             raise LakeError(
-                f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON lines ({listing['skipped']} other files)."
+                f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON "
+                f"lines ({listing['skipped']} other files)."
             )
         job.read(source, job.frame("list", LISTING))
         found = job.write_catalog(0, job.frame("list", SKIPPED))
         if not found["postings"]:
             writer.keep = False
             raise LakeError(job.no_column(source.name))
-        return job.commit({}, job.write_parts(), facts={"lake": source.name, "next_column": found["columns"]})
+        return job.commit(
+            {}, job.write_parts(), facts={"lake": source.name, "next_column": found["columns"]}
+        )
 
 
 @contextmanager
@@ -85,7 +93,10 @@ def session_for(
 
 @contextmanager
 def worker_errors_made_plain(name: str) -> Iterator[None]:
-    """Turn what Spark raises for a failed task into the error of ours that the task raised, or one sentence."""
+    """Convert Spark's error for a failed task into the pexeso error that the task raised.
+
+    Without such an error, one sentence states the reason.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -97,7 +108,10 @@ def worker_errors_made_plain(name: str) -> Iterator[None]:
             raise own from error
         if "No space left on device" in text:
             raise OutputError(
-                f"The disk is full: the index '{name}' was not written. Free some space and run the command again, which goes on with "
+                f"The disk is full: the index '{name}' was not written. Free some space and run "
+                "the command again, which goes on with "
                 "the stages that are finished, or choose another place."
             ) from error
-        raise SparkError(f"A Spark task failed while building '{name}': {reason_of_failure(error)}.") from error
+        raise SparkError(
+            f"A Spark task failed while building '{name}': {reason_of_failure(error)}."
+        ) from error

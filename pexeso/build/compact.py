@@ -1,4 +1,7 @@
-"""Compaction: folders that updates have left small or full of deleted columns are written anew, from what is in them."""
+"""Compaction: rewrites folders that updates left small or full of deleted columns.
+
+The new folders are made from the contents of the old ones.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def compact(
     conf: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Update:
-    """Rewrite partitions that updates have left small or full of deleted columns, and bring the catalog into one folder.
+    """Rewrite partitions that updates left small or full of deleted columns.
+
+    The catalog is brought into one folder.
 
     Nothing is read from the lake and nothing embedded again. Answers stay the same.
 
@@ -35,8 +40,9 @@ def compact(
     path : path, URL or Place
         The index.
     everything : bool
-        Repartition all columns. Otherwise only partitions of which more than a fifth of the columns is deleted are
-        rewritten, and those of less than half of ``partition_bytes`` where there is more than one.
+        Repartition all columns. Otherwise only partitions of which more than a fifth of the columns
+        is deleted are rewritten, and those of less than half of ``partition_bytes`` where there is
+        more than one.
     master, conf, progress
         See `pexeso.build_index`.
 
@@ -55,7 +61,9 @@ def compact(
         options, folders = options_of(store.manifest), store.manifest.parts
         job = BuildJob(writer, options, store=store, progress=progress)
         chosen = {
-            part.name: list(range(len(folders.get(part.name, ())))) if everything else part.worn(store, options)
+            part.name: list(range(len(folders.get(part.name, ()))))
+            if everything
+            else part.worn(store, options)
             for part in job.parts
         }
         if not any(chosen.values()) and len(store.manifest.catalogs) == 1:
@@ -65,7 +73,11 @@ def compact(
             job.stage("catalog", lambda folder, meter: _write_catalog(job))
             written = {part.name: part.rewrite(job, chosen[part.name]) for part in job.parts}
             kept = {
-                name: [entry for number, entry in enumerate(folders.get(name, ())) if number not in set(numbers)]
+                name: [
+                    entry
+                    for number, entry in enumerate(folders.get(name, ()))
+                    if number not in set(numbers)
+                ]
                 for name, numbers in chosen.items()
             }
             deleted = merge_ranges(*(found.deleted for found in written.values()))

@@ -1,4 +1,7 @@
-"""Delete: tables that an index no longer finds, without Spark; `pexeso.build.compact` removes their data."""
+"""Deletion of tables from an index, without Spark.
+
+Searches no longer find the tables; `pexeso.build.compact` removes their data.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ from pexeso.store.opening import open_store_anywhere, open_writer
 def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Update:
     """Delete tables from an index; their files in the lake are not touched.
 
-    The columns are no longer found from the commit on; `compact` removes their data. Takes no Spark, and reads the catalog only.
+    The columns are no longer found from the commit on; `compact` removes their data. Takes no
+    Spark, and reads the catalog only.
 
     Parameters
     ----------
@@ -62,20 +66,28 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
             removed=wanted,
             deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
         )
-    return Update(manifest.generation, True, deleted=len(wanted), columns_deleted=len(gone), of_parts=folder_counts())
+    return Update(
+        manifest.generation,
+        True,
+        deleted=len(wanted),
+        columns_deleted=len(gone),
+        of_parts=folder_counts(),
+    )
 
 
 def _table_names(tables: Any) -> set[str]:
     names = [None] if isinstance(tables, str) or not isinstance(tables, Iterable) else list(tables)
     if not all(isinstance(name, str) for name in names):
         raise InputError(
-            f'delete takes a list of names of tables, such as ["a.csv"]. Got {shown(tables)} instead. Nothing was deleted.'
+            f'delete takes a list of names of tables, such as ["a.csv"]. Got {shown(tables)} '
+            "instead. Nothing was deleted."
         )
     return set(names)
 
 
 def _unknown(store: Store, names: list[str]) -> str:
     return (
-        f"The index '{store.path}' has no table {some_names(names)}. Tables are named by their path relative to "
+        f"The index '{store.path}' has no table {some_names(names)}. Tables are named by their "
+        "path relative to "
         f"'{store.manifest.facts['lake']}', as search prints them. Nothing was deleted."
     )

@@ -1,8 +1,10 @@
-"""One build or update: stages that read what the ones before left, folders that tasks write, and one commit.
+"""One build or update: stages, folders that tasks write, and one commit.
 
-The driver holds summaries, the training sample and the codebook; file names, values, vectors and postings pass between
-tasks only, through Parquet in the scratch folder. What a task does with its Arrow batches is in `pexeso.build.tasks`; what
-each part of an index adds is in `pexeso.parts`.
+Each stage reads what the stages before it left.
+
+The driver holds summaries, the training sample and the codebook; file names, values, vectors and
+postings pass between tasks only, through Parquet in the scratch folder. What a task does with its
+Arrow batches is in `pexeso.build.tasks`; what each part of an index adds is in `pexeso.parts`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ from pexeso.build.stages import Facts, Stages
 from pexeso.errors import InputError
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.lake import record_schema
-from pexeso.lake.catalog import COLUMNS, COLUMNS_SCHEMA, REMOVED, REMOVED_SCHEMA, Catalog, files_in, write_rows
+from pexeso.lake.catalog import (
+    COLUMNS,
+    COLUMNS_SCHEMA,
+    REMOVED,
+    REMOVED_SCHEMA,
+    Catalog,
+    files_in,
+    write_rows,
+)
 from pexeso.options import BuildOptions
 from pexeso.parts.base import IndexPart, OfParts, Written
 from pexeso.store.files import write_document
@@ -52,7 +62,10 @@ Folders = Mapping[str, Sequence[FolderEntry]]
 
 
 def stage_names() -> tuple[str, ...]:
-    """Return the stages of builds and updates in order, as given to `progress`; each verb runs some of them."""
+    """Return the stages of builds and updates in order, as passed to `progress`.
+
+    Each command runs some of them.
+    """
     of_parts = [stage for part in registry.registered() for stage in part.stages]
     return ("list", "changes", "read", "catalog", *of_parts, "commit")
 
@@ -76,8 +89,8 @@ class Update(OfParts):
     columns_added, columns_deleted : int
         Indexed columns.
     of_parts : dict
-        For each part how many folders came and were rewritten: ``partitions_added``, ``partitions_rewritten``, and the same of
-        ``shards``, those of token sets.
+        For each part how many folders came and were rewritten: ``partitions_added``,
+        ``partitions_rewritten``, and the same of ``shards``, those of token sets.
     """
 
     generation: int
@@ -91,7 +104,9 @@ class Update(OfParts):
     columns_deleted: int = 0
 
 
-def folder_counts(added: Folders | None = None, rewritten: Mapping[str, Sequence[int]] | None = None) -> dict[str, int]:
+def folder_counts(
+    added: Folders | None = None, rewritten: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, int]:
     """Count the folders that an update added to each part, and those that it wrote anew."""
     counts = {}
     for part in registry.registered():
@@ -101,7 +116,9 @@ def folder_counts(added: Folders | None = None, rewritten: Mapping[str, Sequence
 
 
 class BuildJob:
-    """A build or an update of an index. Each of its stages is skipped where an earlier attempt finished it.
+    """A build or an update of an index.
+
+    Each of its stages is skipped where an earlier attempt finished it.
 
     Parameters
     ----------
@@ -164,13 +181,23 @@ class BuildJob:
         """Return what the stages did, those that an earlier attempt finished included."""
         context = self.spark.sparkContext
         found = (self.stages.finished(stage) for stage in self.stages.names)
-        stages = tuple(StageReport.from_dict(facts["report"]) for facts in found if facts and "report" in facts)
+        stages = tuple(
+            StageReport.from_dict(facts["report"]) for facts in found if facts and "report" in facts
+        )
         return BuildReport(
-            stages, {"master": context.master, "cores": context.defaultParallelism, "taken_up": self.stages.resumed}
+            stages,
+            {
+                "master": context.master,
+                "cores": context.defaultParallelism,
+                "taken_up": self.stages.resumed,
+            },
         )
 
     def list_tables(self, source: Source) -> Facts:
-        """List the tables of the lake; where an earlier attempt made its stages from another list, all are forgotten."""
+        """List the tables of the lake.
+
+        If an earlier attempt made its stages from another list, all stages are forgotten.
+        """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
             return source.list_into(self.spark, folder)
@@ -178,7 +205,9 @@ class BuildJob:
         self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
         found = self.stage("list", work)
         if any(
-            facts.get(_LISTING) != found["digest"] for facts in self.stages.all_finished().values() if _LISTING in facts
+            facts.get(_LISTING) != found["digest"]
+            for facts in self.stages.all_finished().values()
+            if _LISTING in facts
         ):
             self.writer.restart()
             found = self.stage("list", work)
@@ -193,14 +222,16 @@ class BuildJob:
 
             n_bytes = listing.agg(sql.sum("n_bytes")).first()[0] or 0
             wanted = [part.records for part in self.parts]
-            frame = source.records(self.spark, listing, n_bytes, self.options, wanted, meter.measured)
+            frame = source.records(
+                self.spark, listing, n_bytes, self.options, wanted, meter.measured
+            )
             frame.write.partitionBy("record").parquet(spark_path(folder / "records"))
             return {"bytes": n_bytes}
 
         return self.stage("read", work)
 
     def write_catalog(self, first_id: int, skipped: DataFrame) -> Facts:
-        """Write the catalog, number the columns that are kept, and put their values under these numbers.
+        """Write the catalog, number the kept columns, and store their values by these numbers.
 
         Parameters
         ----------
@@ -213,11 +244,15 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             position = self.writer.catalog_folder
             self.empty_catalog()
-            write_tables(self.records("table").unionByName(skipped, allowMissingColumns=True), position)
+            write_tables(
+                self.records("table").unionByName(skipped, allowMissingColumns=True), position
+            )
             columns = number_columns(self.records("column"), position, first_id=first_id)
             keys = self.kept_columns().select("table", "position", "column_id")
             values = self.records("value").join(keys, ["table", "position"])
-            values.select("column_id", "value", "text", "count").write.parquet(spark_path(folder / "postings"))
+            values.select("column_id", "value", "text", "count").write.parquet(
+                spark_path(folder / "postings")
+            )
             postings = read_parquet(self.spark, folder / "postings")
             postings.select("value").distinct().write.parquet(spark_path(folder / "values"))
             n_values = read_parquet(self.spark, folder / "values").count()
@@ -229,8 +264,13 @@ class BuildJob:
         """Have every part write its folders of what was read."""
         return {part.name: part.write(self) for part in self.parts}
 
-    def write_folders(self, stage: str, n_folders: int, fill: Callable[[int, Path], tasks.Filled]) -> list[FolderEntry]:
-        """Have each folder written by a task of its own; those that are there whole are left as they are."""
+    def write_folders(
+        self, stage: str, n_folders: int, fill: Callable[[int, Path], tasks.Filled]
+    ) -> list[FolderEntry]:
+        """Write each folder in a task of its own.
+
+        Folders that are already complete are left as they are.
+        """
         writer, first = self.writer, self._n_folders
         self._n_folders += n_folders
 
@@ -256,9 +296,15 @@ class BuildJob:
         empty_folder(self.writer.catalog_folder)
 
     def read_folders(
-        self, numbers: Sequence[int], read: Callable[[tasks.Batches], tasks.Batches], schema: pa.Schema
+        self,
+        numbers: Sequence[int],
+        read: Callable[[tasks.Batches], tasks.Batches],
+        schema: pa.Schema,
     ) -> DataFrame:
-        """Read folders of an index in tasks, one for each of the numbers, which `read` is given in batches."""
+        """Read folders of an index in Spark tasks, one task for each number.
+
+        `read` receives the numbers in batches.
+        """
         frame = self.spark.createDataFrame(pa.table({"number": pa.array(numbers, pa.int64())}))
         return frame.repartition(max(1, len(numbers))).mapInArrow(read, spark_schema(schema))
 
@@ -266,17 +312,33 @@ class BuildJob:
         """Return why no column of a lake can be a join key."""
         found = Catalog(files_in([self.writer.catalog_folder]))
         tables, columns = found.tables(["reason"]), found.columns(["reason"])
-        reasons = [reason for rows in (tables, columns) for reason in pc.drop_null(rows["reason"]).unique().to_pylist()]
+        reasons = [
+            reason
+            for rows in (tables, columns)
+            for reason in pc.drop_null(rows["reason"]).unique().to_pylist()
+        ]
         shown = "; ".join(reasons[:3]) or "there is no column"
-        return f"No column of the {tables.num_rows} files in '{lake}' can be a join key: {shown}. The rules that choose columns can be changed."
+        return (
+            f"No column of the {tables.num_rows} files in '{lake}' can be a join key: "
+            f"{shown}. The rules that choose columns can be changed."
+        )
 
     def kept_columns(self) -> DataFrame:
-        """Read the columns that this build's catalog has and the index will hold: ``column_id, table, position, label``."""
+        """Read the columns that this build's catalog has and the index will hold.
+
+        Each row has ``column_id, table, position, label``.
+        """
         [paths] = files_in([self.writer.catalog_folder])(COLUMNS)
         schema = spark_schema(COLUMNS_SCHEMA)
         # There may be none at all, when an update adds no table.
-        frame = read_parquet(self.spark, *paths, schema=schema) if paths else self.spark.createDataFrame([], schema)
-        return frame.where("column_id is not null").select("column_id", "table", "position", "label")
+        frame = (
+            read_parquet(self.spark, *paths, schema=schema)
+            if paths
+            else self.spark.createDataFrame([], schema)
+        )
+        return frame.where("column_id is not null").select(
+            "column_id", "table", "position", "label"
+        )
 
     def records(self, kind: str) -> DataFrame:
         """Read the records of one kind that the reading stage left.
@@ -293,7 +355,9 @@ class BuildJob:
         known = self.store.manifest.facts.get("next_column")
         if known is not None:
             return known
-        highest = pc.max(Catalog(self.store.catalog_files).columns(["column_id"])["column_id"]).as_py()
+        highest = pc.max(
+            Catalog(self.store.catalog_files).columns(["column_id"])["column_id"]
+        ).as_py()
         return 0 if highest is None else highest + 1
 
     def commit(
@@ -310,13 +374,15 @@ class BuildJob:
         Parameters
         ----------
         folders : dict
-            Of the index as it was, those that stay, by part; parts that are not named stay as they are.
+            Of the index as it was, those that stay, by part; parts that are not named stay as they
+            are.
         written : dict
             What parts wrote in this job, by part.
         facts : dict, optional
             What the manifest says of the index, besides what parts say.
         removed : pa.Array, optional
-            Names of tables that are gone. With it the catalog of this job is one more folder of the index's; without, the whole one.
+            Names of tables that are gone. With it the catalog of this job is one more folder of the
+            index's; without, the whole one.
         deleted : ranges, optional
             Ids of columns not to be found that are still in the files; by default those there were.
         """
@@ -334,7 +400,11 @@ class BuildJob:
         ]
         parts: dict[str, Sequence[FolderEntry]] = {**(before.parts if before else {}), **folders}
         facts = {**(before.facts if before else {}), **(facts or {})}
-        fingerprints = dict(before.fingerprints) if before else {"normaliser": self.options.normaliser.fingerprint}
+        fingerprints = (
+            dict(before.fingerprints)
+            if before
+            else {"normaliser": self.options.normaliser.fingerprint}
+        )
         for name, found in written.items():
             parts[name] = [*parts.get(name, ()), *found.folders]
             facts.update(found.facts)
@@ -344,7 +414,9 @@ class BuildJob:
             catalogs=catalogs,
             embedder=before.embedder if before else writer.seal_folder(writer.embedder_folder),
             parts=parts,
-            options={**before.options, "parts": list(self.options.parts)} if before else described(self.options),
+            options={**before.options, "parts": list(self.options.parts)}
+            if before
+            else described(self.options),
             fingerprints=fingerprints,
             facts=facts,
             deleted_columns=before.deleted_columns if before and deleted is None else deleted or (),
@@ -353,5 +425,7 @@ class BuildJob:
 
 def ids_of(store: Store, tables: pa.Array) -> np.ndarray:
     """Return the ids of the indexed columns of some tables, int64, ascending."""
-    chosen = Catalog(store.catalog_files).columns(["column_id"], among=tables)["column_id"].drop_null()
+    chosen = (
+        Catalog(store.catalog_files).columns(["column_id"], among=tables)["column_id"].drop_null()
+    )
     return np.sort(chosen.to_numpy())

@@ -1,8 +1,10 @@
-"""The catalog written by many tasks: each writes one file of a sorted whole, and numbers the columns that stand in it.
+"""Writing of the sorted catalog by many tasks.
 
-Rows are sorted by ranges, so that the files, taken by name, are in the order of the whole. Every task counts its range,
-the driver adds up what lies before each (one number a task), and the tasks write. The driver holds a few numbers for
-each task, a task one batch of rows.
+Each task writes one file of the sorted whole and numbers the columns in it.
+
+Rows are sorted by ranges, so that the files, taken by name, are in the order of the whole. Every
+task counts its range, the driver adds up what lies before each (one number a task), and the tasks
+write. The driver holds a few numbers for each task, a task one batch of rows.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ class Written:
 
 @dataclass(frozen=True)
 class _Share:
-    """What one task writes: its file, the id of its first kept column, and the rows and kept rows that it must find.
+    """The part of the catalog that one task writes.
+
+    It has the file, the id of the first kept column, and the numbers of rows and of kept rows that
+    the task must find.
 
     The id is None where rows are not to be numbered.
     """
@@ -63,30 +68,35 @@ class _Share:
     n_kept: int
 
 
-def number_columns(records: DataFrame, folder: str | os.PathLike[str], *, first_id: int = 0) -> Written:
+def number_columns(
+    records: DataFrame, folder: str | os.PathLike[str], *, first_id: int = 0
+) -> Written:
     """Write the catalog of columns as sorted files, and number the columns that are kept.
 
-    Ids run on without a gap in the order of table, name and position, by code point, whatever the number of tasks.
+    Ids run on without a gap in the order of table, name and position, by code point, whatever the
+    number of tasks.
 
     Parameters
     ----------
     records : DataFrame
-        Column records, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA` but for ``column_id``; others are left
-        out. A column is kept where ``reason`` is null.
+        Column records, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA` but for
+        ``column_id``; others are left out. A column is kept where ``reason`` is null.
     folder : path
-        An existing folder, at the same path on all machines. Files of an earlier attempt in it, ``columns-*.parquet``,
-        are removed first.
+        An existing folder, at the same path on all machines. Files of an earlier attempt in it,
+        ``columns-*.parquet``, are removed first.
     first_id : int
         Id of the first kept column.
 
     Returns
     -------
     Written
-        Files ``columns-00000.parquet``, ``columns-00001.parquet``, ... of `COLUMNS_SCHEMA`; each is there whole or not at
-        all, also where Spark runs a task twice.
+        Files ``columns-00000.parquet``, ``columns-00001.parquet``, ... of `COLUMNS_SCHEMA`; each is
+        there whole or not at all, also where Spark runs a task twice.
     """
     if first_id < 0:
-        raise InputError(f"The first column id must be a whole number of at least 0. Got {first_id}.")
+        raise InputError(
+            f"The first column id must be a whole number of at least 0. Got {first_id}."
+        )
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, first_id)
 
 
@@ -107,20 +117,32 @@ def write_tables(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
     Parameters
     ----------
     records : DataFrame
-        Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are missing are null, so that
-        files that are no tables can be given with ``table`` (their path) and ``reason`` alone, by a union.
+        Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are
+        missing are null, so that files that are no tables can be given with ``table`` (their path)
+        and ``reason`` alone, by a union.
     """
     return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)
 
 
 def _write(
-    records: DataFrame, folder: Path, kind: str, schema: pa.Schema, order: Sequence[str], first_id: int | None
+    records: DataFrame,
+    folder: Path,
+    kind: str,
+    schema: pa.Schema,
+    order: Sequence[str],
+    first_id: int | None,
 ) -> Written:
     from pyspark.sql import functions as sql
 
     _remove_earlier(folder, kind)
-    rows = _with_fields(records, [name for name in schema.names if first_id is None or name != "column_id"])
-    ranges = rows.repartitionByRange(*order).sortWithinPartitions(*order).withColumn(_PART, sql.spark_partition_id())
+    rows = _with_fields(
+        records, [name for name in schema.names if first_id is None or name != "column_id"]
+    )
+    ranges = (
+        rows.repartitionByRange(*order)
+        .sortWithinPartitions(*order)
+        .withColumn(_PART, sql.spark_partition_id())
+    )
     # A second computation might cut the ranges at other places.
     ranges = ranges.persist()
     try:
@@ -134,7 +156,9 @@ def _write(
         shares = {0: _Share(part_name(kind, 0), first_id, 0, 0)}
         _write_file(iter(()), shares[0], folder, schema)
     files = tuple(share.name for share in shares.values())
-    totals = (sum(getattr(share, name) for share in shares.values()) for name in ("n_rows", "n_kept"))
+    totals = (
+        sum(getattr(share, name) for share in shares.values()) for name in ("n_rows", "n_kept")
+    )
     return Written(*totals, files)
 
 
@@ -145,11 +169,16 @@ def _with_fields(records: DataFrame, names: Sequence[str]) -> DataFrame:
     types = {field.name: from_arrow_type(field.type) for field in (*TABLES_SCHEMA, *COLUMNS_SCHEMA)}
     given = set(records.columns)
     return records.select(
-        *((sql.col(name) if name in given else sql.lit(None)).cast(types[name]).alias(name) for name in names)
+        *(
+            (sql.col(name) if name in given else sql.lit(None)).cast(types[name]).alias(name)
+            for name in names
+        )
     )
 
 
-def _shares(counts: Sequence[tuple[int, int, int]], kind: str, first_id: int | None) -> dict[int, _Share]:
+def _shares(
+    counts: Sequence[tuple[int, int, int]], kind: str, first_id: int | None
+) -> dict[int, _Share]:
     """Return what each part writes, from (part, rows, kept) in order."""
     shares: dict[int, _Share] = {}
     next_id = first_id
@@ -159,7 +188,9 @@ def _shares(counts: Sequence[tuple[int, int, int]], kind: str, first_id: int | N
     return shares
 
 
-def _write_shares(ranges: DataFrame, shares: Mapping[int, _Share], folder: Path, schema: pa.Schema) -> None:
+def _write_shares(
+    ranges: DataFrame, shares: Mapping[int, _Share], folder: Path, schema: pa.Schema
+) -> None:
     position = str(folder)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -177,21 +208,28 @@ def _write_shares(ranges: DataFrame, shares: Mapping[int, _Share], folder: Path,
     ranges.mapInArrow(write, "rows long").collect()
 
 
-def _write_file(batches: Iterator[pa.RecordBatch], share: _Share, folder: Path, schema: pa.Schema) -> pa.RecordBatch:
-    """Write a share under a name of its own, and give it its name when it is whole; return the number of rows."""
+def _write_file(
+    batches: Iterator[pa.RecordBatch], share: _Share, folder: Path, schema: pa.Schema
+) -> pa.RecordBatch:
+    """Write a share to a temporary file, rename it when complete, and return the number of rows."""
     n_rows = n_kept = 0
     with _appearing(folder / share.name) as attempt, pq.ParquetWriter(attempt, schema) as writer:
         for batch in batches:
             kept = np.asarray(batch.column("reason").is_null())
-            columns = {name: batch.column(name) for name in schema.names if name in batch.schema.names}
+            columns = {
+                name: batch.column(name) for name in schema.names if name in batch.schema.names
+            }
             if share.first_id is not None:
                 ids = share.first_id + n_kept + np.cumsum(kept) - 1
                 columns["column_id"] = pa.array(ids, pa.int64(), mask=~kept)
-            writer.write_batch(pa.RecordBatch.from_pydict(columns).select(schema.names).cast(schema))
+            writer.write_batch(
+                pa.RecordBatch.from_pydict(columns).select(schema.names).cast(schema)
+            )
             n_rows, n_kept = n_rows + len(batch), n_kept + int(kept.sum())
         if (n_rows, n_kept) != (share.n_rows, share.n_kept):
             raise SparkError(
-                f"A task that was to write {share.n_rows} rows of the catalog, {share.n_kept} of them kept, found {n_rows} and {n_kept}: its input was "
+                f"A task that was to write {share.n_rows} rows of the catalog, {share.n_kept} of "
+                f"them kept, found {n_rows} and {n_kept}: its input was "
                 "computed again with another result. Run the build again."
             )
     return pa.RecordBatch.from_pydict({"rows": pa.array([n_rows], pa.int64())})
@@ -199,7 +237,10 @@ def _write_file(batches: Iterator[pa.RecordBatch], share: _Share, folder: Path, 
 
 @contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
-    """Return a name to write to that takes its final name when the block ends well; two attempts do not meet."""
+    """Yield a temporary path that is renamed to its final name when the block succeeds.
+
+    The path is random, so two attempts do not collide.
+    """
     attempt = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         yield attempt

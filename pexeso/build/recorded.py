@@ -1,4 +1,4 @@
-"""What a manifest records of how an index was built, and the options that it gives again for an update."""
+"""The build options that a manifest records, and their recovery for an update."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def options_of(manifest: Manifest) -> BuildOptions:
     """Return the options that an index was built with."""
     described = manifest.options
     try:
-        grid = {name: value for name, value in described["grid"].items() if name in BuildOptions.__dataclass_fields__}
+        grid = {
+            name: value
+            for name, value in described["grid"].items()
+            if name in BuildOptions.__dataclass_fields__
+        }
         names = ("n_partitions", "partition_bytes", "max_table_bytes")
         return BuildOptions(
             **{name: described[name] for name in names},

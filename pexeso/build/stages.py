@@ -1,8 +1,12 @@
-"""The stages of a build: what each leaves for the next, and which are finished, so that a build that died goes on.
+"""The stages of a build, and the record of which are finished.
 
-Each attempt at a stage writes to a folder of its own, and a small document names that folder once everything in it is
-on the disk. So a task of a driver that died, which may go on writing for a while, cannot spoil what a later attempt
-wrote; and whatever instant a build ends at, a stage is finished or it is not.
+Each stage leaves output for the next. A build that was interrupted resumes after its finished
+stages.
+
+Each attempt at a stage writes to a folder of its own, and a small document names that folder once
+everything in it is on the disk. So a task of a driver that died, which may go on writing for a
+while, cannot spoil what a later attempt wrote; and whatever instant a build ends at, a stage is
+finished or it is not.
 """
 
 from __future__ import annotations
@@ -79,7 +83,10 @@ class Stages:
         sync_tree(attempt)
         facts = {**facts, "seconds": round(time.perf_counter() - started, 3)}
         replace_document(self._marker(stage), {"folder": attempt.name, "facts": facts})
-        log_event("stage finished", **{**facts.get("report", {}), "stage": stage, "seconds": facts["seconds"]})
+        log_event(
+            "stage finished",
+            **{**facts.get("report", {}), "stage": stage, "seconds": facts["seconds"]},
+        )
         self._on_finished()
         return facts
 
@@ -90,18 +97,25 @@ class Stages:
 
     def all_finished(self) -> dict[str, Facts]:
         """Return the facts of all finished stages, by name."""
-        found = {path.stem: self.finished(path.stem) for path in sorted(self.scratch.glob("*.json"))}
+        found = {
+            path.stem: self.finished(path.stem) for path in sorted(self.scratch.glob("*.json"))
+        }
         return {stage: facts for stage, facts in found.items() if facts is not None}
 
     def folder(self, stage: str) -> Path:
         """Return the folder with what a finished stage left."""
         document = self._document(stage)
         if document is None:
-            raise IndexCorruptError(f"The stage {stage} of the build in '{self.scratch}' is not finished.")
+            raise IndexCorruptError(
+                f"The stage {stage} of the build in '{self.scratch}' is not finished."
+            )
         return self.scratch / document["folder"]
 
     def forget(self, stage: str) -> None:
-        """Make a stage unfinished and remove what it left, to save room once nothing needs it any more or to do it again."""
+        """Mark a stage as unfinished and remove its output.
+
+        This saves room once nothing needs the output any more, or makes the stage run again.
+        """
         self._marker(stage).unlink(missing_ok=True)
         self._clear(stage)
 

@@ -1,4 +1,7 @@
-"""What the tasks of a build do with their Arrow batches; every function here runs in a worker process."""
+"""Work of a build's tasks on Arrow batches.
+
+Every function here runs in a worker process.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +35,25 @@ def read_tables(
     max_table_bytes: int,
     wanted: Sequence[Records],
 ) -> Batches:
-    """Turn a listing of files (`pexeso.build.lake_source.source.LISTING_SCHEMA`) into records; a bad file becomes a record with its reason."""
+    """Convert a listing of files to records.
+
+    The listing has the schema `pexeso.build.lake_source.source.LISTING_SCHEMA`. A bad file becomes
+    a record with its reason.
+    """
     for batch in batches:
         for row in batch.to_pylist():
             file = TableFile(**{**row, "path": path_from_text(root, row["path"])})
-            yield from table_records(file, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted)
+            yield from table_records(
+                file, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted
+            )
 
 
 def write_folders(
     batches: Batches, *, targets: Sequence[PartitionTarget], fill: Callable[[int, Path], Filled]
 ) -> Batches:
-    """Write the folders whose numbers come in, but for those that are there; give the manifest's entry of each as JSON.
+    """Write the folders whose numbers come in, and yield their manifest entries as JSON.
+
+    Folders that are already complete are not written again.
 
     Parameters
     ----------
@@ -51,7 +62,8 @@ def write_folders(
     targets
         Where each goes.
     fill
-        Given a number and an empty folder, writes what belongs there; gives its facts and its files.
+        Given a number and an empty folder, writes what belongs there; gives its facts and its
+        files.
     """
     for batch in batches:
         for number in batch.column(0).to_pylist():
@@ -60,11 +72,16 @@ def write_folders(
 
 
 def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
-    """Return, by their fingerprints, which files of a listing have changed; gives table and change."""
+    """Compare the files of a listing with their old fingerprints.
+
+    The result has table and change.
+    """
     for batch in batches:
         for row in batch.to_pylist():
             same = fingerprint_file(path_from_text(root, row["path"])) == row["old_fingerprint"]
-            yield pa.RecordBatch.from_pydict({"table": [row["table"]], "change": ["unchanged" if same else "changed"]})
+            yield pa.RecordBatch.from_pydict(
+                {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
+            )
 
 
 def error_in(traceback: str) -> PexesoError | None:

@@ -46,15 +46,24 @@ class Failure(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """Ends the command after Ctrl-C, or the signal that it was raised from, with a sentence on stderr."""
+    """Exception that ends the command after Ctrl-C or another signal.
+
+    Its message is one sentence on stderr. The signal is that of the exception that it was raised
+    from.
+    """
 
     @property
     def exit_code(self) -> int:  # type: ignore[override]
         """128 and the number of the signal."""
-        return 128 + (self.__cause__.number if isinstance(self.__cause__, Stopped) else signal.SIGINT)
+        return 128 + (
+            self.__cause__.number if isinstance(self.__cause__, Stopped) else signal.SIGINT
+        )
 
     def show(self, file: object = None) -> None:
-        """Write the sentence, where there still is a terminal; it is no error, so it is not called one."""
+        """Write the message to stderr, without calling it an error.
+
+        Nothing is written where the terminal is gone.
+        """
         with suppress(OSError):
             click.echo(f"\n{self.message}", err=True)
 
@@ -65,7 +74,10 @@ def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None
 
 
 def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
-    """Return the command that is running as a line for the shell, with the option `add`, and without those of `drop`."""
+    """Return the command that is running as a line for the shell.
+
+    The line has the option `add`, and none of those of `drop`.
+    """
     typed = click.get_current_context().meta.get(_ARGUMENTS, ())
     arguments = [argument for argument in typed if argument not in drop]
     if add is not None and add not in arguments:
@@ -78,7 +90,8 @@ def plain_errors() -> Iterator[None]:
     """Turn whatever is raised in the block into one sentence and an exit code."""
     try:
         yield
-        sys.stdout.flush()  # here, so that a closed pipe is noticed while it can still be passed over in silence
+        # Here, so that a closed pipe is noticed while it can still be passed over in silence.
+        sys.stdout.flush()
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:
@@ -89,11 +102,14 @@ def plain_errors() -> Iterator[None]:
         raise Failure(said, MISUSED if isinstance(error, InputError) else FAILED) from error
     except MemoryError as error:
         _debug(error)
-        raise Failure("There is not enough memory for this. Free some, or use a machine with more.") from error
+        raise Failure(
+            "There is not enough memory for this. Free some, or use a machine with more."
+        ) from error
     except Exception as error:
         _debug(error)
         raise Failure(
-            f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was not foreseen; "
+            f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was "
+            "not foreseen; "
             f"set {DEBUG_VARIABLE}=1 and run again to see where it happened."
         ) from error
 

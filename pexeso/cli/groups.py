@@ -1,4 +1,7 @@
-"""A command with a verb beside it: ``pexeso overlap INDEX FILE:COLUMN`` searches, ``pexeso overlap build INDEX`` builds."""
+"""A command with a verb beside it.
+
+``pexeso overlap INDEX FILE:COLUMN`` searches, ``pexeso overlap build INDEX`` builds.
+"""
 
 from __future__ import annotations
 
@@ -54,4 +57,6 @@ class WithBuild(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
         """Return the command of a name, the default one too."""
-        return self._default if cmd_name == self._default.name else super().get_command(ctx, cmd_name)
+        return (
+            self._default if cmd_name == self._default.name else super().get_command(ctx, cmd_name)
+        )

@@ -16,9 +16,12 @@ _LOGS_JSON = "pexeso.log_json"
 
 
 def log_json_option(command: Command) -> Command:
-    """Add ``--log-json``: while the command runs stderr has JSON lines only, ``{"time", "event", ...}``, and errors are told so too.
+    """Add ``--log-json``: while the command runs, stderr has JSON lines only.
 
-    A command line that is not understood is told in plain words, since it is not known then what was meant.
+    A line is ``{"time", "event", ...}``, and errors are reported in the same form.
+
+    A command line that is not understood is told in plain words, since it is not known then what
+    was meant.
     """
     return click.option(
         "--log-json",

@@ -45,23 +45,42 @@ class _Group(click.Group):
 @click.group(
     cls=_Group,
     commands=[
-        *(demo, index, append, delete, compact, search, overlap, contain, batch, join, explain, tune),
+        *(
+            demo,
+            index,
+            append,
+            delete,
+            compact,
+            search,
+            overlap,
+            contain,
+            batch,
+            join,
+            explain,
+            tune,
+        ),
         *(estimate, info, rules, check, doctor),
     ],
-    # With `color` click leaves escape sequences to `SafeStream`, which shows them; it would take them out silently.
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
+    # With `color` click leaves escape sequences to `SafeStream`, which shows them; it would take
+    # them out silently.
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "color": True,
+    },
 )
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find every column of a data lake that a column of yours can be joined with, by similar values.
+    """Find every data lake column that a column of yours can be joined with, by similar values.
 
     \b
     Example:
       pexeso index my_folder lake.pexeso
       pexeso search lake.pexeso people.csv:company --explain
 
-    Data goes to stdout, everything else to stderr. The exit code is 0 when done, 1 when it could not be done, 2 when
-    the command was not understood, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    Data goes to stdout, everything else to stderr. The exit code is 0 when done, 1 when it could
+    not be done, 2 when the command was not understood, 130 after Ctrl-C, 143 after SIGTERM, 129
+    after SIGHUP.
     """  # noqa: D301  click reads \b
 
 
@@ -78,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Values of a lake may hold what the terminal cannot show.
         stream.reconfigure(errors="backslashreplace")
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # of the libraries underneath: nothing that a user could act upon
+        warnings.simplefilter(
+            "ignore"
+        )  # of the libraries underneath: nothing that a user could act upon
     with safe_streams():
         cli.main(args=None if arguments is None else list(arguments), prog_name="pexeso")

@@ -1,4 +1,7 @@
-"""The options that several commands share, and how what was given becomes a request of the service."""
+"""The options that several commands share.
+
+Also how what was given becomes a request of the service.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,12 @@ from pexeso.service.requests import SearchRequest
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-OPTION_OF = {"counts": "--early-stop", "conf": "--spark-conf", "master": "--spark-master", "output": "-o ANSWERS.jsonl"}
+OPTION_OF = {
+    "counts": "--early-stop",
+    "conf": "--spark-conf",
+    "master": "--spark-master",
+    "output": "-o ANSWERS.jsonl",
+}
 """The options of fields whose names are not theirs."""
 
 
@@ -61,10 +69,14 @@ def takes(kind: type[Request]) -> Callable[[Command], Command]:
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return a decorator that adds options in this order."""
-    return lambda command: functools.reduce(lambda made, option: option(made), reversed(options), command)
+    return lambda command: functools.reduce(
+        lambda made, option: option(made), reversed(options), command
+    )
 
 
-def field_option(kind: type, name: str, help_text: str, *names: str, **more: Any) -> Callable[[Any], Any]:
+def field_option(
+    kind: type, name: str, help_text: str, *names: str, **more: Any
+) -> Callable[[Any], Any]:
     """Return the option of a field of a dataclass, by default with its name, type and default."""
     declared, default = get_type_hints(kind)[name], getattr(kind, name)
     hint = next(each for each in (*get_args(declared), declared) if each is not NoneType)
@@ -79,7 +91,10 @@ def field_option(kind: type, name: str, help_text: str, *names: str, **more: Any
     return click.option(*(names or (own,)), name, **{"default": default} | more, help=help_text)
 
 
-_of_distance, _of_search = partial(field_option, DistanceRequest), partial(field_option, SearchRequest)
+_of_distance, _of_search = (
+    partial(field_option, DistanceRequest),
+    partial(field_option, SearchRequest),
+)
 _of_build, _rule = partial(field_option, BuildOptions), partial(field_option, ColumnRules)
 _SHARE, _SIZE = {"metavar": "0..1"}, {"metavar": "SIZE"}
 _USUAL = f"{USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models"
@@ -87,11 +102,14 @@ _USUAL = f"{USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} 
 distance_options = (
     _of_distance(
         "max_distance",
-        f"Largest distance of two values that match, as a fraction of the largest there is.  [default: {_USUAL}]",
+        "Largest distance of two values that match, as a fraction of the largest there is.  "
+        f"[default: {_USUAL}]",
         **_SHARE,
     ),
     _of_distance(
-        "min_cosine", "The same as a smallest cosine similarity; 0.9928 is a distance of 0.06.", metavar="-1..1"
+        "min_cosine",
+        "The same as a smallest cosine similarity; 0.9928 is a distance of 0.06.",
+        metavar="-1..1",
     ),
     _of_distance("auto", "Choose the thresholds for this lake, and say why these."),
     _of_distance(
@@ -103,11 +121,16 @@ distance_options = (
 choice_options = (
     _of_search(
         "min_joinability",
-        f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or none with -k]",
+        f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or "
+        "none with -k]",
         **_SHARE,
     ),
     _of_search(
-        "k", "Only the N best columns; without --min-joinability however few rows match.", "-k", "--top-k", metavar="N"
+        "k",
+        "Only the N best columns; without --min-joinability however few rows match.",
+        "-k",
+        "--top-k",
+        metavar="N",
     ),
     _of_search("exclude_self", "Leave out the table that the query column is read from."),
     _of_search(
@@ -117,11 +140,15 @@ choice_options = (
     ),
 )
 run_options = (
-    _of_distance("ignore_missing", "Do not count rows that are empty, or that the model knows nothing about."),
+    _of_distance(
+        "ignore_missing", "Do not count rows that are empty, or that the model knows nothing about."
+    ),
     _of_distance("exact", "Compare everything with everything in float64: slow, the same answer."),
     _of_distance("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
     _of_distance(
-        "memory_budget", "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.", **_SIZE
+        "memory_budget",
+        "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.",
+        **_SIZE,
     ),
     _of_distance("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),
 )
@@ -143,7 +170,9 @@ class _LevelsOrAuto(click.ParamType):
 
     name = "levels"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
         return None if value == "auto" else click.INT.convert(value, param, ctx)
 
 
@@ -152,20 +181,27 @@ _SIZED = {"metavar": "SIZE", "callback": _size, "default": None, "type": str, "s
 _BUILD_OPTIONS = with_options(
     _of_build(
         "model",
-        "hashing (spelling and rare words; no training), fasttext (trained on the lake), a fastText "
+        "hashing (spelling and rare words; no training), fasttext (trained on the lake), a "
+        "fastText "
         ".bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
         metavar="MODEL",
     ),
-    _of_build("dimensions", "Of the vectors.  [default: the model's own, 256 for hashing, 100 for fasttext]"),
+    _of_build(
+        "dimensions",
+        "Of the vectors.  [default: the model's own, 256 for hashing, 100 for fasttext]",
+    ),
     _of_build("metric", "Distance.", type=click.Choice(METRICS)),
     _of_build(
         "map",
-        "What filters rest on: projected axes, or pivots as published; auto takes what costs least on a sample.",
+        "What filters rest on: projected axes, or pivots as published; auto takes what costs "
+        "least on a sample.",
         type=click.Choice(("auto", *MAPS)),
     ),
     _of_build("n_axes", "Axes of the projection.  [default: what costs least]"),
     _of_build("n_pivots", "Pivots, with --map pivots."),
-    _of_build("cells", "Equal blocks, or the grid as published (with --map).", type=click.Choice(CELLS)),
+    _of_build(
+        "cells", "Equal blocks, or the grid as published (with --map).", type=click.Choice(CELLS)
+    ),
     _of_build(
         "n_levels",
         "Levels of the grid, with --cells grid; auto chooses them by the published cost model.",
@@ -189,18 +225,25 @@ _BUILD_OPTIONS = with_options(
     ),
     _rule("min_rows", "Tables with fewer rows are left out."),
     _rule("min_distinct", "Columns with fewer different values are left out."),
-    _rule("max_number_fraction", "A column is one of numbers where more of its values are numbers."),
-    _rule("max_median_tokens", "Columns whose median value has more words are left out as free text."),
+    _rule(
+        "max_number_fraction", "A column is one of numbers where more of its values are numbers."
+    ),
+    _rule(
+        "max_median_tokens", "Columns whose median value has more words are left out as free text."
+    ),
     _rule("max_missing_fraction", "Columns with more of their cells empty are left out."),
     _of_build(
-        "max_table_bytes", "Larger files are left out; a table is read whole by one task.  [default: 1GiB]", **_SIZED
+        "max_table_bytes",
+        "Larger files are left out; a table is read whole by one task.  [default: 1GiB]",
+        **_SIZED,
     ),
     click.option(
         "--rule",
         "rules_on",
         multiple=True,
         metavar="NAME",
-        help="Switch a rule for normalising values on, such as articles; pexeso rules lists them. May be repeated.",
+        help="Switch a rule for normalising values on, such as articles; pexeso rules lists "
+        "them. May be repeated.",
     ),
     click.option(
         "--no-rule",
@@ -211,7 +254,8 @@ _BUILD_OPTIONS = with_options(
     ),
     _of_build(
         "parts",
-        f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and contain ask them.",
+        f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and "
+        "contain ask them.",
         "--with",
         callback=read_names,
         type=str,
@@ -230,8 +274,12 @@ def build_settings(command: Command) -> Command:
     def with_rules(**given: Any) -> Any:
         if given["n_partitions"] is not None and given["partition_bytes"] is not None:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
-        given["rules"] = ColumnRules(**{each.name: given.pop(each.name) for each in fields(ColumnRules)})
-        given["normaliser"] = Normaliser().switched(on=given.pop("rules_on"), off=given.pop("rules_off"))
+        given["rules"] = ColumnRules(
+            **{each.name: given.pop(each.name) for each in fields(ColumnRules)}
+        )
+        given["normaliser"] = Normaliser().switched(
+            on=given.pop("rules_on"), off=given.pop("rules_off")
+        )
         for name in ("partition_bytes", "max_table_bytes"):
             given[name] = getattr(BuildOptions, name) if given[name] is None else given[name]
         return command(**given)
@@ -243,13 +291,18 @@ def spark_setting(text: str) -> tuple[str, str]:
     """Read ``KEY=VALUE``."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead.")
+        raise InputError(
+            f"--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead."
+        )
     return key.strip(), value.strip()
 
 
 spark_options = with_options(
     click.option(
-        "--spark-master", "master", metavar="URL", help="Spark master: local[*] (all cores), local[4], spark://..."
+        "--spark-master",
+        "master",
+        metavar="URL",
+        help="Spark master: local[*] (all cores), local[4], spark://...",
     ),
     click.option(
         "--spark-conf",

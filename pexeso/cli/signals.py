@@ -1,4 +1,7 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: with its message, its state kept, nothing left behind."""
+"""Handling of SIGTERM and SIGHUP: they end a command as Ctrl-C does.
+
+The command writes its message, keeps its state, and leaves nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop_by_signals() -> None:
-    """Have signals that ask this process to end raise `Stopped`, except those it was told to ignore, as by nohup."""
+    """Install handlers that raise `Stopped` for signals that ask this process to end.
+
+    Signals that the process was set to ignore, as by nohup, stay ignored.
+    """
     for number in _HANDLED:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)

@@ -1,12 +1,17 @@
-"""Tables that find the sets with a band in common, for every number of bands and of rows that signatures serve.
+"""Tables that find the sets that share a band with a query, for every banding.
 
-Two layouts are known: prefix trees over few bands, which cannot serve many bands of few rows, and a table of keys for each (rows, band), 694 entries a set at
-256 hash functions and 8 rows. Here there is one table for each value of a signature: all sets in the order of that value, those with the same one in the
-order of their rows. A band is looked up by its first value; the sets that have it stand together, those of one partition next to each other, and the other
-values of the band are compared in the signatures themselves. So 256 entries a set serve all settings, one look-up serves all partitions, and no keys fall
-together.
+They serve every number of bands and of rows that the signatures allow.
 
-All look-ups of a search go hand in hand, one step of the binary search for each table in turn: steps do not wait for each other's memory.
+Two layouts are known: prefix trees over few bands, which cannot serve many bands of few rows, and a
+table of keys for each (rows, band), 694 entries a set at 256 hash functions and 8 rows. Here there
+is one table for each value of a signature: all sets in the order of that value, those with the same
+one in the order of their rows. A band is looked up by its first value; the sets that have it stand
+together, those of one partition next to each other, and the other values of the band are compared
+in the signatures themselves. So 256 entries a set serve all settings, one look-up serves all
+partitions, and no keys fall together.
+
+All look-ups of a search go hand in hand, one step of the binary search for each table in turn:
+steps do not wait for each other's memory.
 """
 
 from __future__ import annotations
@@ -55,7 +60,10 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     [[1, 0], [0, 1]]
     """
     n_sets, permutations = signatures.shape
-    values, sets = np.empty((permutations, n_sets), np.uint32), np.empty((permutations, n_sets), np.int32)
+    values, sets = (
+        np.empty((permutations, n_sets), np.uint32),
+        np.empty((permutations, n_sets), np.int32),
+    )
     for row in range(
         0, n_sets, _ROWS_TURNED
     ):  # so many stay in the processor's cache until each of their columns is written
@@ -71,7 +79,11 @@ def build_tables(signatures: np.ndarray) -> BandTables:
 
 
 def band_hits(
-    tables: BandTables, signatures: np.ndarray, query: np.ndarray, ranges: np.ndarray, settings: np.ndarray
+    tables: BandTables,
+    signatures: np.ndarray,
+    query: np.ndarray,
+    ranges: np.ndarray,
+    settings: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the sets that agree with the query in a whole band.
 
@@ -82,7 +94,8 @@ def band_hits(
     signatures : uint32 (s, m)
     query : uint32 (m,)
     ranges : int64 (p, 3)
-        For each partition to look into: its first row, its end, and the first row that counts. Ascending and apart.
+        For each partition to look into: its first row, its end, and the first row that counts.
+        Ascending and apart.
     settings : int64 (p, 2)
         Bands and rows for each.
 
@@ -100,7 +113,8 @@ def band_hits(
     n = _look_up(tables.values, tables.sets, signatures, query, ranges, settings, lows, hits, found)
     if n < 0:
         raise IndexCorruptError(
-            "A table of an index for containment search names a set that there is not: build it again."
+            "A table of an index for containment search names a set that there is not: build it "
+            "again."
         )
     rows = np.sort(found[:n]).astype(np.int64)
     counts = hits[rows].astype(np.int64)
@@ -137,7 +151,8 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
             serves = position % rows == 0 and position < bands * rows
             least = ranges[p, 2] if serves else ranges[p, 1]
             if row < least:
-                # The first set that counts, among those with this value: they end where the next value begins.
+                # The first set that counts, among those with this value: they end where the next
+                # value begins.
                 at = next_of(values[position], of_table, at, wanted, least)
                 continue
             agrees = True
@@ -158,7 +173,10 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
 
 @loop
 def next_of(values, sets, at, wanted, least):
-    """Go on from a place to the first one whose value is another, or whose set is at least this one; in steps that double."""
+    """Return the first position after `at` with another value or with a set of at least `least`.
+
+    The search gallops, in steps that double.
+    """
     low, step = at, 1
     high = at + 1
     while high < len(values) and values[high] == wanted and sets[high] < least:

@@ -1,7 +1,10 @@
-"""Containment and Jaccard similarity: each from the other for sets of known sizes, and how likely banding makes a set a candidate.
+"""Conversion between containment and Jaccard similarity, and the candidate probability.
 
-Symbols of the source: x and q are the sizes of an indexed set and of the query, rho = x / q, t the containment of the query in the set, s their
-Jaccard similarity, b bands of r rows each.
+Similarities are converted for sets of known sizes. The candidate probability is how likely banding
+makes a set a candidate.
+
+Symbols of the source: x and q are the sizes of an indexed set and of the query, rho = x / q, t the
+containment of the query in the set, s their Jaccard similarity, b bands of r rows each.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import numpy as np
 
 
 def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
-    """Return the Jaccard similarity of a query and a set that contains this share of it (equation E3; E5 with the largest size of a partition).
+    """Compute the Jaccard similarity of a query and a set with a given containment.
 
-    It sinks as the set grows. So the similarity for the largest set of a partition is no more than that of any other with the same containment:
-    a filter at it loses nothing.
+    This is equation E3, and E5 with the largest size of a partition.
+
+    It sinks as the set grows. So the similarity for the largest set of a partition is no more than
+    that of any other with the same containment: a filter at it loses nothing.
 
     Examples
     --------
@@ -26,7 +31,9 @@ def jaccard_of(containment: np.ndarray | float, ratio: np.ndarray | float) -> np
 
 
 def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np.ndarray | float:
-    """Return the containment of a query in a set from their Jaccard similarity: the inverse of `jaccard_of` (equation E4).
+    """Compute the containment of a query in a set from their Jaccard similarity.
+
+    This is the inverse of `jaccard_of` (equation E4).
 
     Examples
     --------
@@ -36,15 +43,21 @@ def containment_of(jaccard: np.ndarray | float, ratio: np.ndarray | float) -> np
     return (ratio + 1) * jaccard / (1 + jaccard)
 
 
-def candidate_probability(jaccard: np.ndarray | float, bands: np.ndarray | int, rows: np.ndarray | int) -> np.ndarray:
-    """Return how likely one of b bands of r rows agrees in full for two sets of this similarity (equation E1; with `jaccard_of`, E12): ``1 - (1 - s**r)**b``.
+def candidate_probability(
+    jaccard: np.ndarray | float, bands: np.ndarray | int, rows: np.ndarray | int
+) -> np.ndarray:
+    """Return how likely one of b bands of r rows agrees in full for two sets of this similarity.
+
+    It is ``1 - (1 - s**r)**b`` (equation E1; with `jaccard_of`, E12).
 
     Examples
     --------
     >>> float(candidate_probability(1.0, 1, 8))
     1.0
     """
-    with np.errstate(divide="ignore"):  # of equal sets the logarithm is minus infinity, which is right
+    with np.errstate(
+        divide="ignore"
+    ):  # of equal sets the logarithm is minus infinity, which is right
         return -np.expm1(bands * np.log1p(-(np.asarray(jaccard, np.float64) ** rows)))
 
 

@@ -1,9 +1,13 @@
-"""The index: sets with their signatures, divided by size, and the search for those that contain enough of a query.
+"""The containment index: sets with their signatures, divided by size, and their search.
 
-There are two ways. By posting lists the sets are found that can have enough tokens, and counted: nothing is missed. By bands there are two stages. The first
-collects candidates: partitions whose largest set is too small are skipped, the others are asked with as many bands of as many rows as their sizes and the
-threshold call for, and sets too small by themselves are dropped. The second counts the tokens in common, and keeps the sets that have enough. Which way is
-taken is a matter of expected time (`costs`), and of the recall where bands cannot keep it.
+A search finds the sets that contain enough of a query.
+
+There are two ways. By posting lists the sets are found that can have enough tokens, and counted:
+nothing is missed. By bands there are two stages. The first collects candidates: partitions whose
+largest set is too small are skipped, the others are asked with as many bands of as many rows as
+their sizes and the threshold call for, and sets too small by themselves are dropped. The second
+counts the tokens in common, and keeps the sets that have enough. Which way is taken is a matter of
+expected time (`costs`), and of the recall where bands cannot keep it.
 """
 
 from __future__ import annotations
@@ -39,7 +43,8 @@ class Asked:
     bands, rows : int64 (p,)
         The setting of each.
     recalls : float64 (p,)
-        Probability that a set of the largest size is a candidate if it contains just the share asked for; others are found more often.
+        Probability that a set of the largest size is a candidate if it contains just the share
+        asked for; others are found more often.
     """
 
     lower: np.ndarray
@@ -96,7 +101,10 @@ class Found:
 
     @property
     def exact(self) -> np.ndarray:
-        """Whether each containment was counted, bool (c,); the others are estimates, and their sets only candidates."""
+        """Return whether each containment was counted, bool (c,).
+
+        The others are estimates, and their sets are only candidates.
+        """
         return self.overlaps >= 0
 
 
@@ -112,7 +120,8 @@ ROUTES = ("auto", "lists", "bands")
 class Ensemble:
     """An index for containment search. Made by `build`, or by `stored.read_ensemble`.
 
-    Rows are sets in the order of their sizes, then of their ids, so that a partition is a run of rows and so are the sets that are large enough.
+    Rows are sets in the order of their sizes, then of their ids, so that a partition is a run of
+    rows and so are the sets that are large enough.
 
     Attributes
     ----------
@@ -143,14 +152,16 @@ class Ensemble:
     ) -> Ensemble:
         """Index sets.
 
-        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, and 16 a token while it is built.
+        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, and
+        16 a token while it is built.
 
         Parameters
         ----------
         tokens : Arrow texts or uint64 (t,)
             Of all sets, one after the other; repeated ones within a set count once.
         offsets : int64 (s + 1,)
-            Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never found.
+            Set i is ``tokens[offsets[i]:offsets[i + 1]]``, and i its id. Empty ones are never
+            found.
         lists : TokenLists
             Those of the same sets under the same numbers.
         """
@@ -168,13 +179,16 @@ class Ensemble:
         del hashes
         tables = build_tables(signed)
         for array in (order, sizes, starts, signed, tables.values, tables.sets):
-            array.flags.writeable = False  # as those of a stored index are, so that loops are compiled once
+            array.flags.writeable = (
+                False  # as those of a stored index are, so that loops are compiled once
+            )
         return cls(options, order, sizes, starts, signed, tables, lists)
 
     def __post_init__(self) -> None:
         if self.lists.n_sets < len(self):
             raise InputError(
-                f"Posting lists of an ensemble must be of its own {len(self):,} sets or more. Got {self.lists.n_sets:,}."
+                f"Posting lists of an ensemble must be of its own {len(self):,} sets or more. "
+                f"Got {self.lists.n_sets:,}."
             )
 
     def __len__(self) -> int:
@@ -195,16 +209,20 @@ class Ensemble:
         Parameters
         ----------
         query : Arrow texts or uint64 (q,)
-            Repeated tokens count once; of the type that the posting lists take. Without any token nothing is found.
+            Repeated tokens count once; of the type that the posting lists take. Without any token
+            nothing is found.
         threshold : float
             In (0, 1]: the least containment, one query's own.
         route : {"auto", "lists", "bands"}
-            By posting lists, by bands, or whichever is expected to be sooner done; where bands cannot keep the recall, it is lists.
+            By posting lists, by bands, or whichever is expected to be sooner done; where bands
+            cannot keep the recall, it is lists.
         tuner : Tuner, optional
-            How bands and rows are chosen; its hash functions and rows must be those of the index. By default the recall is kept at 0.98: each set that
-            contains enough is a candidate with at least this probability.
+            How bands and rows are chosen; its hash functions and rows must be those of the index.
+            By default the recall is kept at 0.98: each set that contains enough is a candidate with
+            at least this probability.
         verify : bool
-            Whether candidates of bands are counted by the posting lists; they are left as they are without.
+            Whether candidates of bands are counted by the posting lists; they are left as they are
+            without.
 
         Notes
         -----
@@ -217,25 +235,41 @@ class Ensemble:
         needed = tokens_needed(probed.size, threshold)
         if self._by_lists(probed, needed, threshold, tuner, route):
             return self._found_by_lists(probed, needed, left_out)
-        return self._found_by_bands(np.unique(as_hashes(query)), probed, needed, threshold, tuner, left_out, verify)
+        return self._found_by_bands(
+            np.unique(as_hashes(query)), probed, needed, threshold, tuner, left_out, verify
+        )
 
     def _require(self, threshold: float, route: str, tuner: Tuner) -> None:
         if not isinstance(threshold, Real) or not 0 < threshold <= 1:
-            raise InputError(f"The threshold of a containment search must be above 0 and at most 1. Got {threshold!r}.")
-        if route not in ROUTES:
-            raise InputError(f"The route of a containment search must be one of {', '.join(ROUTES)}. Got {route!r}.")
-        if (tuner.permutations, tuner.max_rows) != (self.options.permutations, self.options.max_rows):
             raise InputError(
-                f"The tuner must be for the {self.options.permutations} hash functions and {self.options.max_rows} rows of the index. "
+                "The threshold of a containment search must be above 0 and at most 1. Got "
+                f"{threshold!r}."
+            )
+        if route not in ROUTES:
+            raise InputError(
+                f"The route of a containment search must be one of {', '.join(ROUTES)}. Got "
+                f"{route!r}."
+            )
+        if (tuner.permutations, tuner.max_rows) != (
+            self.options.permutations,
+            self.options.max_rows,
+        ):
+            raise InputError(
+                f"The tuner must be for the {self.options.permutations} hash functions and "
+                f"{self.options.max_rows} rows of the index. "
                 f"Got one for {tuner.permutations} and {tuner.max_rows}."
             )
 
-    def _by_lists(self, probed: QueryLists, needed: int, threshold: float, tuner: Tuner, route: str) -> bool:
+    def _by_lists(
+        self, probed: QueryLists, needed: int, threshold: float, tuner: Tuner, route: str
+    ) -> bool:
         if route != "auto":
             return route == "lists"
         size = probed.size
         expected = lists_seconds(size, probed.n_entries(needed))
-        by_bands = bands_seconds(size, self.options.permutations, len(self), probed.n_entries(1), self._usual_size)
+        by_bands = bands_seconds(
+            size, self.options.permutations, len(self), probed.n_entries(1), self._usual_size
+        )
         if expected <= by_bands:
             return True
         asked, _ = self._plan(size, needed, threshold, tuner)
@@ -247,8 +281,14 @@ class Ensemble:
         if len(sets) > 1:
             order = np.lexsort((sets, -counts))
             sets, counts = sets[order], counts[order]
-        shares, sizes, hits = counts / max(probed.size, 1), self.lists.sizes_of(sets), np.zeros(len(sets), np.int64)
-        return Found(sets, sizes, counts, shares, hits, probed.size, needed, len(sets), "lists", None)
+        shares, sizes, hits = (
+            counts / max(probed.size, 1),
+            self.lists.sizes_of(sets),
+            np.zeros(len(sets), np.int64),
+        )
+        return Found(
+            sets, sizes, counts, shares, hits, probed.size, needed, len(sets), "lists", None
+        )
 
     @cached_property
     def _usual_tuner(self) -> Tuner:
@@ -260,7 +300,10 @@ class Ensemble:
 
     @cached_property
     def _usual_size(self) -> float:
-        """Return the harmonic mean of the sizes of evenly spread rows, since to read all sizes of a stored index would take longer than a search."""
+        """Return the harmonic mean of the sizes of evenly spread rows.
+
+        Reading all sizes of a stored index would take longer than a search.
+        """
         some = self.sizes[:: max(1, len(self) // _SIZES_READ)]
         return float(1 / np.mean(1 / np.maximum(some, 1))) if len(self) else 1.0
 
@@ -269,10 +312,14 @@ class Ensemble:
         """Return the least and the largest size of each partition."""
         bounds = np.array(self.sizes[self.starts[:-1]]), np.array(self.sizes[self.starts[1:] - 1])
         if len(self) and min(part.min() for part in bounds) < 1:
-            raise IndexCorruptError("An index for containment search has a set of less than one token: build it again.")
+            raise IndexCorruptError(
+                "An index for containment search has a set of less than one token: build it again."
+            )
         return bounds
 
-    def _plan(self, query_size: int, needed: int, threshold: float, tuner: Tuner) -> tuple[Asked, np.ndarray]:
+    def _plan(
+        self, query_size: int, needed: int, threshold: float, tuner: Tuner
+    ) -> tuple[Asked, np.ndarray]:
         """Decide what each partition is asked, and which rows of it count."""
         least = int(np.searchsorted(self.sizes, needed))
         begins, ends = self.starts[:-1], self.starts[1:]
@@ -305,12 +352,19 @@ class Ensemble:
         else:
             shares = self._estimates(signed, rows, len(hashed))
         order = np.lexsort((sets, -shares))
-        sets, sizes, counts, shares, hits = (array[order] for array in (sets, self.sizes[rows], counts, shares, hits))
-        return Found(sets, sizes, counts, shares, hits, len(hashed), needed, n_candidates, "bands", asked)
+        sets, sizes, counts, shares, hits = (
+            array[order] for array in (sets, self.sizes[rows], counts, shares, hits)
+        )
+        return Found(
+            sets, sizes, counts, shares, hits, len(hashed), needed, n_candidates, "bands", asked
+        )
 
     def _estimates(self, signed: np.ndarray, rows: np.ndarray, query_size: int) -> np.ndarray:
         ratios = self.sizes[rows] / max(query_size, 1)
-        return np.minimum(containment_of(similarities(self.signatures, signed, rows), ratios), np.minimum(1.0, ratios))
+        return np.minimum(
+            containment_of(similarities(self.signatures, signed, rows), ratios),
+            np.minimum(1.0, ratios),
+        )
 
 
 def _ids(exclude: Collection[int] | np.ndarray) -> np.ndarray:
@@ -329,10 +383,12 @@ def _without(left_out: np.ndarray, sets: np.ndarray, *others: np.ndarray) -> tup
 
 
 LISTS_SEARCH, LISTS_TOKEN, LISTS_ENTRY = 20e-6, 0.08e-6, 14e-9
-"""Seconds for a search, for a token of the query, and for an entry of the lists that must be read, the sets behind it included."""
+"""Seconds for a search, for a token of the query, and for an entry of the lists that must be read,
+the sets behind it included."""
 
 BANDS_SEARCH, BANDS_STEP, BANDS_HASH, BANDS_HIT = 60e-6, 30e-9, 1e-9, 0.15e-6
-"""Seconds for a search, for a step of one look-up in a table, for one hash function over one token, and for a set that has a value in common."""
+"""Seconds for a search, for a step of one look-up in a table, for one hash function over one token,
+and for a set that has a value in common."""
 
 
 def lists_seconds(n_tokens: int, n_entries: int) -> float:
@@ -346,12 +402,15 @@ def lists_seconds(n_tokens: int, n_entries: int) -> float:
     return LISTS_SEARCH + LISTS_TOKEN * n_tokens + LISTS_ENTRY * n_entries
 
 
-def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int, usual_size: float) -> float:
+def bands_seconds(
+    n_tokens: int, permutations: int, n_sets: int, n_entries: int, usual_size: float
+) -> float:
     """Return the time of a search by bands.
 
-    A set has the query's value of a hash function in common if it holds the one token of the query that gives the minimum, and if that is its own minimum
-    too: for one in as many of the sets with that token as they have tokens. So the sets that are met are in proportion to the lengths of the query's lists
-    here too.
+    A set has the query's value of a hash function in common if it holds the one token of the query
+    that gives the minimum, and if that is its own minimum too: for one in as many of the sets with
+    that token as they have tokens. So the sets that are met are in proportion to the lengths of the
+    query's lists here too.
 
     Parameters
     ----------
@@ -366,4 +425,6 @@ def bands_seconds(n_tokens: int, permutations: int, n_sets: int, n_entries: int,
     """
     steps = permutations * math.log2(max(n_sets, 2))
     hits = permutations * n_entries / max(n_tokens, 1) / usual_size
-    return BANDS_SEARCH + BANDS_STEP * steps + BANDS_HASH * permutations * n_tokens + BANDS_HIT * hits
+    return (
+        BANDS_SEARCH + BANDS_STEP * steps + BANDS_HASH * permutations * n_tokens + BANDS_HIT * hits
+    )

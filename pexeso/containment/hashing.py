@@ -1,7 +1,8 @@
 """Tokens as 64-bit numbers, and the distinct ones of each set in order.
 
-The hash is xxHash64 (Y. Collet, "xxHash fast digest algorithm", specification 0.1.1) with seed 42, over UTF-8 bytes: what Spark's function `xxhash64` gives
-for a string, so that tokens hashed there and here are the same numbers.
+The hash is xxHash64 (Y. Collet, "xxHash fast digest algorithm", specification 0.1.1) with seed 42,
+over UTF-8 bytes: what Spark's function `xxhash64` gives for a string, so that tokens hashed there
+and here are the same numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
     Returns
     -------
     uint64 (n,)
-        The same on every machine. Two of 10**9 tokens fall together with probability 0.03; two given ones with 2**-64.
+        The same on every machine. Two of 10**9 tokens fall together with probability 0.03; two
+        given ones with 2**-64.
 
     Examples
     --------
@@ -41,9 +43,14 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
     ['0x13c1d910702770e6']
     """
     if not (pa.types.is_string(tokens.type) or pa.types.is_large_string(tokens.type)):
-        raise InputError(f"Tokens must be an Arrow array of texts (string or large_string). Got {tokens.type}.")
+        raise InputError(
+            f"Tokens must be an Arrow array of texts (string or large_string). Got {tokens.type}."
+        )
     if tokens.null_count:
-        raise InputError(f"Tokens must not be null, but {tokens.null_count:,} of {len(tokens):,} are: leave them out.")
+        raise InputError(
+            f"Tokens must not be null, but {tokens.null_count:,} of {len(tokens):,} are: leave "
+            "them out."
+        )
     if isinstance(tokens, pa.ChunkedArray):
         parts = [hash_tokens(chunk) for chunk in tokens.chunks]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
@@ -75,7 +82,9 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
     return kept[: ends[-1]].copy() if ends[-1] < len(kept) else kept, ends
 
 
-def gathered(hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gathered(
+    hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return some of the sets, in the order of `rows`; or runs of another ragged list.
 
     Returns
@@ -108,12 +117,14 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
     if isinstance(tokens, np.ndarray):
         if tokens.dtype != np.uint64 or tokens.ndim != 1:
             raise InputError(
-                f"Hashed tokens must be an array uint64 with one axis. Got {tokens.dtype} of shape {tokens.shape}."
+                f"Hashed tokens must be an array uint64 with one axis. Got {tokens.dtype} of "
+                f"shape {tokens.shape}."
             )
         return tokens
     if not isinstance(tokens, pa.Array | pa.ChunkedArray):
         raise InputError(
-            f"Tokens must be an Arrow array of texts or a NumPy array uint64 of hashes. Got {type(tokens).__name__}."
+            "Tokens must be an Arrow array of texts or a NumPy array uint64 of hashes. Got "
+            f"{type(tokens).__name__}."
         )
     return hash_tokens(tokens)
 
@@ -121,14 +132,31 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
 def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
     """Refuse what is not a ragged list of hashes."""
     if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
-        got = f"{hashes.dtype} of shape {hashes.shape}" if isinstance(hashes, np.ndarray) else type(hashes).__name__
+        got = (
+            f"{hashes.dtype} of shape {hashes.shape}"
+            if isinstance(hashes, np.ndarray)
+            else type(hashes).__name__
+        )
         raise InputError(f"Hashed tokens must be a NumPy array uint64 with one axis. Got {got}.")
-    if not isinstance(offsets, np.ndarray) or offsets.dtype != np.int64 or offsets.ndim != 1 or not len(offsets):
-        got = f"{offsets.dtype} of shape {offsets.shape}" if isinstance(offsets, np.ndarray) else type(offsets).__name__
-        raise InputError(f"Offsets of sets must be a NumPy array int64, one longer than there are sets. Got {got}.")
+    if (
+        not isinstance(offsets, np.ndarray)
+        or offsets.dtype != np.int64
+        or offsets.ndim != 1
+        or not len(offsets)
+    ):
+        got = (
+            f"{offsets.dtype} of shape {offsets.shape}"
+            if isinstance(offsets, np.ndarray)
+            else type(offsets).__name__
+        )
+        raise InputError(
+            "Offsets of sets must be a NumPy array int64, one longer than there are sets. Got "
+            f"{got}."
+        )
     if offsets[0] != 0 or offsets[-1] != len(hashes) or (np.diff(offsets) < 0).any():
         raise InputError(
-            f"Offsets of sets must begin with 0, never sink and end with the number of tokens, {len(hashes):,}. "
+            "Offsets of sets must begin with 0, never sink and end with the number of tokens, "
+            f"{len(hashes):,}. "
             f"Got {int(offsets[0]):,} to {int(offsets[-1]):,}."
         )
 
@@ -191,7 +219,12 @@ def _hash_all(text, ends, seed, hashes):
                 three = _round(three, _word(text, at + 16, 8))
                 four = _round(four, _word(text, at + 24, 8))
                 at += 32
-            state = _left(one, _BITS[1]) + _left(two, _BITS[7]) + _left(three, _BITS[12]) + _left(four, _BITS[18])
+            state = (
+                _left(one, _BITS[1])
+                + _left(two, _BITS[7])
+                + _left(three, _BITS[12])
+                + _left(four, _BITS[18])
+            )
             for lane in (one, two, three, four):
                 state = (state ^ _round(np.uint64(0), lane)) * _P1 + _P4
         else:

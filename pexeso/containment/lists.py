@@ -1,11 +1,15 @@
-"""Posting lists: which sets hold a token, and which tokens a set holds; the exact way to the sets that contain enough of a query.
+"""Posting lists: which sets hold a token, and which tokens a set holds.
 
-A set with at least `needed` of a query's n tokens holds one of any n - needed + 1 of them. So the lists of that many, the shortest ones, name all sets that
-can be found: the prefix filter (S. Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE 2006). Then lists
-are read on while that is sooner done than to look the other tokens up in every set that is still open; a set is left as soon as it misses too many.
+They give an exact search for the sets that contain enough of a query.
 
-What answers here are CSR arrays with tokens as numbers. Whose numbers they are is a matter of the bodies of `TokenLists`: the texts of an index
-for overlap search, or hashes in the benchmarks.
+A set with at least `needed` of a query's n tokens holds one of any n - needed + 1 of them. So the
+lists of that many, the shortest ones, name all sets that can be found: the prefix filter (S.
+Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for similarity joins in data cleaning",
+ICDE 2006). Then lists are read on while that is sooner done than to look the other tokens up in
+every set that is still open; a set is left as soon as it misses too many.
+
+What answers here are CSR arrays with tokens as numbers. Whose numbers they are is a matter of the
+bodies of `TokenLists`: the texts of an index for overlap search, or hashes in the benchmarks.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ from pexeso.runtime.jit import loop
 from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
 ENTRIES_A_PROBE = 50
-"""Entries of a list that are read in the time that one look-up in a set takes, most of which is waiting for memory."""
+"""Entries of a list that are read in the time that one look-up in a set takes, most of which is
+waiting for memory."""
 
 
 class QueryLists(Protocol):
@@ -35,10 +40,17 @@ class QueryLists(Protocol):
         """Entries of the lists that name all sets with so many tokens; known before any is read."""
 
     def at_least(self, needed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Find the sets with so many tokens of the query: their numbers and the tokens in common, int64 (c,) each, in no order."""
+        """Find the sets with at least `needed` tokens of the query.
+
+        The result is the set numbers and the numbers of tokens in common, int64 (c,) each, in no
+        order.
+        """
 
     def overlaps(self, sets: np.ndarray, needed: int) -> np.ndarray:
-        """Count the tokens in common with each of some sets, int64 (c,): -1 where they are fewer than needed."""
+        """Count the tokens that each of the given sets has in common with the query, int64 (c,).
+
+        The count is -1 where it is less than `needed`.
+        """
 
 
 class TokenLists(Protocol):
@@ -97,7 +109,12 @@ class CsrLists:
 
         Examples
         --------
-        >>> lists = CsrLists(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), np.array([0, 1, 3]), np.array([1, 0, 1], np.int32))
+        >>> lists = CsrLists(
+        ...     np.array([0, 1, 3]),
+        ...     np.array([1, 0, 1], np.int32),
+        ...     np.array([0, 1, 3]),
+        ...     np.array([1, 0, 1], np.int32),
+        ... )
         >>> query = lists.query(np.array([0, 1]), size=2)
         >>> query.n_entries(2), query.at_least(2), query.overlaps(np.array([0, 1]), 1)
         (1, (array([1]), array([2])), array([1, 2]))
@@ -128,15 +145,19 @@ class CsrQuery:
     size: int
 
     def n_entries(self, needed: int) -> int:
-        """Return the entries of the n - needed + 1 shortest lists; 0 where too few of the tokens are known."""
+        """Return the number of entries of the n - needed + 1 shortest lists.
+
+        It is 0 where too few of the tokens are known.
+        """
         prefix = len(self.tokens) - needed + 1
         return int(self.entries[prefix - 1]) if prefix > 0 else 0
 
     def at_least(self, needed: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the sets with so many tokens of the query.
 
-        Time: a step for each of `n_entries`, and for each set met a step a list or a look-up, until it misses too many. Memory: 8 bytes for each set
-        met, and 4 for each set of the lake, which stay with the thread.
+        Time: a step for each of `n_entries`, and for each set met a step a list or a look-up, until
+        it misses too many. Memory: 8 bytes for each set met, and 4 for each set of the lake, which
+        stay with the thread.
 
         Parameters
         ----------
@@ -153,7 +174,10 @@ class CsrQuery:
         if prefix <= 0 or entries <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         lists = self.lists
-        counts, met = borrow_counters(lists.n_sets), np.empty(min(entries, lists.n_sets) + 1, np.int32)
+        counts, met = (
+            borrow_counters(lists.n_sets),
+            np.empty(min(entries, lists.n_sets) + 1, np.int32),
+        )
         arrays = lists.token_offsets, lists.list_sets, lists.set_offsets, lists.set_tokens
         n = _at_least(*arrays, self.tokens, needed, ENTRIES_A_PROBE, counts, met)
         if n < 0:
@@ -165,9 +189,12 @@ class CsrQuery:
         return met, found
 
     def overlaps(self, sets: np.ndarray, needed: int) -> np.ndarray:
-        """Count the tokens in common with each of some sets, as far as it is still open whether they are enough.
+        """Count the tokens that each of the given sets has in common with the query.
 
-        At most O(n log x) time for a set of x tokens, and a few steps for one that is not like the query.
+        Counting a set stops as soon as it cannot have enough.
+
+        At most O(n log x) time for a set of x tokens, and a few steps for one that is not like the
+        query.
 
         Parameters
         ----------
@@ -181,14 +208,22 @@ class CsrQuery:
             -1 where less than `needed`.
         """
         counts = np.empty(len(sets), np.int64)
-        if not _overlaps(self.lists.set_offsets, self.lists.set_tokens, sets, np.sort(self.tokens), needed, counts):
+        if not _overlaps(
+            self.lists.set_offsets,
+            self.lists.set_tokens,
+            sets,
+            np.sort(self.tokens),
+            needed,
+            counts,
+        ):
             raise _corrupt()
         return counts
 
 
 def _corrupt() -> IndexCorruptError:
     return IndexCorruptError(
-        "A posting list or a set of an index for containment search leads out of it: it was changed or cut short. "
+        "A posting list or a set of an index for containment search leads out of it: it was "
+        "changed or cut short. "
         "Restore it from a copy, or build it again."
     )
 
@@ -205,8 +240,13 @@ def _shortest_first(token_offsets, tokens):
 
 
 @loop
-def _at_least(token_offsets, list_sets, set_offsets, set_tokens, tokens, needed, entries_a_probe, counts, met):
-    """Leave the sets found in `met`, give their number; their counts stay, those of all others are 0 again. -1: arrays are damaged."""
+def _at_least(
+    token_offsets, list_sets, set_offsets, set_tokens, tokens, needed, entries_a_probe, counts, met
+):
+    """Store the sets found in `met` and return their number, or -1 for damaged arrays.
+
+    The counts of these sets stay in `counts`; those of all others are 0 again.
+    """
     n_tokens, n, j = len(tokens), 0, 0
     prefix = n_tokens - needed + 1
     while j < n_tokens:
@@ -216,7 +256,8 @@ def _at_least(token_offsets, list_sets, set_offsets, set_tokens, tokens, needed,
         if j < prefix:
             n = _count_and_meet(list_sets[begin:end], counts, met, n)
         else:
-            # A set that is named first from here on has too few; one that cannot have enough is left.
+            # A set that is named first from here on has too few; one that cannot have enough is
+            # left.
             n = _drop(counts, met, n, needed - (n_tokens - j))
             if end - begin > entries_a_probe * n:
                 break
@@ -231,17 +272,25 @@ def _at_least(token_offsets, list_sets, set_offsets, set_tokens, tokens, needed,
             if begin < 0 or end < begin or end > len(set_tokens):
                 return -1
             known = counts[met[i]]
-            more = _common(set_tokens, begin, end, rest, needed - known) if end - begin >= needed else -1
+            more = (
+                _common(set_tokens, begin, end, rest, needed - known)
+                if end - begin >= needed
+                else -1
+            )
             counts[met[i]] = known + more if more >= 0 else 0
     return _drop(counts, met, n, needed)
 
 
-# No processor foresees which sets were met before, so the next three loops do the same steps for all, and let numbers decide.
+# No processor foresees which sets were met before, so the next three loops do the same steps for
+# all, and let numbers decide.
 
 
 @loop
 def _count_and_meet(entries, counts, met, n):
-    """Count sets, and note those met for the first time; `met` has room for one more than there can be."""
+    """Count sets, and record those met for the first time in `met`.
+
+    `met` has room for one more than there can be.
+    """
     for at in range(len(entries)):
         row = entries[at]
         if row < 0 or row >= len(counts):

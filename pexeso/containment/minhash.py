@@ -1,8 +1,12 @@
-"""MinHash: a set as the minima of m hash functions over its tokens (Broder, "On the resemblance and containment of documents", SEQUENCES 1997).
+"""MinHash signatures: a set as the minima of m hash functions over its tokens.
 
-The k-th function is ``mix(token XOR seed_k)``, with the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) over a token's 64-bit hash; its upper
-32 bits are kept. Two signatures agree at a place with the probability of the Jaccard similarity of their sets; functions that are linear in the hash, as
-permutations ``a h + b`` are, do not quite have that. Two different tokens share a minimum by chance once in 2**32: nothing to sets below 10**7 tokens.
+Source: Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
+
+The k-th function is ``mix(token XOR seed_k)``, with the finaliser of splitmix64 (Steele, Lea and
+Flood, OOPSLA 2014) over a token's 64-bit hash; its upper 32 bits are kept. Two signatures agree at
+a place with the probability of the Jaccard similarity of their sets; functions that are linear in
+the hash, as permutations ``a h + b`` are, do not quite have that. Two different tokens share a
+minimum by chance once in 2**32: nothing to sets below 10**7 tokens.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from pexeso.runtime.jit import loop
 from pexeso.runtime.mixing import mixed
 
 EMPTY = np.uint32(0xFFFFFFFF)
-"""What every place of the signature of a set without tokens holds: the neutral element of unions, which are minima."""
+"""What every place of the signature of a set without tokens holds: the neutral element of unions,
+which are minima."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _C1, _C2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -26,11 +31,18 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def seeds_of(permutations: int, seed: int) -> np.ndarray:
-    """Return the seeds of the hash functions: the numbers that splitmix64 draws. Those of fewer functions are a beginning of those of more."""
+    """Return the seeds of the hash functions: the numbers that splitmix64 draws.
+
+    Those of fewer functions are a beginning of those of more.
+    """
     if not 1 <= permutations <= MAX_PERMUTATIONS:
-        raise InputError(f"A signature must have 1 to {MAX_PERMUTATIONS} hash functions. Got {permutations!r}.")
+        raise InputError(
+            f"A signature must have 1 to {MAX_PERMUTATIONS} hash functions. Got {permutations!r}."
+        )
     if not 0 <= seed < 1 << 64:
-        raise InputError(f"The seed of the hash functions must be from 0 to 2**64 - 1. Got {seed!r}.")
+        raise InputError(
+            f"The seed of the hash functions must be from 0 to 2**64 - 1. Got {seed!r}."
+        )
     numbers = np.uint64(seed) + np.arange(1, permutations + 1, dtype=np.uint64) * _GOLDEN
     return mixed(numbers)
 
@@ -62,8 +74,12 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     return made
 
 
-def add_tokens(made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> None:
-    """Add tokens to sets whose signatures are under way: a set of any size passes in batches of any size.
+def add_tokens(
+    made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray
+) -> None:
+    """Add tokens to sets whose signatures are incomplete.
+
+    So a set of any size can be passed in batches of any size.
 
     Parameters
     ----------

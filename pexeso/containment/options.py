@@ -22,7 +22,8 @@ class EnsembleOptions:
     max_rows : int
         The most rows of a band, 1 to 64.
     partitions : int
-        How many partitions there are, n: at least 1; fewer where there are not so many sizes. One is plain MinHash LSH.
+        How many partitions there are, n: at least 1; fewer where there are not so many sizes. One
+        is plain MinHash LSH.
     partitioning : str
         "optimal": the least false positives; "equal": about as many sets in each.
     seed : int
@@ -45,9 +46,11 @@ class EnsembleOptions:
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= most:
                 raise InputError(
-                    f"The option '{name}' must be a whole number from {least:,} to {most:,}. Got {value!r}."
+                    f"The option '{name}' must be a whole number from {least:,} to {most:,}. Got "
+                    f"{value!r}."
                 )
         if self.partitioning not in PARTITIONINGS:
             raise InputError(
-                f"The option 'partitioning' must be one of {', '.join(PARTITIONINGS)}. Got {self.partitioning!r}."
+                f"The option 'partitioning' must be one of {', '.join(PARTITIONINGS)}. Got "
+                f"{self.partitioning!r}."
             )

@@ -1,14 +1,20 @@
-"""Sets divided by size, so that a filter for the largest set of a partition lets few of the others through that do not qualify.
+"""Division of sets by size into partitions.
 
-With the Jaccard threshold of the largest size u, a set of size x passes wrongly with a probability of at most ``1 - x / u`` (equation E8), whatever the query
-and the threshold. The division into n partitions with the least sum of these is found exactly, by dynamic programming (E9). The recurrence that the
-source prints lacks its minimum over the place of the last cut; this is the whole of it, with K distinct sizes x_1 < ... < x_K::
+It is made so that a filter for the largest set of a partition lets few of the others through that
+do not qualify.
 
-    F(i, c) = min over k < c of F(i - 1, k) + cost(k + 1, c)
-    cost(a, c) = C_c - C_{a-1} - (W_c - W_{a-1}) / x_c        C, W: sums over sizes of counts, and of counts times sizes
+With the Jaccard threshold of the largest size u, a set of size x passes wrongly with a probability
+of at most ``1 - x / u`` (equation E8), whatever the query and the threshold. The division into n
+partitions with the least sum of these is found exactly, by dynamic programming (E9). The recurrence
+that the source prints lacks its minimum over the place of the last cut; this is the whole of it,
+with K distinct sizes x_1 < ... < x_K::
 
-For one i this is the lower envelope of lines, of slope W_k and intercept F(i - 1, k) - C_k, looked up at 1 / x_c. Slopes rise and places sink with their
-index, so one walk over a monotone convex hull finds all c: O(n K) time instead of O(n K^2), and no matrix of costs.
+    F(i, c) = min over k < c of F(i - 1, k) + cost(k + 1, c) cost(a, c) = C_c - C_{a-1} - (W_c -
+    W_{a-1}) / x_c C, W: sums over sizes of counts, and of counts times sizes
+
+For one i this is the lower envelope of lines, of slope W_k and intercept F(i - 1, k) - C_k, looked
+up at 1 / x_c. Slopes rise and places sink with their index, so one walk over a monotone convex hull
+finds all c: O(n K) time instead of O(n K^2), and no matrix of costs.
 """
 
 from __future__ import annotations
@@ -23,7 +29,9 @@ from pexeso.runtime.jit import loop
 
 @dataclass(frozen=True)
 class Partitioning:
-    """Ranges of set sizes, ascending and apart; both ends occur among the sizes and belong to the range.
+    """Ranges of set sizes, ascending and disjoint.
+
+    Both ends occur among the sizes and belong to the range.
 
     Attributes
     ----------
@@ -44,7 +52,8 @@ class Partitioning:
 def optimal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     """Divide sets into n partitions with the least cost.
 
-    O(K log K + n K) time for K distinct sizes; memory O(K) beside the places of cuts, four bytes for each of n K.
+    O(K log K + n K) time for K distinct sizes; memory O(K) beside the places of cuts, four bytes
+    for each of n K.
 
     Parameters
     ----------
@@ -55,7 +64,8 @@ def optimal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     Returns
     -------
     Partitioning
-        Of ``min(n, K)`` partitions. Of equally good cuts it takes the smallest, as far as float64 tells their costs apart.
+        Of ``min(n, K)`` partitions. Of equally good cuts it takes the smallest, as far as float64
+        tells their costs apart.
 
     Examples
     --------
@@ -78,9 +88,12 @@ def optimal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
 
 
 def equal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
-    """Divide sets into at most n partitions of about as many sets each; sets of one size stay together.
+    """Divide sets into at most n partitions with about the same number of sets each.
 
-    Parameters, errors and result are as for `optimal_partitions`, but for the cost, which is no less.
+    Sets of one size stay together.
+
+    Parameters, errors and result are as for `optimal_partitions`, but for the cost, which is no
+    less.
 
     Examples
     --------
@@ -90,7 +103,9 @@ def equal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     distinct, counts = _distinct(sizes, n)
     until = np.cumsum(counts)
     wanted = until[-1] * np.arange(1, n + 1) / n if len(until) else np.empty(0)
-    return _partitioning(distinct, counts, np.unique(np.concatenate([[0], np.searchsorted(until, wanted) + 1])))
+    return _partitioning(
+        distinct, counts, np.unique(np.concatenate([[0], np.searchsorted(until, wanted) + 1]))
+    )
 
 
 def _distinct(sizes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +113,9 @@ def _distinct(sizes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"The number of partitions must be at least 1. Got {n!r}.")
     distinct, counts = np.unique(np.asarray(sizes, np.int64), return_counts=True)
     if len(distinct) and distinct[0] < 1:
-        raise InputError(f"Sets to be divided must have at least one token. Got a size of {distinct[0]}.")
+        raise InputError(
+            f"Sets to be divided must have at least one token. Got a size of {distinct[0]}."
+        )
     return distinct, counts
 
 
@@ -108,7 +125,9 @@ def _partitioning(distinct: np.ndarray, counts: np.ndarray, ends: np.ndarray) ->
         return Partitioning(np.empty(0, np.int64), np.empty(0, np.int64), 0.0)
     upper = distinct[ends[1:] - 1]
     largest = np.repeat(upper, np.diff(ends))
-    return Partitioning(distinct[ends[:-1]], upper, float((counts * (1 - distinct / largest)).sum()))
+    return Partitioning(
+        distinct[ends[:-1]], upper, float((counts * (1 - distinct / largest)).sum())
+    )
 
 
 @loop
@@ -129,7 +148,9 @@ def _fill(before, weighted, sizes, cuts):
             while last > first:
                 a, b = hull[last - 1], hull[last]
                 rise_ab, rise_ak = weighted[b] - weighted[a], weighted[k] - weighted[a]
-                if (intercepts[k] - intercepts[a]) * rise_ab < (intercepts[b] - intercepts[a]) * rise_ak:
+                if (intercepts[k] - intercepts[a]) * rise_ab < (
+                    intercepts[b] - intercepts[a]
+                ) * rise_ak:
                     last -= 1
                 else:
                     break

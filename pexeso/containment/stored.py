@@ -1,7 +1,9 @@
-"""An index for containment search on disk: a document, and its arrays as ``.npy`` files that are opened memory-mapped.
+"""Storage of an index for containment search: a document and ``.npy`` arrays.
 
-All names begin with ``containment``, so that an index can lie in a folder beside other files, such as those of an index for overlap search, whose posting
-lists it uses.
+The arrays are opened memory-mapped.
+
+All names begin with ``containment``, so that an index can lie in a folder beside other files, such
+as those of an index for overlap search, whose posting lists it uses.
 """
 
 from __future__ import annotations
@@ -48,13 +50,21 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
     """
     arrays = {name: getattr(index, name) for name in _INDEX}
     arrays |= {"table_values": index.tables.values, "table_sets": index.tables.sets}
-    entries = write_arrays(folder, {_PREFIX + name: _signed(array) for name, array in arrays.items()})
-    document = {"version": VERSION, "options": asdict(index.options) | _ALWAYS, "hashed_lists": False}
+    entries = write_arrays(
+        folder, {_PREFIX + name: _signed(array) for name, array in arrays.items()}
+    )
+    document = {
+        "version": VERSION,
+        "options": asdict(index.options) | _ALWAYS,
+        "hashed_lists": False,
+    }
     return [*entries, write_document(folder / DOCUMENT, document)]
 
 
 def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
-    """Open an index that `write_ensemble` wrote. Only headers are read, and numbers when they are used; `checking.check_ensemble` reads them all.
+    """Open an index that `write_ensemble` wrote.
+
+    Only headers are read, and numbers when they are used; `checking.check_ensemble` reads them all.
 
     Parameters
     ----------
@@ -63,24 +73,31 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
     """
     options = _document(folder)
     wanted = _INDEX | _TABLES
-    arrays = {name: _opened(folder / f"{_PREFIX}{name}.npy", dtype) for name, dtype in wanted.items()}
+    arrays = {
+        name: _opened(folder / f"{_PREFIX}{name}.npy", dtype) for name, dtype in wanted.items()
+    }
     _require_shapes(arrays, options, folder)
     tables = BandTables(arrays["table_values"], arrays["table_sets"])
     try:
         return Ensemble(options, *(arrays[name] for name in _INDEX), tables=tables, lists=lists)
     except InputError as error:
-        raise IndexCorruptError(f"The index for containment search in '{folder}': {error}") from error
+        raise IndexCorruptError(
+            f"The index for containment search in '{folder}': {error}"
+        ) from error
 
 
 def _document(folder: Path) -> EnsembleOptions:
     path = folder / DOCUMENT
     if not path.is_file():
-        raise IndexNotFoundError(f"'{folder}' holds no index for containment search: it has no '{DOCUMENT}'.")
+        raise IndexNotFoundError(
+            f"'{folder}' holds no index for containment search: it has no '{DOCUMENT}'."
+        )
     document: Any = read_document(path)
     version = document.get("version") if isinstance(document, dict) else None
     if type(version) is not int or version != VERSION:
         raise IndexVersionError(
-            f"'{path}' is of version {version!r}; this pexeso reads version {VERSION}: build it again."
+            f"'{path}' is of version {version!r}; this pexeso reads version {VERSION}: build it "
+            "again."
         )
     try:
         options = dict(document["options"])
@@ -89,7 +106,9 @@ def _document(folder: Path) -> EnsembleOptions:
             raise InputError("it must have tables, and no posting lists of its own")
         return EnsembleOptions(**options)
     except (KeyError, TypeError, InputError) as error:
-        raise IndexCorruptError(f"'{path}' does not hold the options of an index: {error}.") from error
+        raise IndexCorruptError(
+            f"'{path}' does not hold the options of an index: {error}."
+        ) from error
 
 
 def _signed(array: np.ndarray) -> np.ndarray:
@@ -101,17 +120,28 @@ def _opened(path: Path, name: str) -> np.ndarray:
     array, dtype = np.asarray(open_array(path)), np.dtype(name)
     if array.dtype.kind == "i" and array.dtype.itemsize == dtype.itemsize:
         return array.view(dtype)
-    raise IndexCorruptError(f"'{path}' must hold integers of {name} or the signed ones as wide. Got {array.dtype}.")
+    raise IndexCorruptError(
+        f"'{path}' must hold integers of {name} or the signed ones as wide. Got {array.dtype}."
+    )
 
 
 def _require_shapes(arrays: dict[str, np.ndarray], options: EnsembleOptions, folder: Path) -> None:
-    """Refuse arrays whose shapes would lead loops out of them; of numbers only those of partitions are looked at, which are few."""
+    """Raise IndexCorruptError if the shapes would lead loops out of the arrays.
+
+    Of the numbers only those of partitions are examined, which are few.
+    """
     n_sets, m = arrays["sizes"].size, options.permutations
     shapes = {name: (n_sets,) for name in ("sets", "sizes")} | {"signatures": (n_sets, m)}
     shapes |= dict.fromkeys(_TABLES, (m, n_sets))
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     starts = arrays["starts"]
-    sound = starts.ndim == 1 and len(starts) and starts[0] == 0 and starts[-1] == n_sets and (np.diff(starts) > 0).all()
+    sound = (
+        starts.ndim == 1
+        and len(starts)
+        and starts[0] == 0
+        and starts[-1] == n_sets
+        and (np.diff(starts) > 0).all()
+    )
     if wrong or not sound:
         raise IndexCorruptError(
             f"The arrays of the index for containment search in '{folder}' do not fit together, as "

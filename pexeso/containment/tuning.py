@@ -1,11 +1,16 @@
-"""How many bands of how many rows are asked for, given a threshold and how much larger than the query the sets of a partition are.
+"""Choice of the numbers of bands and rows for a query.
 
-The source takes the setting with the least area of false positives and false negatives (E15). The latter is taken over containments from the threshold to 1,
-so it vanishes as the threshold nears 1: at 1.0 the choice returns nothing, and at 0.9 it gives up all answers in sets five times the query. So the choice here
-is another: the setting with the least area of false positives among those that find a set right at the threshold with at least a given probability, the
-floor of the recall. More than the threshold contained only makes a set easier to find, and so does a smaller one.
+It depends on the threshold and on how much larger than the query the sets of a partition are.
 
-Symbols of the source: t* the threshold, rho = u / q with the largest size u of the partition and the size q of the query, m the hash functions.
+The source takes the setting with the least area of false positives and false negatives (E15). The
+latter is taken over containments from the threshold to 1, so it vanishes as the threshold nears 1:
+at 1.0 the choice returns nothing, and at 0.9 it gives up all answers in sets five times the query.
+So the choice here is another: the setting with the least area of false positives among those that
+find a set right at the threshold with at least a given probability, the floor of the recall. More
+than the threshold contained only makes a set easier to find, and so does a smaller one.
+
+Symbols of the source: t* the threshold, rho = u / q with the largest size u of the partition and
+the size q of the query, m the hash functions.
 """
 
 from __future__ import annotations
@@ -22,8 +27,8 @@ from pexeso.errors import InputError
 RECALL = 0.95
 """The floor of the specification."""
 USUAL_RECALL = 0.98
-"""The floor of a search. Of sets that are each found with exactly 0.95 every other sample shows less than that; with this about one in fifty samples of a
-hundred sets does."""
+"""The floor of a search. Of sets that are each found with exactly 0.95 every other sample shows
+less than that; with this about one in fifty samples of a hundred sets does."""
 
 _STEPS_AN_OCTAVE = 4
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -38,7 +43,8 @@ class Setting:
     bands, rows : int
         b and r; b * r is at most m.
     recall : float
-        Probability that a set of the largest size is a candidate if it contains exactly the share of the query that was asked for; others are found more often.
+        Probability that a set of the largest size is a candidate if it contains exactly the share
+        of the query that was asked for; others are found more often.
     """
 
     bands: int
@@ -56,12 +62,14 @@ def tune_recall_floor(
     ratio, threshold, permutations, max_rows
         rho above 0, t* in (0, 1], m, and the most rows of a band.
     recall : float
-        Theta, in (0, 1): the probability with which a set of the largest size right at the threshold must be found.
+        Theta, in (0, 1): the probability with which a set of the largest size right at the
+        threshold must be found.
 
     Returns
     -------
     Setting
-        ``(m, 1)``, the most that there is, with the recall that it reaches, where no setting keeps it.
+        ``(m, 1)``, the most that there is, with the recall that it reaches, where no setting keeps
+        it.
 
     Examples
     --------
@@ -84,7 +92,9 @@ def tune_recall_floor(
 
 @dataclass(frozen=True)
 class Tuner:
-    """The choice over a grid of ratios and thresholds, each point of which is computed when it is first asked for.
+    """Choice of bands and rows over a grid of ratios and thresholds.
+
+    Each point of the grid is computed when it is first requested.
 
     Attributes
     ----------
@@ -100,7 +110,9 @@ class Tuner:
 
     def __post_init__(self) -> None:
         if not 0 < self.recall < 1:
-            raise InputError(f"The recall to keep must be above 0 and below 1. Got {self.recall!r}.")
+            raise InputError(
+                f"The recall to keep must be above 0 and below 1. Got {self.recall!r}."
+            )
 
     def tune(self, ratio: float, threshold: float) -> Setting:
         """Return the setting of one point of the grid."""
@@ -119,7 +131,9 @@ class Tuner:
         step = math.ceil(_STEPS_AN_OCTAVE * math.log2(ratio) - 1e-9)
         return _chosen(self, step, _hundredth(threshold))
 
-    def choose_all(self, ratios: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def choose_all(
+        self, ratios: np.ndarray, threshold: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Do what `choose` does for many ratios at once.
 
         Parameters
@@ -142,7 +156,9 @@ class Tuner:
         steps = np.ceil(_STEPS_AN_OCTAVE * np.log2(ratios) - 1e-9).astype(np.int64).tolist()
         chosen = [_chosen(self, step, threshold) for step in steps] if len(steps) else []
         bands, rows, recalls = (
-            zip(*((one.bands, one.rows, one.recall) for one in chosen), strict=True) if chosen else ((), (), ())
+            zip(*((one.bands, one.rows, one.recall) for one in chosen), strict=True)
+            if chosen
+            else ((), (), ())
         )
         return np.array(bands, np.int64), np.array(rows, np.int64), np.array(recalls, np.float64)
 
@@ -158,8 +174,13 @@ def _chosen(tuner: Tuner, step: int, threshold: float) -> Setting:
     return tuner.tune(ratio, threshold)
 
 
-def integral(low: float, high: float, ratio: float, bands: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Integrate the probability of a candidate over containment, by 64 points of Gauss and Legendre: float64 (g,)."""
+def integral(
+    low: float, high: float, ratio: float, bands: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """Integrate the probability of a candidate over containment, float64 (g,).
+
+    Gauss-Legendre quadrature with 64 points is used.
+    """
     half = (high - low) / 2
     containment = low + half * (_POINTS + 1)
     chances = candidate_probability(
@@ -170,6 +191,7 @@ def integral(low: float, high: float, ratio: float, bands: np.ndarray, rows: np.
 
 def setting_of(ratio: float, threshold: float, bands: int, rows: int) -> Setting:
     """Return a setting with the recall that it has right at the threshold."""
-    # A partition whose sets are all smaller than asked for is never looked into; here the most that can be stands for it.
+    # A partition whose sets are all smaller than asked for is never looked into; here the most that
+    # can be stands for it.
     similarity = jaccard_of(min(threshold, ratio), ratio)
     return Setting(bands, rows, float(candidate_probability(similarity, bands, rows)))

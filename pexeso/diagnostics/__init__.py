@@ -1,1 +1,4 @@
-"""What is told of an index and of a machine: whether an index is whole, what is in it, what is missing here."""
+"""Diagnostics of an index and of a machine.
+
+They report whether an index is intact, what is in it, and what is missing on the machine.
+"""

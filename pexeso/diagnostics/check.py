@@ -1,7 +1,10 @@
-"""Check a whole index: every byte against its checksum, and then whether what the bytes say can be searched.
+"""Check of a whole index: every byte against its checksum, then the contents.
 
-Checksums find damage. They are no signature: an index that was written wrong, or made to do harm, has right ones too. So the contents of each
-part are looked at as well, against everything that a search takes for granted.
+The contents are checked for whether they can be searched.
+
+Checksums find damage. They are no signature: an index that was written wrong, or made to do harm,
+has right ones too. So the contents of each part are looked at as well, against everything that a
+search takes for granted.
 """
 
 from __future__ import annotations
@@ -17,8 +20,12 @@ from pexeso.store.opening import open_store_anywhere
 Progress = Callable[[int, int], None]
 
 
-def check_index(path: str | os.PathLike[str] | Location, progress: Progress | None = None) -> list[Problem]:
-    """Read an index twice: every byte against its checksum, then the contents of each part against what a search takes for granted.
+def check_index(
+    path: str | os.PathLike[str] | Location, progress: Progress | None = None
+) -> list[Problem]:
+    """Check every byte of an index against its checksum, then the contents of each part.
+
+    The index is read twice. Contents are checked against what a search takes for granted.
 
     Parameters
     ----------
@@ -30,8 +37,9 @@ def check_index(path: str | os.PathLike[str] | Location, progress: Progress | No
     Returns
     -------
     list of Problem
-        As `pexeso.store.integrity.check_store` gives them; then, where every byte is as it was written, those of kind ``content`` and ``version``.
-        Where none is a failure, the index is whole.
+        As `pexeso.store.integrity.check_store` gives them; then, where every byte is as it was
+        written, those of kind ``content`` and ``version``. Where none is a failure, the index is
+        whole.
 
     Raises
     ------
@@ -58,7 +66,9 @@ def check_index(path: str | os.PathLike[str] | Location, progress: Progress | No
     found, begun, whole = (
         [],
         0,
-        max(1, sum(entry.n_bytes for entries in store.manifest.parts.values() for entry in entries)),
+        max(
+            1, sum(entry.n_bytes for entries in store.manifest.parts.values() for entry in entries)
+        ),
     )
 
     def report_part(part: int, _: int) -> None:

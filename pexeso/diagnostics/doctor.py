@@ -1,4 +1,4 @@
-"""Look at the machine: what pexeso needs is there, what it could use is there, and the way out where it is not.
+"""Check of the machine: what pexeso needs, what it could use, and how to get what is missing.
 
 Nothing heavy is started: packages are imported, Java is asked for its version, Spark stays off.
 """
@@ -34,7 +34,8 @@ class Finding:
     name : str
         What was looked at.
     ok : bool or None
-        True: it serves. False: something pexeso needs is missing. None: what it can do without is missing, or scarce.
+        True: it serves. False: something pexeso needs is missing. None: what it can do without is
+        missing, or scarce.
     detail : str
         What was found.
     way_out : str
@@ -68,7 +69,9 @@ def diagnose(folder: Path | str = ".") -> list[Finding]:
         lambda: _package("pyspark", "pyspark"),
         _java,
         lambda: _package("fastText", "fasttext", distribution="fasttext-numpy2"),
-        lambda: _optional("faiss", "faiss", distributions=("faiss-cpu", "faiss-gpu"), extra="faiss"),
+        lambda: _optional(
+            "faiss", "faiss", distributions=("faiss-cpu", "faiss-gpu"), extra="faiss"
+        ),
         lambda: _optional(
             "sentence-transformers",
             "sentence_transformers",
@@ -106,8 +109,12 @@ def _package(name: str, module: str, *, distribution: str | None = None) -> Find
 
 def _optional(name: str, module: str, *, distributions: tuple[str, ...], extra: str) -> Finding:
     if importlib.util.find_spec(module) is None:
-        return Finding(name, None, "not installed (optional)", f"To use it: pip install 'pexeso[{extra}]'.")
-    return Finding(name, True, _version(*distributions))  # not imported: that alone could take many seconds
+        return Finding(
+            name, None, "not installed (optional)", f"To use it: pip install 'pexeso[{extra}]'."
+        )
+    return Finding(
+        name, True, _version(*distributions)
+    )  # not imported: that alone could take many seconds
 
 
 def _cuda() -> Finding:
@@ -117,10 +124,21 @@ def _cuda() -> Finding:
         return Finding("CUDA", None, "not known without torch", _REINSTALL)
     if not torch.cuda.is_available():
         built_for = torch.version.cuda
-        detail = "no CUDA device" if built_for else "no CUDA device (this torch is built for the CPU alone)"
-        return Finding("CUDA", None, detail, "Searches run on the CPU. For a GPU install a torch built for CUDA.")
+        detail = (
+            "no CUDA device"
+            if built_for
+            else "no CUDA device (this torch is built for the CPU alone)"
+        )
+        return Finding(
+            "CUDA",
+            None,
+            detail,
+            "Searches run on the CPU. For a GPU install a torch built for CUDA.",
+        )
     devices = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
-    listed = ", ".join(f"cuda:{i} {one.name} {_size(one.total_memory)}" for i, one in enumerate(devices))
+    listed = ", ".join(
+        f"cuda:{i} {one.name} {_size(one.total_memory)}" for i, one in enumerate(devices)
+    )
     return Finding("CUDA", True, listed)
 
 
@@ -140,10 +158,15 @@ def _cores() -> Finding:
 def _memory() -> Finding:
     available = _available_memory()
     if available is None:
-        return Finding("memory", None, "not known on this system", "Have 4 GB free for building an index.")
+        return Finding(
+            "memory", None, "not known on this system", "Have 4 GB free for building an index."
+        )
     ok = True if available >= LOW_MEMORY_BYTES else None
     way_out = (
-        "" if ok else "Building starts Spark, which takes about 2 GB: set spark.driver.memory lower, or free some."
+        ""
+        if ok
+        else "Building starts Spark, which takes about 2 GB: set spark.driver.memory lower, or "
+        "free some."
     )
     return Finding("memory", ok, f"{_size(available)} available", way_out)
 
@@ -161,10 +184,18 @@ def _disk(folder: Path) -> Finding:
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        return Finding("disk", False, f"{folder}: {_one_line(error)}", "Name a folder that exists and can be read.")
+        return Finding(
+            "disk",
+            False,
+            f"{folder}: {_one_line(error)}",
+            "Name a folder that exists and can be read.",
+        )
     ok = True if free >= LOW_DISK_BYTES else None
     return Finding(
-        "disk", ok, f"{_size(free)} free in {folder.resolve()}", "" if ok else "Free some space, or index elsewhere."
+        "disk",
+        ok,
+        f"{_size(free)} free in {folder.resolve()}",
+        "" if ok else "Free some space, or index elsewhere.",
     )
 
 

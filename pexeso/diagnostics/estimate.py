@@ -1,4 +1,7 @@
-"""What a build will cost, before it is run: counts, bytes, memory and time, from a bounded sample of the lake's files."""
+"""Estimate of the cost of a build before it runs: counts, bytes, memory and time.
+
+It is made from a bounded sample of the lake's files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ SAMPLE_BYTES = 64 << 20
 """Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
 
 BASE_BYTES = 1_780_000_000
-"""Memory of a build of a small lake in local mode: of Java, and of the processes of Python with the packages that they load."""
+"""Memory of a build of a small lake in local mode: of Java, and of the processes of Python with the
+packages that they load."""
 
 JAVA_BYTES_PER_POSTING, MOST_JAVA_BYTES = 1024, 1 << 30
 """What Java takes besides as the lake grows, up to its limit of 2 GiB (``spark.driver.memory``)."""
@@ -52,14 +56,17 @@ class Estimate(OfParts):
     index_bytes : int
         On disk.
     memory_bytes : int
-        Of a build on this machine, at its highest: Java's, and that of training the model or of one task for each core.
+        Of a build on this machine, at its highest: Java's, and that of training the model or of one
+        task for each core.
     cores : int
     seconds : dict of str to float
-        By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark), on this machine, at the rates measured on the sample,
-        and as busy as the machine was when they were measured.
+        By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark),
+        on this machine, at the rates measured on the sample, and as busy as the machine was when
+        they were measured.
     of_parts : dict
-        What each part says besides: ``postings``, ``values``, ``dimensions``, ``model_bytes`` (part of the index's) and ``partitions``; and of token sets as
-        ``equal_text`` what `pexeso.parts.token_sets.estimate.TokenSetsEstimate` has.
+        What each part says besides: ``postings``, ``values``, ``dimensions``, ``model_bytes`` (part
+        of the index's) and ``partitions``; and of token sets as ``equal_text`` what
+        `pexeso.parts.token_sets.estimate.TokenSetsEstimate` has.
     """
 
     lake: str
@@ -89,8 +96,9 @@ def estimate_build(
 ) -> Estimate:
     """Estimate what `build_index` would cost, without Spark.
 
-    The sample is drawn with the seed of the options. Columns are scaled by the number of files; (column, value) pairs by bytes, each format
-    for itself; distinct values by Heaps' law: their number grows as a power of the number of pairs, fitted to the sample and its first half.
+    The sample is drawn with the seed of the options. Columns are scaled by the number of files;
+    (column, value) pairs by bytes, each format for itself; distinct values by Heaps' law: their
+    number grows as a power of the number of pairs, fitted to the sample and its first half.
 
     Parameters
     ----------
@@ -115,21 +123,32 @@ def estimate_build(
     options = options or BuildOptions()
     files, skipped = find_tables(lake)
     if not files:
-        raise LakeError(f"There is no table in '{lake}': none of the {len(skipped)} files there is one by its name.")
+        raise LakeError(
+            f"There is no table in '{lake}': none of the {len(skipped)} files there is one by "
+            "its name."
+        )
     chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
-    sample = LakeSample.read(files, chosen, options, [part.records for part in asked(options.parts)], progress)
+    sample = LakeSample.read(
+        files, chosen, options, [part.records for part in asked(options.parts)], progress
+    )
     if not sample.count("value"):
         raise LakeError(
-            f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that can be a join key. "
+            f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that "
+            "can be a join key. "
             "Sample more files, or change the rules that choose columns."
         )
     n_bytes = sum(file.n_bytes for file in files)
     found = [part.estimate(sample) for part in registered()]
     postings = sample.lake_pairs("value")
-    largest_task = max(READ_MEMORY_FACTOR * max(file.n_bytes for file in files), *(each.memory_bytes for each in found))
+    largest_task = max(
+        READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
+        *(each.memory_bytes for each in found),
+    )
     java = min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
     # Training, in the driver, and tasks take their memory one after the other.
-    memory_bytes = BASE_BYTES + java + max(sample.cores * largest_task, *(each.driver_bytes for each in found))
+    memory_bytes = (
+        BASE_BYTES + java + max(sample.cores * largest_task, *(each.driver_bytes for each in found))
+    )
     return Estimate(
         lake=os.fspath(lake),
         files=len(files),
@@ -150,12 +169,22 @@ def estimate_build(
     )
 
 
-def _seconds(sample: LakeSample, found: list[PartEstimate], n_bytes: int, postings: int) -> dict[str, float]:
+def _seconds(
+    sample: LakeSample, found: list[PartEstimate], n_bytes: int, postings: int
+) -> dict[str, float]:
     """Add up the seconds of each stage, in their order."""
     read = sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes
     seconds = Counter(
-        shared_seconds(read=read, tables=len(sample.files), postings=postings, cores=sample.cores, factor=sample.factor)
+        shared_seconds(
+            read=read,
+            tables=len(sample.files),
+            postings=postings,
+            cores=sample.cores,
+            factor=sample.factor,
+        )
     )
     for each in found:
         seconds.update(each.seconds)
-    return {stage: round(seconds[stage], 1) for stage in ("start", *stage_names()) if stage in seconds}
+    return {
+        stage: round(seconds[stage], 1) for stage in ("start", *stage_names()) if stage in seconds
+    }

@@ -42,7 +42,8 @@ class IndexInfo(OfParts):
     files_left_out, columns_left_out : dict of str to int
         How many for which reason; the numbers in a reason are those of one example.
     of_parts : dict
-        What each part tells of itself: see `pexeso.parts.semantic.info.info` and `pexeso.parts.token_sets.info.info`.
+        What each part tells of itself: see `pexeso.parts.semantic.info.info` and
+        `pexeso.parts.token_sets.info.info`.
     """
 
     path: str
@@ -87,7 +88,9 @@ def last_report(store: Store) -> BuildReport:
     for folder in reversed(store.manifest.catalogs):
         if folder.file(REPORT_FILE) is not None:
             return BuildReport.from_dict(store.catalog_document(folder, REPORT_FILE))
-    raise InputError(f"The index '{store.path}' holds no report of how it was built. Build it again to have one.")
+    raise InputError(
+        f"The index '{store.path}' holds no report of how it was built. Build it again to have one."
+    )
 
 
 def count_reasons(reasons: pa.ChunkedArray) -> dict[str, int]:
@@ -99,4 +102,7 @@ def count_reasons(reasons: pa.ChunkedArray) -> dict[str, int]:
         kind = _NUMBERS.sub("#", reason)
         examples.setdefault(kind, reason)
         totals[kind] += count
-    return {examples[kind]: total for kind, total in sorted(totals.items(), key=lambda item: (-item[1], item[0]))}
+    return {
+        examples[kind]: total
+        for kind, total in sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    }

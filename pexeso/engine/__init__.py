@@ -1,1 +1,4 @@
-"""The algorithm: exact join search over vectors, as array programs that know neither files nor Spark."""
+"""The algorithm: exact join search over vectors.
+
+It consists of array programs that depend on neither files nor Spark.
+"""

@@ -12,8 +12,8 @@ import torch
 def as_tensor(array: np.ndarray, device: torch.device | str = "cpu") -> torch.Tensor:
     """Return a tensor over `array`, without a copy on the CPU.
 
-    Index arrays are memory-mapped read-only; torch warns about such memory because it could be written through the tensor.
-    The engine never writes to its inputs.
+    Index arrays are memory-mapped read-only; torch warns about such memory because it could be
+    written through the tensor. The engine never writes to its inputs.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
@@ -68,7 +68,7 @@ def expand_ranges_in_chunks(
 
 
 def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
-    """Cut items into consecutive runs, each of items that sum to at most `limit` and the size of one item more.
+    """Split items into consecutive runs whose sizes sum to at most `limit` plus one item more.
 
     Parameters
     ----------
@@ -82,7 +82,9 @@ def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
         How many items each run has.
     """
     before = torch.cumsum(sizes, 0) - sizes
-    _, lengths = torch.unique_consecutive(torch.div(before, limit, rounding_mode="floor"), return_counts=True)
+    _, lengths = torch.unique_consecutive(
+        torch.div(before, limit, rounding_mode="floor"), return_counts=True
+    )
     return lengths.tolist()
 
 

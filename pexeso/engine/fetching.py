@@ -1,8 +1,12 @@
-"""Which parts of mapped arrays a search will read, told to whoever can fetch them before they are read.
+"""Prefetching of the parts of mapped arrays that a search will read.
 
-A page of a mapped file that is not in memory is read when it is touched, and the search waits for it: some 100 microseconds on a solid-state disk, for 4 KiB.
-A disk answers many questions in hardly more time than one. So where pages turn out to be missing, the blocks and vectors that are about to be read
-are asked for together. Nothing else is: a search that looks into few blocks must not read a partition.
+The parts are reported to whoever can fetch them before they are read.
+
+A page of a mapped file that is not in memory is read when it is touched, and the search waits for
+it: some 100 microseconds on a solid-state disk, for 4 KiB. A disk answers many questions in hardly
+more time than one. So where pages turn out to be missing, the blocks and vectors that are about to
+be read are asked for together. Nothing else is: a search that looks into few blocks must not read a
+partition.
 """
 
 from __future__ import annotations
@@ -28,7 +32,10 @@ class Pages(Protocol):
         """Return whether parts that were read lately were not in memory."""
 
     def want(self, name: str, rows: torch.Tensor) -> None:
-        """Ask for rows of an array, int64, ascending; return at once, and never fail for want of them."""
+        """Request rows of an array, int64, ascending.
+
+        The call returns immediately and never fails because rows are missing.
+        """
 
 
 def fetch_summary(partition: Partition, n_groups: int) -> None:
@@ -39,7 +46,12 @@ def fetch_summary(partition: Partition, n_groups: int) -> None:
 
 def fetch_cells(partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
     """Ask for the parts of a partition's cells that query values will walk."""
-    if partition.pages is None or not partition.pages.missing() or not len(query) or not partition.n_values:
+    if (
+        partition.pages is None
+        or not partition.pages.missing()
+        or not len(query)
+        or not partition.n_values
+    ):
         return
     partition.cells.fetch(partition, query, threshold, kernel)
 
@@ -64,7 +76,9 @@ def fetch_postings(partition: Partition, pairs: Pairs) -> None:
 def fetch_vectors(
     partition: Partition, pairs: Pairs, members: torch.Tensor, possible: torch.Tensor, needed: int
 ) -> None:
-    """Ask for the vectors of some query values' candidates that stand in a column that can still be found.
+    """Request the vectors of candidates that stand in a column that can still be found.
+
+    Only the candidates of the query values `members` are requested.
 
     Parameters
     ----------
@@ -95,6 +109,9 @@ def fetch_columns(partition: Partition, rows: torch.Tensor) -> None:
 
 
 def _rows_of(candidates: torch.Tensor) -> torch.Tensor:
-    """Return the distinct stored rows of candidates, int64, ascending; those that surely match stand as complements."""
+    """Return the distinct stored rows of candidates, int64, ascending.
+
+    Candidates that surely match are given as complements.
+    """
     rows = candidates.long()
     return torch.unique(torch.where(rows < 0, ~rows, rows))

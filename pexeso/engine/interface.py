@@ -1,9 +1,11 @@
 """What a kernel is: the heavy steps of a search, for one device.
 
-All kernels give the same answer to the last bit; they differ in what they need and how fast they are:
+All kernels give the same answer to the last bit; they differ in what they need and how fast they
+are:
 
 - `compiled`: loops compiled for the processor (numba); the default on the CPU.
-- `torch`: tensor operations, any device; the default on CUDA where Triton is absent, and what the others are held against.
+- `torch`: tensor operations, any device; the default on CUDA where Triton is absent, and what the
+  others are held against.
 - `triton`: CUDA kernels that skip, multiply, compare and compact in one launch.
 - `faiss`: flat range search over the blocks that survive, on the CPU.
 """
@@ -27,7 +29,8 @@ MAX_PAIRS = 1 << 24
 """Most pairs of a query value and a stored value that a kernel holds at a time: 768 MiB."""
 
 BYTES_A_PAIR = 48
-"""What a search takes for each pair that it may hold, at most: 24 while pairs are gathered, and 8 for each of three matches of a batch."""
+"""What a search takes for each pair that it may hold, at most: 24 while pairs are gathered, and 8
+for each of three matches of a batch."""
 
 WORKING_BYTES = 128 << 20
 """What a search takes whatever it holds, at most: pieces of boxes, codes and vectors."""
@@ -75,7 +78,8 @@ class Threshold:
     tau : float
         Largest distance of a match, inclusive, on the metric's comparison scale.
     slack : float
-        Tolerance of mapped coordinates: filters prune beyond ``tau + slack`` and accept below ``tau - slack``.
+        Tolerance of mapped coordinates: filters prune beyond ``tau + slack`` and accept below
+        ``tau - slack``.
     lemmas : frozenset of Lemma
     """
 
@@ -112,19 +116,28 @@ class Pairs:
 
 
 def pairs_by_query(queries: torch.Tensor, rows: torch.Tensor, n_queries: int) -> Pairs:
-    """Bring pairs, int64 (p,) each, into CSR form, rows of each query value in the order they come in."""
+    """Convert pairs, int64 (p,) each, to CSR form by query value.
+
+    The rows of each query value keep the order in which they come in.
+    """
     order = torch.argsort(queries, stable=True)
     return Pairs(offsets_of(torch.bincount(queries, minlength=n_queries)), rows[order].int())
 
 
-def merge_by_query(parts: list[tuple[torch.Tensor, torch.Tensor]], n_queries: int, device: torch.device) -> Pairs:
-    """Do as `pairs_by_query` for lists of pairs, int32 each, a bounded number at a time; `parts` may be emptied.
+def merge_by_query(
+    parts: list[tuple[torch.Tensor, torch.Tensor]], n_queries: int, device: torch.device
+) -> Pairs:
+    """Convert lists of pairs, int32 each, to CSR form as `pairs_by_query` does.
+
+    A bounded number of pairs is handled at a time; `parts` may be emptied.
 
     Brought into order all at once, many would take four times the memory.
     """
     if sum(len(rows) for _, rows in parts) <= _PAIRS_AT_ONCE:
         nothing = torch.zeros(0, dtype=torch.int32, device=device)
-        return pairs_by_query(*(torch.cat(part) for part in zip((nothing, nothing), *parts, strict=True)), n_queries)
+        return pairs_by_query(
+            *(torch.cat(part) for part in zip((nothing, nothing), *parts, strict=True)), n_queries
+        )
     offsets = torch.zeros(n_queries + 1, dtype=torch.int64, device=device)
     for queries, _ in parts:
         offsets[1:] += torch.bincount(queries, minlength=n_queries)
@@ -145,12 +158,15 @@ def merge_by_query(parts: list[tuple[torch.Tensor, torch.Tensor]], n_queries: in
 
 @dataclass
 class Counts:
-    """What is known about each column; arrays over all columns, of which only those touched are ever looked at.
+    """State of the counts of each column, in arrays over all columns.
+
+    Only the entries of touched columns are ever examined.
 
     Attributes
     ----------
     possible : int64 (C,)
-        Weight of the query values looked at so far that may still match: an upper bound that sinks to the exact count.
+        Weight of the query values looked at so far that may still match: an upper bound that sinks
+        to the exact count.
     matched : int64 (C,)
         Weight of the query values that are known to match.
     touched : int64 (t,)
@@ -185,7 +201,8 @@ class KernelChoice(ABC):
     ----------
     name : str
     working_bytes : int
-        What a search takes of a device, or of the host's memory, besides the partition and the pairs.
+        What a search takes of a device, or of the host's memory, besides the partition and the
+        pairs.
     """
 
     name: str
@@ -202,7 +219,8 @@ class Kernel(KernelChoice):
     Attributes
     ----------
     brings_threads : bool
-        Whether the heavy steps run in threads of their own, so that what torch does between them needs none.
+        Whether the heavy steps run in threads of their own, so that what torch does between them
+        needs none.
     """
 
     brings_threads: bool = False
@@ -225,34 +243,57 @@ class Kernel(KernelChoice):
         Returns
         -------
         columns, counts : int64 (r,), on the CPU
-            All columns with `min_count` matching query values or more, in any order. Or None: the steps below are taken.
+            All columns with `min_count` matching query values or more, in any order. Or None: the
+            steps below are taken.
         """
         return None
 
     def blocks_reached(
         self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
     ) -> torch.Tensor | None:
-        """Return what grows with the blocks that each query value will have to look into, int64 (n,); None where that costs more than it helps.
+        """Estimate how many blocks each query value will probe, int64 (n,).
 
-        Where it is given it counts the boxes of the summary (`pexeso.engine.search.summary`) that each query value is near to.
+        The numbers need only grow with the blocks. None is returned where the estimate costs more
+        than it helps.
+
+        Where it is given it counts the boxes of the summary (`pexeso.engine.search.summary`) that
+        each query value is near to.
         """
         return None
 
-    def boxes_marked(self, partition: Partition, query: Query, threshold: Threshold, level: int) -> torch.Tensor | None:
-        """Return the boxes of a level that any query value will walk below, int64, ascending; None where a kernel cannot tell."""
+    def boxes_marked(
+        self, partition: Partition, query: Query, threshold: Threshold, level: int
+    ) -> torch.Tensor | None:
+        """Return the boxes of a level that any query value will walk below, int64, ascending.
+
+        None is returned where a kernel cannot determine them.
+        """
         return None
 
     @abstractmethod
     def candidates(
-        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        max_pairs: int,
+        stats: SearchStats,
     ) -> Pairs | None:
-        """Find the pairs that the boxes and mapped coordinates cannot tell apart (Lemmas 1 to 6), or None when there are too many."""
+        """Find the pairs that boxes and mapped coordinates do not rule out (Lemmas 1 to 6).
+
+        None is returned when there are too many.
+        """
 
     @abstractmethod
     def count(
-        self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
+        self,
+        partition: Partition,
+        pairs: Pairs,
+        members: torch.Tensor,
+        weights: torch.Tensor,
+        counts: Counts | None,
     ) -> Counts:
-        """Add to the possible count of each column the weight of the members that have a pair with it."""
+        """Add to each column's possible count the weight of the members with a pair in it."""
 
     def release(self, counts: Counts) -> None:
         """Take back counts that are not needed any more, to be used again."""
@@ -272,11 +313,19 @@ class Kernel(KernelChoice):
         limits: Limits,
         stats: SearchStats,
     ) -> None:
-        """Decide the members' pairs where a column still matters; raise matched counts, sink possible ones."""
+        """Decide the members' pairs in columns that still matter, and update the counts.
+
+        Matched counts rise, and possible counts sink.
+        """
 
     @abstractmethod
     def matches(
-        self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        pairs: Pairs,
+        threshold: Threshold,
+        stats: SearchStats,
     ) -> Pairs:
         """Keep the pairs that match."""
 
@@ -284,7 +333,10 @@ class Kernel(KernelChoice):
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Count for many query columns; give query column, column and count of those with as many as needed, int64 each."""
+        """Count matches for many query columns.
+
+        The result is query column, column and count of those with as many as needed, int64 each.
+        """
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The filters of the paper by name, so that any of them can be switched off.
 
-Switching filters off never changes an answer, only the work: that is tested, and it is how an ablation is measured.
+Switching filters off never changes an answer, only the work: that is tested, and it is how an
+ablation is measured.
 """
 
 from __future__ import annotations
@@ -33,5 +34,8 @@ def lemma_set(names: Iterable[str]) -> frozenset[Lemma]:
     chosen = list(names)
     unknown = [name for name in chosen if name not in allowed]
     if unknown:
-        raise InputError(f"lemmas must be among {', '.join(allowed)}. Got {', '.join(map(repr, unknown))} instead.")
+        raise InputError(
+            f"lemmas must be among {', '.join(allowed)}. Got {', '.join(map(repr, unknown))} "
+            "instead."
+        )
     return frozenset(Lemma(name) for name in chosen)

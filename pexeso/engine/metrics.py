@@ -1,8 +1,11 @@
-"""Metrics: the largest distance on unit vectors, the threshold tau, and float64 distances equal on every device.
+"""Metrics: largest distance of unit vectors, threshold tau, and reproducible distances.
 
-Whether a query value matches a lake value is *defined* here: the float64 distance of the two stored float32 vectors, compared
-with tau in float64. Sums run over a fixed binary tree of element-wise operations, each rounded once as IEEE 754 says, so a
-distance is the same bits in any batch, on any number of threads and on any device. Every faster way must give the same set.
+Distances are float64 and equal on every device.
+
+Whether a query value matches a lake value is *defined* here: the float64 distance of the two stored
+float32 vectors, compared with tau in float64. Sums run over a fixed binary tree of element-wise
+operations, each rounded once as IEEE 754 says, so a distance is the same bits in any batch, on any
+number of threads and on any device. Every faster way must give the same set.
 """
 
 from __future__ import annotations
@@ -22,14 +25,16 @@ METRIC_NAMES = ("euclidean", "angular", "manhattan", "chebyshev")
 class Metric:
     """A distance on vectors that obeys the triangle inequality.
 
-    The angle between unit vectors is compared through its chord, ``2 sin(angle / 2)``, which is their Euclidean distance:
-    the two order pairs alike, and no arc cosine has to agree between devices.
+    The angle between unit vectors is compared through its chord, ``2 sin(angle / 2)``, which is
+    their Euclidean distance: the two order pairs alike, and no arc cosine has to agree between
+    devices.
 
     Attributes
     ----------
     name : str
-        ``"euclidean"``, ``"angular"``, ``"manhattan"`` or ``"chebyshev"``. Other distances (the cosine distance
-        ``1 - cos`` among them) break the triangle inequality, on which every filter rests, and are refused.
+        ``"euclidean"``, ``"angular"``, ``"manhattan"`` or ``"chebyshev"``. Other distances (the
+        cosine distance ``1 - cos`` among them) break the triangle inequality, on which every filter
+        rests, and are refused.
     """
 
     name: str = "euclidean"
@@ -37,12 +42,16 @@ class Metric:
     def __post_init__(self) -> None:
         if self.name not in METRIC_NAMES:
             raise InputError(
-                f"The metric must be one of {', '.join(METRIC_NAMES)}. Got {self.name!r} instead. For a cosine similarity use "
+                f"The metric must be one of {', '.join(METRIC_NAMES)}. Got {self.name!r} "
+                "instead. For a cosine similarity use "
                 "the angular or Euclidean metric: on unit vectors d = sqrt(2 - 2 cos)."
             )
 
     def largest_distance(self, dimensions: int) -> float:
-        """Return the largest distance that two unit vectors can have, in the metric's own unit (radians for the angle)."""
+        """Return the largest possible distance of two unit vectors.
+
+        It is in the metric's own unit (radians for the angle).
+        """
         if self.name == "angular":
             return math.pi
         if self.name == "manhattan":
@@ -62,7 +71,10 @@ class Metric:
         return max_distance * self.largest_distance(dimensions)
 
     def fraction(self, distances: torch.Tensor, dimensions: int) -> torch.Tensor:
-        """Turn distances as `distances` gives them into fractions of the largest distance, float64."""
+        """Convert distances to fractions of the largest distance, float64.
+
+        The distances are as `distances` gives them.
+        """
         if self.name == "angular":
             return 2.0 * torch.asin(torch.clamp(distances / 2.0, max=1.0)) / math.pi
         return distances / self.largest_distance(dimensions)
@@ -86,7 +98,9 @@ class Metric:
         return square_roots(tree_sum(difference * difference))
 
     def quick_distances(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """Return all distances between two sets of rows by matrix products where the metric allows; right to about 1e-7.
+        """Compute all distances between two sets of rows, accurate to about 1e-7.
+
+        Matrix products are used where the metric allows.
 
         Parameters
         ----------
@@ -107,7 +121,8 @@ class Metric:
 def square_roots(squares: torch.Tensor) -> torch.Tensor:
     """Return square roots, float64, each rounded once as IEEE 754 says.
 
-    On the CPU torch may leave them to a library (MKL) that is one step off for some numbers; numpy and CUDA round as they should.
+    On the CPU torch may leave them to a library (MKL) that is one step off for some numbers; numpy
+    and CUDA round as they should.
     """
     if squares.device.type == "cpu":
         return torch.as_tensor(np.sqrt(squares.numpy()))
@@ -115,7 +130,9 @@ def square_roots(squares: torch.Tensor) -> torch.Tensor:
 
 
 def tree_sum(terms: torch.Tensor) -> torch.Tensor:
-    """Sum over the last axis by halving: the upper half is added to the lower half until one column is left.
+    """Sum over the last axis by halving.
+
+    The upper half is added to the lower half until one column is left.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Brute force in float64: what the right answer is.
 
-Every query value is compared with every stored value in float64, the defining distance decides, and columns are counted
-from the plain definition. It shares the distance with the fast search and nothing else: no grid, no pivots, no postings
-by cell. It is the public ``exact=True`` path and the judge in every test.
+Every query value is compared with every stored value in float64, the defining distance decides, and
+columns are counted from the plain definition. It shares the distance with the fast search and
+nothing else: no grid, no pivots, no postings by cell. It is the public ``exact=True`` path and the
+judge in every test.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
 
 MARGIN = 2.0**-16
-"""Float64 products give distances of unit vectors to within ``2**-18.2`` (see `pexeso.engine.layout.maps.slack`): what they put
-beyond tau by this much is no match. The defining distance decides everything else."""
+"""Float64 products give distances of unit vectors to within ``2**-18.2`` (see
+`pexeso.engine.layout.maps.slack`): what they put beyond tau by this much is no match. The defining
+distance decides everything else."""
 
 _PAIRS_AT_ONCE = 1 << 22
 
 _ELEMENTS_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 24}
-"""Entries of vectors that are set side by side at a time, in float64: with what their sums take few enough for a core's cache; on a device, many a launch."""
+"""Entries of vectors that are set side by side at a time, in float64: with what their sums take few
+enough for a core's cache; on a device, many a launch."""
 
 
 def oracle_pairs(
@@ -45,14 +48,22 @@ def oracle_pairs(
     real_value = (vectors != 0).any(1)
     queries = query_vectors.double()
     rows = max(1, _PAIRS_AT_ONCE // max(1, len(queries)))
-    at_once = max(1, _ELEMENTS_AT_ONCE["cpu" if vectors.device.type == "cpu" else "cuda"] // max(1, vectors.shape[1]))
+    at_once = max(
+        1,
+        _ELEMENTS_AT_ONCE["cpu" if vectors.device.type == "cpu" else "cuda"]
+        // max(1, vectors.shape[1]),
+    )
     found = []
     for begin in range(0, len(vectors), rows):
         part = vectors[begin : begin + rows]
         near = metric.quick_distances(queries, part.double()) <= tau + MARGIN  # (n, rows)
-        query, value = torch.nonzero(near & real_query[:, None] & real_value[None, begin : begin + rows], as_tuple=True)
+        query, value = torch.nonzero(
+            near & real_query[:, None] & real_value[None, begin : begin + rows], as_tuple=True
+        )
         pieces = zip(query.split(at_once), value.split(at_once), strict=True)
-        distance = torch.cat([metric.distances(query_vectors[ours], part[theirs]) for ours, theirs in pieces])
+        distance = torch.cat(
+            [metric.distances(query_vectors[ours], part[theirs]) for ours, theirs in pieces]
+        )
         match = distance <= tau
         found.append((query[match], value[match] + begin, distance[match]))
     if not found:
@@ -64,9 +75,15 @@ def oracle_pairs(
 
 
 def oracle_counts(
-    query: torch.Tensor, value: torch.Tensor, weights: torch.Tensor, column_values: Csr, n_values: int
+    query: torch.Tensor,
+    value: torch.Tensor,
+    weights: torch.Tensor,
+    column_values: Csr,
+    n_values: int,
 ) -> torch.Tensor:
-    """Count from matching pairs, by the definition: for each column the weight of the query values with a match in it.
+    """Sum, for each column, the weight of the query values with a match in it.
+
+    The counts are made from matching pairs, by the definition.
 
     Parameters
     ----------

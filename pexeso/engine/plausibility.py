@@ -1,9 +1,11 @@
-"""A glance at a partition before it is searched: whether its vectors are those that its cells were made for.
+"""Quick plausibility check of a partition before it is searched.
 
-`pexeso.engine.layout.validation` looks at everything and reads everything. What it would find is rarely
-subtle: vectors that were shuffled, zeroed or scaled, boxes that are not finite. A few rows and the
-coarse boxes tell of these in well under a millisecond, and a search would answer wrongly without a
-word. What is wrong in one place only is left to ``pexeso check``.
+It checks whether the vectors are those that the cells were made for.
+
+`pexeso.engine.layout.validation` looks at everything and reads everything. What it would find is
+rarely subtle: vectors that were shuffled, zeroed or scaled, boxes that are not finite. A few rows
+and the coarse boxes tell of these in well under a millisecond, and a search would answer wrongly
+without a word. What is wrong in one place only is left to ``pexeso check``.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def require_plausible_rows(partition: Partition, where: str) -> None:
     if n_wrong:
         _refuse(where, f"Of {n} vectors looked at {n_wrong} are not of unit length")
     mapped = partition.map.map(vectors)
-    lower, upper = (corner[:, : mapped.shape[1]] for corner in partition.cells.corners_of_rows(rows))
+    lower, upper = (
+        corner[:, : mapped.shape[1]] for corner in partition.cells.corners_of_rows(rows)
+    )
     inside = (mapped >= lower - partition.slack) & (mapped <= upper + partition.slack)
     n_wrong = int((~inside.all(1)).sum())
     if n_wrong:
@@ -63,4 +67,6 @@ def require_plausible_rows(partition: Partition, where: str) -> None:
 
 
 def _refuse(where: str, what: str) -> None:
-    raise IndexCorruptError(f"{where} cannot be searched: {what}. It was changed; 'pexeso check' tells more.")
+    raise IndexCorruptError(
+        f"{where} cannot be searched: {what}. It was changed; 'pexeso check' tells more."
+    )

@@ -1,7 +1,8 @@
 """The inverted index in CSR form: values to columns, and columns to values.
 
-The paper's posting list hangs on a leaf cell and names columns and their vectors there (section 5). With the vectors in cell order a cell
-is a run of rows, so the columns of each row are all that is needed.
+The paper's posting list hangs on a leaf cell and names columns and their vectors there (section 5).
+With the vectors in cell order a cell is a run of rows, so the columns of each row are all that is
+needed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Csr:
         return self._sizes(self.offsets[rows], self.offsets[rows + 1])
 
     def require_sound(self, n_members: int) -> None:
-        """Read every number and refuse those that lead out of the index, for programs that go where they are led.
+        """Raise IndexCorruptError if a number leads out of the index.
+
+        Every number is read. The check is for programs that do not check bounds themselves.
 
         Parameters
         ----------
@@ -63,12 +66,16 @@ class Csr:
             least, most = (int(end) for end in part.aminmax())
             if least < 0 or most >= n_members:
                 raise IndexCorruptError(
-                    f"An inverted index in a partition has a member {least if least < 0 else most}, where 0 to {n_members - 1} must be: {_WAY_OUT}"
+                    "An inverted index in a partition has a member "
+                    f"{least if least < 0 else most}, where 0 to {n_members - 1} must be: "
+                    f"{_WAY_OUT}"
                 )
 
     def _sizes(self, first: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
         if bool(((first < 0) | (last < first) | (last > len(self.members))).any()):
-            raise IndexCorruptError(f"The offsets of an inverted index in a partition lead out of it: {_WAY_OUT}")
+            raise IndexCorruptError(
+                f"The offsets of an inverted index in a partition lead out of it: {_WAY_OUT}"
+            )
         return last - first
 
 

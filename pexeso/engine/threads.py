@@ -19,8 +19,8 @@ _given = threading.local()
 def _take_one_thread() -> None:
     """Let a forked process search in one thread.
 
-    The threads of torch, which are those of OpenMP, are of the process that was forked; a parallel step would wait for
-    them for ever. Many such processes share the cores anyway.
+    The threads of torch, which are those of OpenMP, are of the process that was forked; a parallel
+    step would wait for them for ever. Many such processes share the cores anyway.
     """
     _given.threads = None
     torch.set_num_threads(1)
@@ -30,7 +30,10 @@ os.register_at_fork(after_in_child=_take_one_thread)
 
 
 def available_threads() -> int:
-    """Return how many threads the caller may use: those that torch has, or had before `few_threads`."""
+    """Return how many threads the caller may use.
+
+    It is the number that torch has, or had before `few_threads`.
+    """
     return getattr(_given, "threads", None) or torch.get_num_threads()
 
 
@@ -38,8 +41,10 @@ def available_threads() -> int:
 def few_threads(n_numbers: int = 0) -> Iterator[None]:
     """Let torch use one thread for work on few numbers.
 
-    A parallel step ends when its last thread has run. Where other programs use the same cores that thread may have to wait for its turn, several
-    milliseconds for a step of microseconds; and when it has run it goes on to turn in a loop, waiting for the next step, on a core that others could use.
+    A parallel step ends when its last thread has run. Where other programs use the same cores that
+    thread may have to wait for its turn, several milliseconds for a step of microseconds; and when
+    it has run it goes on to turn in a loop, waiting for the next step, on a core that others could
+    use.
 
     Parameters
     ----------
@@ -59,8 +64,12 @@ def few_threads(n_numbers: int = 0) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def in_pieces(n: int, at_once: int, device: torch.device, task: Callable[[int, int], object]) -> None:
-    """Do a task for consecutive pieces of ``range(n)``; on the CPU as many at a time as torch has threads, each in one thread.
+def in_pieces(
+    n: int, at_once: int, device: torch.device, task: Callable[[int, int], object]
+) -> None:
+    """Run a task for consecutive pieces of ``range(n)``.
+
+    On the CPU as many pieces run at a time as torch has threads, each in one thread.
 
     Threads that share no step never wait for each other.
 

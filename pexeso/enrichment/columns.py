@@ -17,10 +17,12 @@ NUMBER = "number"
 TEXT = "text"
 
 COMPARED_ROWS = 10_000
-"""Most rows by which columns are compared: so many, spread evenly, tell whether nine rows in ten are the same."""
+"""Most rows by which columns are compared: so many, spread evenly, tell whether nine rows in ten
+are the same."""
 
 FEW_NUMBERS = 10
-"""A target with more different numbers than this is one of amounts; with fewer, equal numbers in two columns may be chance."""
+"""A target with more different numbers than this is one of amounts; with fewer, equal numbers in
+two columns may be chance."""
 
 _TOLERANCE = 1e-9
 
@@ -58,11 +60,18 @@ def kind_of(cells: pa.StringArray, min_number_fraction: float) -> str:
     """Return whether cells hold numbers; those that are empty do not count."""
     present = len(cells) - cells.null_count
     numbers = read_numbers(cells)
-    return NUMBER if present and len(cells) - numbers.null_count >= min_number_fraction * present else TEXT
+    return (
+        NUMBER
+        if present and len(cells) - numbers.null_count >= min_number_fraction * present
+        else TEXT
+    )
 
 
 def column_of_values(values: Any, min_number_fraction: float) -> Column:
-    """Read a column of the user's table: numbers as they are, all else through its text, as cells of the lake are read."""
+    """Read a column of the user's table.
+
+    Numbers are taken as they are; all else is read through its text, as cells of the lake are.
+    """
     numbers = _numbers_of(values)
     if numbers is not None:
         return Column(NUMBER, numbers)
@@ -72,9 +81,16 @@ def column_of_values(values: Any, min_number_fraction: float) -> Column:
 
 
 def _numbers_of(values: Any) -> pa.DoubleArray | None:
-    """Return a column whose type is one of numbers as float64, null where it is not finite; None for other types."""
+    """Return a column of a numeric type as float64, or None for other types.
+
+    Values that are not finite become null.
+    """
     try:
-        array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, from_pandas=True)
+        array = (
+            values
+            if isinstance(values, (pa.Array, pa.ChunkedArray))
+            else pa.array(values, from_pandas=True)
+        )
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return None  # mixed types, of which texts can be made all the same
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
@@ -96,7 +112,8 @@ def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
     Parameters
     ----------
     lists : pyarrow.ListArray of strings
-        For each row the cells of the found rows joined with it, nearest first; null where there are none.
+        For each row the cells of the found rows joined with it, nearest first; null where there are
+        none.
     """
     cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
     present = pc.is_valid(cells)
@@ -110,7 +127,9 @@ def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
 
 
 def column_by_key(column: Column, key: pa.Int32Array) -> Column:
-    """Return each row what its key's rows have together: what a join with the same table would bring back.
+    """Compute, for each row, the aggregate of the rows of its key.
+
+    This is what a join with the same table would bring back.
 
     Parameters
     ----------
@@ -120,28 +139,37 @@ def column_by_key(column: Column, key: pa.Int32Array) -> Column:
     """
     keys = pc.fill_null(key, -1).to_numpy(zero_copy_only=False)
     order = np.argsort(keys, kind="stable")
-    order = order[(keys[order] >= 0) & column.cells.is_valid().to_numpy(zero_copy_only=False)[order]]
+    order = order[
+        (keys[order] >= 0) & column.cells.is_valid().to_numpy(zero_copy_only=False)[order]
+    ]
     groups = Groups.of(keys[order])
     if column.kind == TEXT:
         values = column.cells.take(pa.array(order[groups.starts]))
     else:
         numbers = column.cells.to_numpy(zero_copy_only=False)[order]
-        means = np.bincount(groups.of_row, weights=numbers, minlength=len(groups)) / np.bincount(groups.of_row)
+        means = np.bincount(groups.of_row, weights=numbers, minlength=len(groups)) / np.bincount(
+            groups.of_row
+        )
         values = pa.array(means.astype(np.float64))
-    position = np.full(int(keys.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last is that of rows without a key
+    position = np.full(
+        int(keys.max(initial=-1)) + 2, -1, dtype=np.int64
+    )  # the last is that of rows without a key
     position[keys[order][groups.starts]] = np.arange(len(groups))
     rows = position[keys]
     return Column(column.kind, values.take(pa.array(rows, mask=rows < 0)))
 
 
 def compared_rows(n_rows: int) -> np.ndarray:
-    """Return the rows, at most `COMPARED_ROWS`, by which the columns of a table are compared; int64."""
+    """Return the rows, at most `COMPARED_ROWS`, for comparing the columns of a table; int64."""
     return np.linspace(0, n_rows - 1, min(n_rows, COMPARED_ROWS)).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Some rows of a column, in a form that is quickly compared: numbers, or hashes of text in lower case; NaN and 0 where there is no cell."""
+    """Some rows of a column, in a form for quick comparison.
+
+    The values are numbers, or hashes of text in lower case; NaN and 0 where there is no cell.
+    """
 
     kind: str
     values: np.ndarray
@@ -155,7 +183,9 @@ class Compared:
         from pandas.util import hash_array
 
         encoded = pc.utf8_lower(cells).dictionary_encode()
-        hashes = hash_array(np.append(encoded.dictionary.to_numpy(zero_copy_only=False), "").astype(object))
+        hashes = hash_array(
+            np.append(encoded.dictionary.to_numpy(zero_copy_only=False), "").astype(object)
+        )
         hashes[-1] = 0
         positions = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
         return cls(TEXT, hashes[positions])

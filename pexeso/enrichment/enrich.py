@@ -1,4 +1,7 @@
-"""A table made richer: the lake searched with its key, the found tables joined, and the columns worth having added."""
+"""Enrichment of a table: lake search with its key, joins, and the columns worth having.
+
+The tables found are joined, and the columns worth having are added.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ class Enrichment:
     Attributes
     ----------
     table : pandas.DataFrame or pyarrow.Table
-        The user's rows and columns as they were, then those added: float64 or text, missing where there is none.
+        The user's rows and columns as they were, then those added: float64 or text, missing where
+        there is none.
     on : str
         The key.
     target : str or None
@@ -55,7 +59,11 @@ class Enrichment:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        counts = _many(len(self.table), "row"), _many(len(self.columns), "column"), _many(len(self.tables), "table")
+        counts = (
+            _many(len(self.table), "row"),
+            _many(len(self.columns), "column"),
+            _many(len(self.tables), "table"),
+        )
         return f"Enrichment({counts[0]}, {counts[1]} added, {counts[2]} found)"
 
     @property
@@ -65,15 +73,24 @@ class Enrichment:
             return self._nothing_found()
         used = sum(table.added > 0 for table in self.tables)
         lines = [
-            f"{_many(len(self.columns), 'column')} added from {used:,} of {_many(len(self.tables), 'table')} found."
+            f"{_many(len(self.columns), 'column')} added from {used:,} of "
+            f"{_many(len(self.tables), 'table')} found."
         ]
         for table in self.tables:
-            lines.append(f"{table.table}, joined on {table.key}: {table.joinability:.1%} of the rows match")
+            lines.append(
+                f"{table.table}, joined on {table.key}: {table.joinability:.1%} of the rows match"
+            )
             if table.reason is not None:
                 lines.append(f"    left out as a whole: {table.reason}")
                 continue
-            lines += [f"    + {_shown(column)}" for column in self.columns if column.table == table.table]
-            out = [each for each in self.left_out if each.table == table.table and each.rule != JOIN_COLUMN]
+            lines += [
+                f"    + {_shown(column)}" for column in self.columns if column.table == table.table
+            ]
+            out = [
+                each
+                for each in self.left_out
+                if each.table == table.table and each.rule != JOIN_COLUMN
+            ]
             lines += _left_out_lines(out)
         return "\n".join(lines)
 
@@ -94,7 +111,10 @@ class Enrichment:
         """Return one row a column added: where it is from, its kind, coverage and joinability."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(column) for column in self.columns], columns=list(AddedColumn.__dataclass_fields__))
+        return pd.DataFrame(
+            [asdict(column) for column in self.columns],
+            columns=list(AddedColumn.__dataclass_fields__),
+        )
 
     def _nothing_found(self) -> str:
         found = "No table of the lake was found"
@@ -103,7 +123,8 @@ class Enrichment:
         share = self.options["min_joinability"]
         rows = "any of the rows" if share is None else f"at least {share:.0%} of the rows"
         return (
-            f"{found} with a match within distance {self.options['max_distance']:g} for {rows} of '{self.on}'; nothing was added. "
+            f"{found} with a match within distance {self.options['max_distance']:g} for {rows} "
+            f"of '{self.on}'; nothing was added. "
             "Try a larger max_distance or a smaller min_joinability."
         )
 
@@ -119,12 +140,16 @@ def enrich(
     exclude_self: bool = True,
     **options: Any,
 ) -> Enrichment:
-    """Add to a table what the lake knows about its key: search, join the tables found, keep the columns worth having.
+    """Enrich a table with the columns that the lake has for its key.
 
-    Each row of `table` stays one. The best column of each found table is joined, each key with the nearest value there; where several rows of the found table
-    have it, their numbers are averaged and of their texts the first that is not empty is taken.
+    The lake is searched, the tables found are joined, and the columns worth having are kept.
 
-    Memory: `table`, the columns added, the pairs of values that match, and one found table at a time.
+    Each row of `table` stays one. The best column of each found table is joined, each key with the
+    nearest value there; where several rows of the found table have it, their numbers are averaged
+    and of their texts the first that is not empty is taken.
+
+    Memory: `table`, the columns added, the pairs of values that match, and one found table at a
+    time.
 
     Parameters
     ----------
@@ -133,16 +158,19 @@ def enrich(
     on : str or int
         The key: name or position of a column of text in `table`.
     target : str, optional
-        The column that is to be predicted. It takes no part in the search; columns of the lake that say the same are left out.
+        The column that is to be predicted. It takes no part in the search; columns of the lake that
+        say the same are left out.
     max_tables : int
         At most so many tables are joined, those with most matches first.
     exclude_tables : sequence of str
         Tables of the lake that are not used.
     exclude_self : bool
-        Leave out a table that holds a copy of every column of `table`, the key apart: `table` itself, or a version of it.
+        Leave out a table that holds a copy of every column of `table`, the key apart: `table`
+        itself, or a version of it.
     **options
-        Of the search (`max_distance`, `min_joinability`, ...; see `pexeso.options.SearchOptions`) and the rules for columns
-        (`min_coverage`, ...; see `pexeso.enrichment.rules.EnrichmentRules`).
+        Of the search (`max_distance`, `min_joinability`, ...; see `pexeso.options.SearchOptions`)
+        and the rules for columns (`min_coverage`, ...; see
+        `pexeso.enrichment.rules.EnrichmentRules`).
 
     Returns
     -------
@@ -166,10 +194,13 @@ def enrich(
     """
     max_tables = plain_scalar(max_tables)
     if not isinstance(max_tables, int) or isinstance(max_tables, bool) or max_tables < 1:
-        raise InputError(f"max_tables must be a whole number of at least 1. Got {shown(max_tables)} instead.")
+        raise InputError(
+            f"max_tables must be a whole number of at least 1. Got {shown(max_tables)} instead."
+        )
     if isinstance(exclude_tables, str):
         raise InputError(
-            f"exclude_tables must be a list of tables of the lake. Got the text {exclude_tables!r}; put it into a list."
+            "exclude_tables must be a list of tables of the lake. Got the text "
+            f"{exclude_tables!r}; put it into a list."
         )
     columns = columns_of(table)
     names = list(columns)
@@ -191,7 +222,9 @@ def enrich_from(
     exclude_self: bool = True,
     **rules: Any,
 ) -> Enrichment:
-    """Enrich a table from tables that were found already, by `Index.search` or in any other way; else as `enrich`.
+    """Enrich a table from tables that are already found.
+
+    They may come from `Index.search` or from elsewhere; all else is as in `enrich`.
 
     Parameters
     ----------
@@ -212,7 +245,8 @@ def enrich_from(
     chosen, unknown = split_rules(rules)
     if unknown:
         raise InputError(
-            f"Rules are {', '.join(EnrichmentRules.__dataclass_fields__)}. Got {', '.join(sorted(unknown))}."
+            f"Rules are {', '.join(EnrichmentRules.__dataclass_fields__)}. Got "
+            f"{', '.join(sorted(unknown))}."
         )
     if target is not None:
         _check_target(names, target, key)
@@ -235,14 +269,22 @@ def _enriched(
     done = gather(columns, key, target, found, rules, exclude_self=exclude_self)
     parts = (tuple(done.added), tuple(done.left_out), tuple(done.tables))
     return Enrichment(
-        with_columns(table, [column.name for column in done.added], done.cells), key, target, *parts, rules, options
+        with_columns(table, [column.name for column in done.added], done.cells),
+        key,
+        target,
+        *parts,
+        rules,
+        options,
     )
 
 
 def _best_of_each_table(
     index: Index, values: Any, options: Mapping[str, Any], max_tables: int, exclude: frozenset[str]
 ) -> list[Match]:
-    """Search for more and more columns, until there are enough tables: pairs are found for all columns of a result, so there should not be many."""
+    """Return the best column of each table, searching for more until there are enough tables.
+
+    Pairs are found for all columns of a result, so there should not be many.
+    """
     most = options.get("k")
     min_joinability = index.search_options(options).min_joinability
     k = 2 * (max_tables + len(exclude))
@@ -262,7 +304,10 @@ def _best_of_each_table(
 def _check_target(names: Sequence[str], target: str, key: str) -> None:
     position_of(names, target)
     if target == key:
-        raise InputError(f"The target is what is to be predicted, and cannot be the key {key!r} that is searched with.")
+        raise InputError(
+            f"The target is what is to be predicted, and cannot be the key {key!r} that is "
+            "searched with."
+        )
 
 
 def _many(number: int, noun: str) -> str:
@@ -271,12 +316,19 @@ def _many(number: int, noun: str) -> str:
 
 def _shown(column: AddedColumn) -> str:
     what = "numbers" if column.kind == "number" else "texts"
-    return f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of the rows"
+    return (
+        f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of "
+        "the rows"
+    )
 
 
 def _left_out_lines(left_out: Sequence[LeftOutColumn]) -> list[str]:
-    # Which column another says the same as is worth telling; of the other rules their name is enough.
-    said = {each: each.detail.removesuffix(".") if each.rule == COPY else SAID[each.rule] for each in left_out}
+    # Which column another says the same as is worth telling; of the other rules their name is
+    # enough.
+    said = {
+        each: each.detail.removesuffix(".") if each.rule == COPY else SAID[each.rule]
+        for each in left_out
+    }
     lines = []
     for reason in sorted(set(said.values())):
         names = [each.column for each in left_out if said[each] == reason]

@@ -9,7 +9,13 @@ from typing import Any
 from pexeso.enrichment.enrich import Enrichment
 from pexeso.enrichment.features import TASKS, read_features, read_target
 from pexeso.enrichment.frames import columns_of
-from pexeso.enrichment.models import ModelOptions, choose_features, make_forest, predict_unseen, scores_of
+from pexeso.enrichment.models import (
+    ModelOptions,
+    choose_features,
+    make_forest,
+    predict_unseen,
+    scores_of,
+)
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import plain_scalar, shown
 
@@ -35,7 +41,8 @@ class FeatureChoice:
     left_out : dict
         From each column that is no feature to the reason.
     scores_without, scores_with : dict
-        Without and with the added columns, of rows that the model has not seen: ``r2`` and ``mean_squared_error``, or ``accuracy`` and ``macro_f1``.
+        Without and with the added columns, of rows that the model has not seen: ``r2`` and
+        ``mean_squared_error``, or ``accuracy`` and ``macro_f1``.
     """
 
     target: str
@@ -52,12 +59,16 @@ class FeatureChoice:
     def report(self) -> str:
         """Return what was kept and what it gives, for people."""
         lines = [
-            f"{self.task} of '{self.target}', {self.rows:,} rows: {len(self.kept)} of {len(self.kept) + len(self.eliminated)} features kept"
+            f"{self.task} of '{self.target}', {self.rows:,} rows: {len(self.kept)} of "
+            f"{len(self.kept) + len(self.eliminated)} features kept"
         ]
         lines += [f"    {self.importances[name]:.3f}  {name}" for name in self.kept]
         lines += [f"    no feature: {name} ({reason})" for name, reason in self.left_out.items()]
         for name, without in self.scores_without.items():
-            lines.append(f"{name}: {without:.4g} without the added columns, {self.scores_with[name]:.4g} with them")
+            lines.append(
+                f"{name}: {without:.4g} without the added columns, {self.scores_with[name]:.4g} "
+                "with them"
+            )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,10 +86,13 @@ def select_features(
     trees: int = 50,
     seed: int = 0,
 ) -> FeatureChoice:
-    """Choose features for a target by recursive elimination with a random forest, and tell whether the added columns help.
+    """Select features for a target by recursive elimination with a random forest.
 
-    Rows without a target are passed over. The key is no feature; columns of text are, where they have few different texts. The scores are of predictions by
-    cross-validation, with features chosen anew in each fold: choosing them on all rows first makes any score too good.
+    The result also says whether the added columns help.
+
+    Rows without a target are passed over. The key is no feature; columns of text are, where they
+    have few different texts. The scores are of predictions by cross-validation, with features
+    chosen anew in each fold: choosing them on all rows first makes any score too good.
 
     Parameters
     ----------
@@ -115,38 +129,56 @@ def select_features(
     columns = columns_of(enrichment.table)
     if target is None:
         raise InputError(
-            "Name the target: target=COLUMN, here or in enrich, where columns that say the same are left out."
+            "Name the target: target=COLUMN, here or in enrich, where columns that say the same "
+            "are left out."
         )
     if target not in columns or target == enrichment.on:
         others = ", ".join(repr(name) for name in columns if name != enrichment.on)
         raise InputError(
-            f"The target must be a column of the table and not its key. Got {target!r}; the columns are {others}."
+            f"The target must be a column of the table and not its key. Got {target!r}; the "
+            f"columns are {others}."
         )
     share = enrichment.rules.min_number_fraction
     wanted = read_target(columns[target], task, folds=folds, min_number_fraction=share)
-    usable = {name: values for name, values in columns.items() if name not in (target, enrichment.on)}
+    usable = {
+        name: values for name, values in columns.items() if name not in (target, enrichment.on)
+    }
     features = read_features(usable, wanted.rows, max_texts=max_texts, min_number_fraction=share)
     added = {column.name for column in enrichment.columns}
     own = features.of([name for name in features.names if name not in added])
     scores = [
-        scores_of(wanted.values, predict_unseen(matrix, wanted.values, wanted.task, options), wanted.task)
+        scores_of(
+            wanted.values, predict_unseen(matrix, wanted.values, wanted.task, options), wanted.task
+        )
         for matrix in (own, features.matrix)
     ]
     importances = _importances(features.matrix, features.names, wanted, options)
     eliminated = tuple(name for name in features.names if name not in importances)
     return FeatureChoice(
-        target, wanted.task, len(wanted.rows), tuple(importances), importances, eliminated, features.left_out, *scores
+        target,
+        wanted.task,
+        len(wanted.rows),
+        tuple(importances),
+        importances,
+        eliminated,
+        features.left_out,
+        *scores,
     )
 
 
-def _importances(matrix: Any, names: tuple[str, ...], wanted: Any, options: ModelOptions) -> dict[str, float]:
-    """Choose features on all rows, and give what a forest makes of each, the most important first."""
+def _importances(
+    matrix: Any, names: tuple[str, ...], wanted: Any, options: ModelOptions
+) -> dict[str, float]:
+    """Choose features on all rows, and return their importances in a forest, largest first."""
     if not names:
         return {}
     kept = choose_features(matrix, wanted.values, wanted.task, options)
     forest = make_forest(wanted.task, options).fit(matrix[:, kept], wanted.values)
     left = [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
-    pairs = sorted(zip(left, forest.feature_importances_.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
+    pairs = sorted(
+        zip(left, forest.feature_importances_.tolist(), strict=True),
+        key=lambda pair: (-pair[1], pair[0]),
+    )
     return dict(pairs)
 
 
@@ -161,5 +193,7 @@ def _checked(task: str, max_texts: int, options: ModelOptions) -> ModelOptions:
     ):
         number = plain_scalar(value)
         if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise InputError(f"{name} must be a whole number of at least {least}. Got {shown(value)} instead.")
+            raise InputError(
+                f"{name} must be a whole number of at least {least}. Got {shown(value)} instead."
+            )
     return options

@@ -1,4 +1,7 @@
-"""A table as scikit-learn takes it: one feature a column, numbers as they are and few different texts as numbers; and the target."""
+"""Conversion of a table to the feature matrix and target of scikit-learn.
+
+There is one feature a column: numbers as they are, and columns of few different texts as numbers.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ class Features:
 
     def of(self, names: list[str]) -> np.ndarray:
         """Return the features of these names; those that are none are passed over."""
-        return self.matrix[:, [position for position, name in enumerate(self.names) if name in set(names)]]
+        return self.matrix[
+            :, [position for position, name in enumerate(self.names) if name in set(names)]
+        ]
 
 
 def read_features(
@@ -46,8 +51,9 @@ def read_features(
 ) -> Features:
     """Make features of columns.
 
-    A column of text becomes one feature, the place of its text in order: all that a tree needs, and elimination can then keep or drop the column. The encoder
-    sees no target, so it can be fitted before the rows are split.
+    A column of text becomes one feature, the place of its text in order: all that a tree needs, and
+    elimination can then keep or drop the column. The encoder sees no target, so it can be fitted
+    before the rows are split.
 
     Parameters
     ----------
@@ -56,7 +62,8 @@ def read_features(
     rows : int64 (n,)
         The rows to take.
     max_texts : int
-        Columns with more different texts are left out: with one for almost each row, a tree learns the rows by heart.
+        Columns with more different texts are left out: with one for almost each row, a tree learns
+        the rows by heart.
     min_number_fraction : float
         As in `EnrichmentRules`.
     """
@@ -70,7 +77,9 @@ def read_features(
         else:
             features.append(_feature(column))
             names.append(name)
-    return Features(np.column_stack(features) if features else np.zeros((len(rows), 0)), tuple(names), left_out)
+    return Features(
+        np.column_stack(features) if features else np.zeros((len(rows), 0)), tuple(names), left_out
+    )
 
 
 def _feature(column: Column) -> np.ndarray:
@@ -79,7 +88,9 @@ def _feature(column: Column) -> np.ndarray:
         return cells.astype(np.float64)
     from sklearn.preprocessing import OrdinalEncoder
 
-    cells = np.where(column.cells.is_valid().to_numpy(zero_copy_only=False), cells, np.nan).astype(object)
+    cells = np.where(column.cells.is_valid().to_numpy(zero_copy_only=False), cells, np.nan).astype(
+        object
+    )
     return OrdinalEncoder().fit_transform(cells[:, None])[:, 0]
 
 
@@ -120,11 +131,15 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
         amounts = column.kind == NUMBER and pc.count_distinct(cells).as_py() > FEW_NUMBERS
         task = REGRESSION if amounts else CLASSIFICATION
     if len(rows) < 2 * folds:
-        raise InputError(f"The target has {len(rows):,} rows with a value; {folds} folds need at least {2 * folds}.")
+        raise InputError(
+            f"The target has {len(rows):,} rows with a value; {folds} folds need at least "
+            f"{2 * folds}."
+        )
     if task == REGRESSION:
         if column.kind != NUMBER:
             raise InputError(
-                "The target is not one of numbers, so it cannot be the target of a regression. Use task='classification'."
+                "The target is not one of numbers, so it cannot be the target of a regression. "
+                "Use task='classification'."
             )
         return Target(task, cells.to_numpy(zero_copy_only=False), rows)
     classes = pc.cast(cells, pa.string()).to_numpy(zero_copy_only=False).astype(object)
@@ -136,11 +151,14 @@ def _check_classes(classes: np.ndarray, folds: int) -> None:
     found, counts = np.unique(classes.astype(str), return_counts=True)
     names = found.tolist()
     if len(names) < 2:
-        raise InputError(f"The target has one class alone, {names[0]!r}: there is nothing to tell apart.")
+        raise InputError(
+            f"The target has one class alone, {names[0]!r}: there is nothing to tell apart."
+        )
     fewest = int(counts.argmin())
     n_rows = int(counts[fewest])
     if n_rows < 2 * folds:
         raise InputError(
-            f"The class {names[fewest]!r} of the target has {n_rows:,} row{'s' * (n_rows != 1)}; {folds} folds need at least {2 * folds} of each class. "
+            f"The class {names[fewest]!r} of the target has {n_rows:,} row{'s' * (n_rows != 1)}; "
+            f"{folds} folds need at least {2 * folds} of each class. "
             "Put rare classes together, or ask for fewer folds."
         )

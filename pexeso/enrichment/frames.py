@@ -19,12 +19,14 @@ def columns_of(table: Any) -> dict[str, Any]:
         values = [table.iloc[:, position] for position in range(len(names))]
     else:
         raise InputError(
-            f"The table to enrich must be a pandas DataFrame or a pyarrow Table. Got {type(table).__name__} instead."
+            "The table to enrich must be a pandas DataFrame or a pyarrow Table. Got "
+            f"{type(table).__name__} instead."
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(
-            f"Each column of the table to enrich must have a name of its own. Got several of {', '.join(map(repr, twice))}."
+            "Each column of the table to enrich must have a name of its own. Got several of "
+            f"{', '.join(map(repr, twice))}."
         )
     if not len(table):
         raise InputError("The table to enrich has no rows.")
@@ -53,6 +55,9 @@ def with_columns(table: Any, names: Sequence[str], columns: Sequence[pa.Array]) 
     import pandas as pd
 
     series = (cells.to_pandas() for cells in columns)
-    # Missing text is NaN, as in joins: pandas would have None, and writes that otherwise than other missing cells.
+    # Missing text is NaN, as in joins: pandas would have None, and writes that otherwise than other
+    # missing cells.
     added = [each.where(each.notna(), float("nan")).set_axis(table.index) for each in series]
-    return pd.concat([table, *(each.rename(name) for each, name in zip(added, names, strict=True))], axis=1)
+    return pd.concat(
+        [table, *(each.rename(name) for each, name in zip(added, names, strict=True))], axis=1
+    )

@@ -1,6 +1,10 @@
-"""Found tables taken one at a time: of each the columns worth adding, in the order of the user's rows, and of the others the reason why not.
+"""Gathering of columns from found tables, one table at a time.
 
-Memory: the columns added so far, at most 80 kB of each more to compare it with (`COMPARED_ROWS`), and one found table.
+Columns worth adding are taken in the order of the user's rows; of the others the reason why not is
+kept.
+
+Memory: the columns added so far, at most 80 kB of each more to compare it with (`COMPARED_ROWS`),
+and one found table.
 """
 
 from __future__ import annotations
@@ -25,7 +29,16 @@ from pexeso.enrichment.columns import (
     compared_rows,
     trimmed,
 )
-from pexeso.enrichment.rules import CONSTANT, COPY, EMPTY, JOIN_COLUMN, MISSING, SAID, TARGET, EnrichmentRules
+from pexeso.enrichment.rules import (
+    CONSTANT,
+    COPY,
+    EMPTY,
+    JOIN_COLUMN,
+    MISSING,
+    SAID,
+    TARGET,
+    EnrichmentRules,
+)
 from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
 from pexeso.search.query import query_from_values
 
@@ -185,7 +198,9 @@ def gather(
             )  # without a name, so that no found column must give way
         except (TableReadError, PlaceError, ColumnNotFoundError) as error:
             first_error = first_error or error
-            done.tables.append(JoinedTable(each.table, each.column, each.joinability, reason=str(error)))
+            done.tables.append(
+                JoinedTable(each.table, each.column, each.joinability, reason=str(error))
+            )
             continue
         _take(done, each, dict(_columns_of(lists, mine.key, rules)), mine, rules, exclude_self)
     if first_error is not None and all(table.reason for table in done.tables):
@@ -193,10 +208,14 @@ def gather(
     return done
 
 
-def _read_mine(columns: dict[str, Any], key: str, target: str | None, rules: EnrichmentRules) -> _Mine:
+def _read_mine(
+    columns: dict[str, Any], key: str, target: str | None, rules: EnrichmentRules
+) -> _Mine:
     encoded = query_from_values(columns[key]).values.dictionary_encode()
     # Rows of one key that differ in case alone are joined alike, here and by the lake.
-    by_case = pc.utf8_lower(trimmed(encoded.dictionary)).dictionary_encode().indices.take(encoded.indices)
+    by_case = (
+        pc.utf8_lower(trimmed(encoded.dictionary)).dictionary_encode().indices.take(encoded.indices)
+    )
     others: dict[str, list[Compared]] = {}
     for name, values in columns.items():
         if name != key:
@@ -209,7 +228,9 @@ def _read_mine(columns: dict[str, Any], key: str, target: str | None, rules: Enr
     return _Mine(encoded.dictionary, encoded.indices, others, own_key, asked, of_key)
 
 
-def _columns_of(lists: pa.Table, key: pa.Int32Array, rules: EnrichmentRules) -> Iterator[tuple[str, Column]]:
+def _columns_of(
+    lists: pa.Table, key: pa.Int32Array, rules: EnrichmentRules
+) -> Iterator[tuple[str, Column]]:
     for name, cells in list(zip(lists.column_names, lists.columns, strict=True))[1:]:
         by_key = column_of_lists(cells.combine_chunks(), rules.min_number_fraction)
         yield name, by_key.take(key)
@@ -225,7 +246,9 @@ def _take(
 ) -> None:
     compared = {name: Compared.of(column) for name, column in columns.items()}
     if exclude_self and _is_own(mine, list(compared.values()), rules):
-        done.tables.append(JoinedTable(found.table, found.column, found.joinability, reason=OWN_TABLE))
+        done.tables.append(
+            JoinedTable(found.table, found.column, found.joinability, reason=OWN_TABLE)
+        )
         return
     n_before = len(done.added)
     joined = {f"{found.table}:{found.column}": compared[found.column]}
@@ -242,16 +265,33 @@ def _take(
         done.cells.append(column.cells)
         done.compared[new] = compared[name]
         done.added.append(
-            AddedColumn(new, found.table, name, found.column, found.joinability, column.kind, coverage, column.distinct)
+            AddedColumn(
+                new,
+                found.table,
+                name,
+                found.column,
+                found.joinability,
+                column.kind,
+                coverage,
+                column.distinct,
+            )
         )
-    done.tables.append(JoinedTable(found.table, found.column, found.joinability, len(done.added) - n_before))
+    done.tables.append(
+        JoinedTable(found.table, found.column, found.joinability, len(done.added) - n_before)
+    )
 
 
 def _is_own(mine: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
-    """Return whether each column of the user's that is not constant, the key apart, has a copy among these; there must be one."""
+    """Return whether a found table holds a copy of the user's table.
+
+    Each column of the user's that is not constant, the key apart, must have a copy among
+    `compared`; there must be at least one such column.
+    """
     telling = [forms for forms in mine.others.values() if _is_telling(forms[0])]
     return bool(telling) and all(
-        any(each.says_the_same(form, rules.min_copy_fraction) for each in compared for form in forms)
+        any(
+            each.says_the_same(form, rules.min_copy_fraction) for each in compared for form in forms
+        )
         for forms in telling
     )
 
@@ -262,16 +302,21 @@ def _is_telling(column: Compared) -> bool:
 
 
 def _why_not(
-    column: Column, compared: Compared, added: dict[str, Compared], mine: _Mine, rules: EnrichmentRules
+    column: Column,
+    compared: Compared,
+    added: dict[str, Compared],
+    mine: _Mine,
+    rules: EnrichmentRules,
 ) -> tuple[str, str] | None:
-    """Return the rule by which a column is left out, and a sentence; None where it is worth adding."""
+    """Return the rule and a sentence why a column is left out, or None if it is worth adding."""
     n_rows = len(column.cells)
     if not column.filled:
         return EMPTY, f"{SAID[EMPTY]}."
     if column.filled < rules.min_coverage * n_rows:
         return (
             MISSING,
-            f"{SAID[MISSING]}: it covers {column.filled / n_rows:.0%}, less than {rules.min_coverage:.0%}.",
+            f"{SAID[MISSING]}: it covers {column.filled / n_rows:.0%}, less than "
+            f"{rules.min_coverage:.0%}.",
         )
     if column.distinct < 2:
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
@@ -296,10 +341,13 @@ LEAST_KEYS = 10
 KEYS_A_VALUE = 5
 
 
-def tells_target(column: Compared, target: Compared, of_key: np.ndarray, rules: EnrichmentRules) -> bool:
+def tells_target(
+    column: Compared, target: Compared, of_key: np.ndarray, rules: EnrichmentRules
+) -> bool:
     """Return whether a column gives the target away, as `EnrichmentRules` says.
 
-    Each key counts once: all rows of one have the same cell, and among few keys any column would seem to tell a target that hangs on the key.
+    Each key counts once: all rows of one have the same cell, and among few keys any column would
+    seem to tell a target that hangs on the key.
 
     Parameters
     ----------
@@ -338,7 +386,10 @@ def _tells_class(values: np.ndarray, classes: np.ndarray, min_agreement: float) 
         return False
     counts = np.zeros((len(value_names), len(class_names)))
     np.add.at(counts, (value, of_class), 1)
-    # A value goes with the class that most of its rows have. The share is of each class, so that a frequent class alone is no agreement.
+    # A value goes with the class that most of its rows have. The share is of each class, so that a
+    # frequent class alone is no agreement.
     best = counts.argmax(axis=1)
-    right = np.bincount(best, weights=counts.max(axis=1), minlength=len(class_names)) / counts.sum(axis=0)
+    right = np.bincount(best, weights=counts.max(axis=1), minlength=len(class_names)) / counts.sum(
+        axis=0
+    )
     return bool(right.mean() >= min_agreement)

@@ -1,4 +1,7 @@
-"""Random forests on features chosen by recursive elimination, and what they predict of rows that they have not seen."""
+"""Random forests on features chosen by recursive elimination.
+
+They predict rows that they have not seen.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def make_folds(task: str, options: ModelOptions) -> Any:
     return kind(options.folds, shuffle=True, random_state=options.seed)
 
 
-def choose_features(matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions) -> np.ndarray:
+def choose_features(
+    matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions
+) -> np.ndarray:
     """Choose features by recursive elimination, as many as do best in cross-validation: bool (m,).
 
     Parameters
@@ -67,8 +72,12 @@ def choose_features(matrix: np.ndarray, values: np.ndarray, task: str, options: 
     return RFECV(forest, step=options.step, cv=folds, scoring=scoring).fit(matrix, values).support_
 
 
-def predict_unseen(matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions) -> np.ndarray:
-    """Predict each row by a forest of the other folds; features are chosen anew in each, so no row has a say in its own prediction.
+def predict_unseen(
+    matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions
+) -> np.ndarray:
+    """Predict each row by a forest that is trained on the other folds.
+
+    Features are chosen anew in each fold, so no row has a say in its own prediction.
 
     Returns
     -------
@@ -96,7 +105,8 @@ def scores_of(values: np.ndarray, predicted: np.ndarray, task: str) -> dict[str,
     Returns
     -------
     dict
-        ``mean_squared_error`` and ``r2`` of a regression; ``accuracy`` (the same as micro F1 where each row has one class) and ``macro_f1``.
+        ``mean_squared_error`` and ``r2`` of a regression; ``accuracy`` (the same as micro F1 where
+        each row has one class) and ``macro_f1``.
     """
     from sklearn.metrics import accuracy_score, f1_score, mean_squared_error, r2_score
 

@@ -24,7 +24,8 @@ SAID = {
     TARGET: "it says what the target says",
     COPY: "it says what another column says",
 }
-"""The rules by name, in the order in which they are tried, and what each of them tells of a column."""
+"""The rules by name, in the order in which they are tried, and what each of them tells of a
+column."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,21 @@ class EnrichmentRules:
     Attributes
     ----------
     min_number_fraction : float
-        A column holds numbers where at least this share of its cells that are not empty can be read as numbers; the other cells are then missing.
+        A column holds numbers where at least this share of its cells that are not empty can be read
+        as numbers; the other cells are then missing.
     min_coverage : float
         A column that has a cell for a smaller share of the rows is left out: ``missing``.
     min_copy_fraction : float
-        Two columns say the same where at least this share of the rows that have a cell in either have the same in both: ``copy``.
+        Two columns say the same where at least this share of the rows that have a cell in either
+        have the same in both: ``copy``.
     min_target_fraction, min_target_correlation, min_target_agreement : float
-        A column says what the target says (``target``) where, for the keys that have a cell in both, ten at least: (1) for a target of more than ten
-        different numbers, this share of the cells is the target's own number; less than `min_copy_fraction`, since some rows may be joined wrongly; or
-        (2) for such a target, the ranks of both are correlated as much as this, in either direction (Spearman); or (3) for another target, a column with
-        five keys or more a value has values that tell the class: this share of the keys of each class, on average, has a value that goes with no other.
+        A column says what the target says (``target``) where, for the keys that have a cell in
+        both, ten at least: (1) for a target of more than ten different numbers, this share of the
+        cells is the target's own number; less than `min_copy_fraction`, since some rows may be
+        joined wrongly; or (2) for such a target, the ranks of both are correlated as much as this,
+        in either direction (Spearman); or (3) for another target, a column with five keys or more a
+        value has values that tell the class: this share of the keys of each class, on average, has
+        a value that goes with no other.
 
     Examples
     --------
@@ -65,7 +71,11 @@ class EnrichmentRules:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             number = plain_scalar(value)
-            if not isinstance(number, (int, float)) or isinstance(number, bool) or not 0 <= number <= 1:
+            if (
+                not isinstance(number, (int, float))
+                or isinstance(number, bool)
+                or not 0 <= number <= 1
+            ):
                 raise InputError(f"{name} must be a number in [0, 1]. Got {shown(value)} instead.")
             object.__setattr__(self, name, number)
 
@@ -74,4 +84,6 @@ def split_rules(options: Mapping[str, Any]) -> tuple[EnrichmentRules, dict[str, 
     """Split keyword arguments into rules of enrichment and the others."""
     names = EnrichmentRules.__dataclass_fields__
     rules = {name: value for name, value in options.items() if name in names}
-    return EnrichmentRules(**rules), {name: value for name, value in options.items() if name not in names}
+    return EnrichmentRules(**rules), {
+        name: value for name, value in options.items() if name not in names
+    }

@@ -1,4 +1,7 @@
-"""Why a query column and one lake column match or not: the pairs, and what stands nearest to each value without one."""
+"""Explanation of why a query column and one lake column match or not.
+
+It has the pairs, and the lake value nearest to each query value without a pair.
+"""
 
 from __future__ import annotations
 
@@ -44,20 +47,23 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         if not isinstance(value, str):
             raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
     catalog = Catalog(store.catalog_files)
-    rows = catalog.columns(["name", "label", "position", "reason", "column_id"], among=pa.array([table])).sort_by(
-        "position"
-    )
+    rows = catalog.columns(
+        ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
+    ).sort_by("position")
     if not rows.num_rows:
         raise InputError(_no_table(store, catalog, table))
     row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
     if row["column_id"] is None:
-        raise ColumnNotFoundError(f"The column {column!r} of '{table}' is not in the index: {row['reason']}.")
+        raise ColumnNotFoundError(
+            f"The column {column!r} of '{table}' is not in the index: {row['reason']}."
+        )
     for number in range(store.n_partitions):
         positions = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
         if len(positions):
             return Hit(row["column_id"], 0, number, int(positions[0]), table, row["label"])
     raise IndexCorruptError(
-        f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition holds it: build the index again."
+        f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
+        "holds it: build the index again."
     )
 
 
@@ -65,14 +71,23 @@ def _no_table(store: Store, catalog: Catalog, table: str) -> str:
     reasons = catalog.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
     if reasons and reasons[0] is not None:
         return f"The table '{table}' is not in the index: {reasons[0]}."
-    return f"The lake has no table '{table}'. Tables are named by their path relative to '{store.manifest.facts['lake']}', as search prints them."
+    return (
+        f"The lake has no table '{table}'. Tables are named by their path relative to "
+        f"'{store.manifest.facts['lake']}', as search prints them."
+    )
 
 
 @damage_made_plain("the index")
 def find_unmatched(
-    scan: PartitionLoader, query: EncodedQuery, hit: Hit, is_matched: np.ndarray, most: int | None = None
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hit: Hit,
+    is_matched: np.ndarray,
+    most: int | None = None,
 ) -> tuple[Unmatched, ...]:
-    """List the texts of the query column without a pair, with the lake value nearest to each; the first `most` of them, or all.
+    """List the query texts without a pair, with the lake value nearest to each.
+
+    The first `most` of them are listed, or all.
 
     Parameters
     ----------
@@ -81,14 +96,20 @@ def find_unmatched(
     """
     texts, value_of_text = query.texts
     known = (query.vectors != 0).any(1).numpy()
-    left = [(texts[position], int(value_of_text[position])) for position in np.flatnonzero(~is_matched)[:most].tolist()]
+    left = [
+        (texts[position], int(value_of_text[position]))
+        for position in np.flatnonzero(~is_matched)[:most].tolist()
+    ]
     wanted = sorted({value for _, value in left if known[value]})
     nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
     found = [
         Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
         for text, value in left
     ]
-    return (*found, *(Unmatched(text, NO_VALUE) for text in texts_without_value(query).to_pylist()))[:most]
+    return (
+        *found,
+        *(Unmatched(text, NO_VALUE) for text in texts_without_value(query).to_pylist()),
+    )[:most]
 
 
 def texts_without_value(query: EncodedQuery) -> pa.Array:
@@ -115,11 +136,18 @@ def _nearest(
 
 
 def _nearest_rows(partition: Partition, vectors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Return the place in `rows` of the stored vector nearest to each query vector, the first of several."""
+    """Return the position in `rows` of the stored vector nearest to each query vector.
+
+    Of several nearest vectors it is the first.
+    """
     best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=vectors.device)
     position = torch.zeros(len(vectors), dtype=torch.int64, device=vectors.device)
-    for ours in torch.split(torch.arange(len(vectors), device=vectors.device), QUERY_VALUES_AT_ONCE):
-        for theirs in torch.split(torch.arange(len(rows), device=vectors.device), LAKE_VALUES_AT_ONCE):
+    for ours in torch.split(
+        torch.arange(len(vectors), device=vectors.device), QUERY_VALUES_AT_ONCE
+    ):
+        for theirs in torch.split(
+            torch.arange(len(rows), device=vectors.device), LAKE_VALUES_AT_ONCE
+        ):
             lake = partition.vectors[rows[theirs]].double()
             least, which = partition.metric.quick_distances(vectors[ours].double(), lake).min(1)
             nearer = least < best[ours]

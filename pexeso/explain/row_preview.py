@@ -74,7 +74,8 @@ class SideBySide:
     ----------
     ours, theirs : Half
     rows : tuple of JoinedRow
-        The first rows of the query that match, in order, each with the first row of the lake's table that holds the value.
+        The first rows of the query that match, in order, each with the first row of the lake's
+        table that holds the value.
     n_rows : int
         Rows of the query that match.
     """
@@ -86,10 +87,13 @@ class SideBySide:
 
 
 class TwoTables:
-    """Reads the tables behind a query column and the columns found for it; the user's is read once and kept.
+    """Reader of the tables behind a query column and the columns found for it.
 
-    A table is read whole, one of the lake at a time: about three times the text of its file is in memory meanwhile. One of the lake that is larger than
-    `max_table_bytes` is not read; the index has none.
+    The user's table is read once and kept.
+
+    A table is read whole, one of the lake at a time: about three times the text of its file is in
+    memory meanwhile. One of the lake that is larger than `max_table_bytes` is not read; the index
+    has none.
     """
 
     def __init__(
@@ -103,7 +107,9 @@ class TwoTables:
         self._query, self._lake, self._normaliser, self._catalog = query, lake, normaliser, catalog
         self._max_table_bytes = max_table_bytes
 
-    def show(self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int) -> SideBySide:
+    def show(
+        self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int
+    ) -> SideBySide:
         """Put the first matching rows of both tables side by side.
 
         Parameters
@@ -116,10 +122,13 @@ class TwoTables:
         Returns
         -------
         SideBySide
-            Never an error for a table that cannot be read: its half has the key alone, and says why.
+            Never an error for a table that cannot be read: its half has the key alone, and says
+            why.
         """
         nearest = pairs.take(pairs.starts)
-        locations = pc.index_in(self._query.values, value_set=nearest.texts.take(pa.array(nearest.text)))
+        locations = pc.index_in(
+            self._query.values, value_set=nearest.texts.take(pa.array(nearest.text))
+        )
         rows = pc.indices_nonzero(locations.is_valid())
         shown = rows.slice(0, n_rows)
         keys = nearest.take(locations.take(shown).to_numpy(zero_copy_only=False)).to_pairs()
@@ -130,7 +139,10 @@ class TwoTables:
 
     @cached_property
     def _own_table(self) -> tuple[list[str], Sequence[pa.Array]] | str | None:
-        """The user's whole table, labels and columns; why it cannot be shown; None where the query came from no file."""
+        """Return labels and columns of the user's table, or why it cannot be shown.
+
+        It is the whole table; None where the query came from no file.
+        """
         if self._query.file is None:
             return None
         try:
@@ -144,7 +156,9 @@ class TwoTables:
     def _ours(self, rows: pa.Array, most: int) -> tuple[Half, list[tuple[str | None, ...]]]:
         found, label = self._own_table, self._query.column or "values"
         if found is None or isinstance(found, str) or label not in found[0]:
-            return Half((label,), 1, found if isinstance(found, str) else None), _cells([self._query.values], rows)
+            return Half((label,), 1, found if isinstance(found, str) else None), _cells(
+                [self._query.values], rows
+            )
         labels, columns = found
         order = _key_first(labels.index(label), len(labels), most)
         half = Half(tuple(labels[location] for location in order), len(labels))
@@ -154,7 +168,9 @@ class TwoTables:
         self, table: str, column: str, pairs: Sequence[Pair], most: int
     ) -> tuple[Half, list[tuple[str | None, ...]]]:
         try:
-            found = self._no_file(table) or read_rows(self._lake, table, max_bytes=self._max_table_bytes)
+            found = self._no_file(table) or read_rows(
+                self._lake, table, max_bytes=self._max_table_bytes
+            )
             if isinstance(found, pa.Table):
                 return self._lake_rows(found, column, pairs, most)
             note = found
@@ -165,7 +181,10 @@ class TwoTables:
     def _no_file(self, table: str) -> str | None:
         formats = self._catalog.tables(["format"], among=pa.array([table]))["format"].to_pylist()
         if SPARK in formats:
-            return f"'{table}' is a table of Spark: it has no file whose other columns could be shown here."
+            return (
+                f"'{table}' is a table of Spark: it has no file whose other columns could be "
+                "shown here."
+            )
         return None
 
     def _lake_rows(
@@ -174,12 +193,20 @@ class TwoTables:
         labels = found.column_names
         key = find_column(labels, column)
         values = self._normaliser.normalise(found.column(key).combine_chunks())
-        locations = {pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs}
+        locations = {
+            pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs
+        }
         order = _key_first(key, len(labels), most)
         gone = any(location < 0 for location in locations.values())
-        note = "The table has changed since it was indexed: not all of these values are in it." if gone else None
+        note = (
+            "The table has changed since it was indexed: not all of these values are in it."
+            if gone
+            else None
+        )
         columns = [found.column(location).combine_chunks() for location in order]
-        rows = pa.array([None if locations[pair.key] < 0 else locations[pair.key] for pair in pairs], pa.int64())
+        rows = pa.array(
+            [None if locations[pair.key] < 0 else locations[pair.key] for pair in pairs], pa.int64()
+        )
         cells = _cells(columns, rows)
         # A value that is gone is shown as the index has it.
         cells = [

@@ -1,9 +1,13 @@
-"""Which words carry a match: how much farther apart two values would lie without each of their words.
+"""Contributions of words to a match.
 
-Of every pair each word is left out once, on its own side, and the distance of what is left from the other value is taken under
-the model and the metric of the index. What the distance grows by is the weight of the word; the weights of a side add up to half of the pair, so that
-each pair counts as much as any other, whatever the model. A word of one value and the same word of the other, or one near in letters, are told as
-one. This asks nothing of a model but that it embeds texts, and is exact for each pair; what is summed up are at most `MAX_TEXTS` texts' worth of pairs.
+A contribution is how much farther apart two values would lie without the word.
+
+Of every pair each word is left out once, on its own side, and the distance of what is left from the
+other value is taken under the model and the metric of the index. What the distance grows by is the
+weight of the word; the weights of a side add up to half of the pair, so that each pair counts as
+much as any other, whatever the model. A word of one value and the same word of the other, or one
+near in letters, are told as one. This asks nothing of a model but that it embeds texts, and is
+exact for each pair; what is summed up are at most `MAX_TEXTS` texts' worth of pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from pexeso.engine.metrics import Metric
 from pexeso.search.match_kinds import LEAST_LIKENESS
 
 MAX_TEXTS = 4096
-"""Most texts that are embedded for a column: of a column with more, pairs evenly spread over it are looked at."""
+"""Most texts that are embedded for a column: of a column with more, pairs evenly spread over it are
+looked at."""
 
 MAX_WORDS = 32
 """So many different words of a value are left out in turn, the first ones."""
@@ -39,8 +44,8 @@ class ContributingWord:
     Attributes
     ----------
     query, value : str or None
-        The word, normalised, in the query's values and in those of the lake; they differ where they are only near in letters. None where the other
-        side has no such word.
+        The word, normalised, in the query's values and in those of the lake; they differ where they
+        are only near in letters. None where the other side has no such word.
     share : float
         Of the whole match, in [0, 1]; the shares of all words add up to 1.
     pairs : int
@@ -61,7 +66,12 @@ class ContributingWord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        return {"query": self.query, "value": self.value, "share": round(self.share, 6), "pairs": self.pairs}
+        return {
+            "query": self.query,
+            "value": self.value,
+            "share": round(self.share, 6),
+            "pairs": self.pairs,
+        }
 
 
 @dataclass(frozen=True)
@@ -88,24 +98,37 @@ class WordContributions:
     @property
     def extent(self) -> str:
         """A note of how many pairs were looked at, empty where all were."""
-        return "" if self.pairs_read == self.pairs else f" (of {self.pairs_read:,} of {self.pairs:,} values)"
+        return (
+            ""
+            if self.pairs_read == self.pairs
+            else f" (of {self.pairs_read:,} of {self.pairs:,} values)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         words = [word.to_dict() for word in self.words]
-        return {"words": words, "n_words": self.n_words, "pairs_read": self.pairs_read, "pairs": self.pairs}
+        return {
+            "words": words,
+            "n_words": self.n_words,
+            "pairs_read": self.pairs_read,
+            "pairs": self.pairs,
+        }
 
 
-def word_contributions(ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Metric, n: int) -> WordContributions:
+def word_contributions(
+    ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Metric, n: int
+) -> WordContributions:
     """Find the words that carry a match.
 
-    At most `MAX_TEXTS` texts are embedded, in one call, whatever the number of pairs; that takes milliseconds with word
-    vectors, and seconds with a sentence model. Memory: their vectors, and 512 distances at a time.
+    At most `MAX_TEXTS` texts are embedded, in one call, whatever the number of pairs; that takes
+    milliseconds with word vectors, and seconds with a sentence model. Memory: their vectors, and
+    512 distances at a time.
 
     Parameters
     ----------
     ours, theirs : pyarrow string arrays of length p
-        Normalised values that match, of the query and of the lake; pair i is ``(ours[i], theirs[i])``.
+        Normalised values that match, of the query and of the lake; pair i is
+        ``(ours[i], theirs[i])``.
     n : int
         Most words to give, at least 0.
     """
@@ -119,7 +142,9 @@ def word_contributions(ours: pa.Array, theirs: pa.Array, embedder: Embedder, met
         for words, share in _put_together(pair, carried).items():
             shares[words] = shares.get(words, 0.0) + share / len(chosen)
             counts[words] = counts.get(words, 0) + 1
-    order = sorted(shares, key=lambda words: (-shares[words], words[0] or words[1] or "", words[1] or ""))
+    order = sorted(
+        shares, key=lambda words: (-shares[words], words[0] or words[1] or "", words[1] or "")
+    )
     found = tuple(ContributingWord(*words, shares[words], counts[words]) for words in order[:n])
     return WordContributions(found, len(order), len(chosen), len(ours))
 
@@ -160,7 +185,10 @@ def _at_most_words(values: pa.Array) -> np.ndarray:
 
 
 def _losses(sides: Sequence[_Side], embedder: Embedder, metric: Metric) -> list[np.ndarray]:
-    """Return for each side what the distance of its pair grows by without each of its words, at least 0."""
+    """Compute, for each side, the growth of its pair's distance without each of its words.
+
+    The growth is at least 0.
+    """
     positions: dict[str, int] = {}
     left, right, starts = [], [], [0]
     for side in sides:
@@ -180,10 +208,14 @@ def _without_each(side: _Side) -> Iterator[str]:
         yield " ".join(each for each in every if each != word)
 
 
-def _distances(texts: list[str], left: list[int], right: list[int], embedder: Embedder, metric: Metric) -> np.ndarray:
+def _distances(
+    texts: list[str], left: list[int], right: list[int], embedder: Embedder, metric: Metric
+) -> np.ndarray:
     if not left:
         return np.zeros(0)
-    vectors = torch.from_numpy(np.ascontiguousarray(embedder.embed(pa.array(texts, pa.string())), dtype=np.float32))
+    vectors = torch.from_numpy(
+        np.ascontiguousarray(embedder.embed(pa.array(texts, pa.string())), dtype=np.float32)
+    )
     pieces = zip(
         torch.split(torch.tensor(left), DISTANCES_AT_ONCE),
         torch.split(torch.tensor(right), DISTANCES_AT_ONCE),
@@ -193,21 +225,33 @@ def _distances(texts: list[str], left: list[int], right: list[int], embedder: Em
     return metric.fraction(found, vectors.shape[1]).numpy()
 
 
-def _by_pair(sides: Sequence[_Side], losses: Sequence[np.ndarray]) -> Iterator[list[dict[str, float]]]:
-    """Return for each pair the shares of the words of each of its sides; they add up to 1 a side."""
+def _by_pair(
+    sides: Sequence[_Side], losses: Sequence[np.ndarray]
+) -> Iterator[list[dict[str, float]]]:
+    """Yield, for each pair, the shares of the words of each of its sides.
+
+    The shares of a side add up to 1.
+    """
     gathered: list[dict[str, float]] = []
     for side, loss in zip(sides, losses, strict=True):
         total = loss.sum()
         # Where no word makes a difference, all carry alike.
-        shares = loss / total if total > 0 else np.full(len(side.words), 1 / max(1, len(side.words)))
+        shares = (
+            loss / total if total > 0 else np.full(len(side.words), 1 / max(1, len(side.words)))
+        )
         gathered.append(dict(zip(side.words, shares.tolist(), strict=True)))
         if side.is_last:
             yield gathered
             gathered = []
 
 
-def _put_together(pair: tuple[str, str], carried: list[dict[str, float]]) -> dict[tuple[str | None, str | None], float]:
-    """Return the shares of the words of a pair; a word of one value and its like of the other are one."""
+def _put_together(
+    pair: tuple[str, str], carried: list[dict[str, float]]
+) -> dict[tuple[str | None, str | None], float]:
+    """Return the shares of the words of a pair.
+
+    A word of one value and its partner in the other count as one.
+    """
     if len(carried) == 1:
         return {(word, word): share for word, share in carried[0].items() if share}
     ours, theirs = carried
@@ -223,9 +267,15 @@ def _put_together(pair: tuple[str, str], carried: list[dict[str, float]]) -> dic
 
 
 def _partners(ours: tuple[str, ...], theirs: tuple[str, ...]) -> dict[str, str]:
-    """Find for words of one value the same word in the other, or else the one nearest in letters; each has one partner at most."""
+    """Find, for words of one value, the same or the most similar word of the other.
+
+    The same word goes before the one nearest in letters. Each word has at most one partner.
+    """
     found = {word: word for word in ours if word in theirs}
-    rest, others = [word for word in ours if word not in found], [word for word in theirs if word not in found]
+    rest, others = (
+        [word for word in ours if word not in found],
+        [word for word in theirs if word not in found],
+    )
     if not rest or not others:
         return found
     alike = process.cdist(rest, others, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)

@@ -1,4 +1,7 @@
-"""What a page shows of each column found: its shares, words, pairs, values without a match, and the two tables."""
+"""Cards of a page, one for each column found.
+
+A card shows the column's shares, words, pairs, values without a match, and the two tables.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,9 @@ class Section:
     cards: Iterator[Card]
 
 
-def section_of_result(result: SearchResult, number: int, n_cards: int, limits: Limits = OF_RESULTS) -> Section:
+def section_of_result(
+    result: SearchResult, number: int, n_cards: int, limits: Limits = OF_RESULTS
+) -> Section:
     """Lay out the columns found for one query column, the first `n_cards` of them in full."""
     shown = result.matches[:n_cards]
     if shown:
@@ -159,7 +164,9 @@ def section_of_explanation(found: Explanation, limits: Limits = OF_EXPLANATION) 
     return Section(found.query, found.options, True, False, False, [], 1, 1, cards)
 
 
-def _cards(matches: tuple[Match, ...], number: int, is_least: bool, limits: Limits) -> Iterator[Card]:
+def _cards(
+    matches: tuple[Match, ...], number: int, is_least: bool, limits: Limits
+) -> Iterator[Card]:
     if not matches:
         return
     tables = matches[0]._details.two_tables()
@@ -180,7 +187,9 @@ def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: 
         n_pairs=len(pairs),
         unmatched=match.unmatched(limits.unmatched),
         n_unmatched=evidence.n_unmatched(position),
-        tables=tables.show(match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns),
+        tables=tables.show(
+            match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns
+        ),
     )
 
 
@@ -191,4 +200,7 @@ def _anchor(number: int, position: int) -> str:
 def _bar(match: Match, kinds: KindCounts) -> tuple[Segment, ...]:
     rest = match.total - sum(kinds.rows.values())
     counts = {**{kind: kinds.rows[kind] for kind in KINDS}, NONE: rest}
-    return tuple(Segment(kind, rows, rows / match.total if match.total else 0.0) for kind, rows in counts.items())
+    return tuple(
+        Segment(kind, rows, rows / match.total if match.total else 0.0)
+        for kind, rows in counts.items()
+    )

@@ -30,7 +30,8 @@ PIECES_AT_ONCE = 64
 def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
     """Return the page of one or several search results, in pieces.
 
-    At most 24 columns found are shown in full, shared evenly by the results, and 200 of each result are listed.
+    At most 24 columns found are shown in full, shared evenly by the results, and 200 of each result
+    are listed.
 
     Parameters
     ----------
@@ -39,12 +40,18 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
     Yields
     ------
     str
-        Some kilobytes each. Two columns found are in memory at a time, beside the pairs of those shown.
+        Some kilobytes each. Two columns found are in memory at a time, beside the pairs of those
+        shown.
     """
     n_cards = max(1, OF_RESULTS.columns_found // max(1, len(results)))
-    sections = (section_of_result(result, number, n_cards) for number, result in enumerate(results, 1))
+    sections = (
+        section_of_result(result, number, n_cards) for number, result in enumerate(results, 1)
+    )
     queries = {_asked(result.query["column"]) for result in results}
-    title = f"Columns that join with {queries.pop() if len(queries) == 1 else f'{len(queries)} columns of yours'}"
+    title = (
+        "Columns that join with "
+        f"{queries.pop() if len(queries) == 1 else f'{len(queries)} columns of yours'}"
+    )
     yield from _page(title, sections, len(results))
 
 
@@ -52,7 +59,9 @@ def explanation_page(found: Explanation) -> Iterator[str]:
     """Return the page of one explanation, in pieces."""
     asked, match = _asked(found.query["column"]), found.match
     verb = "joins" if match.matched else "does not join"
-    title = f"Why {asked} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
+    title = (
+        f"Why {asked} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
+    )
     yield from _page(title, iter([section_of_explanation(found)]), 1)
 
 
@@ -72,7 +81,9 @@ def results_table(result: SearchResult) -> str:
 
 def _page(title: str, sections: Iterator[Section], n_sections: int) -> Iterator[str]:
     template = _environment().get_template("page.html")
-    stream = template.stream(title=title, sections=sections, n_sections=n_sections, version=pexeso.__version__)
+    stream = template.stream(
+        title=title, sections=sections, n_sections=n_sections, version=pexeso.__version__
+    )
     stream.enable_buffering(PIECES_AT_ONCE)
     yield from stream
 

@@ -13,7 +13,10 @@ class HtmlRenderer:
     """Makes pages and tables of HTML; templates are loaded when the first one is made."""
 
     def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
-        """Return the page of search results, or write it to a stream; see `pexeso.html.page.results_page`."""
+        """Return the page of search results, or write it to a stream.
+
+        See `pexeso.html.page.results_page`.
+        """
         from pexeso.html.page import results_page, written
 
         return written(results_page(results), stream)

@@ -1,4 +1,7 @@
-"""What is asked of fsspec and pyarrow, and how their answers and errors become ours: the lower half of `pexeso.io.location`."""
+"""Access to fsspec and pyarrow: the lower half of `pexeso.io.location`.
+
+Their answers and errors are converted to those of pexeso.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from pexeso.errors import InputError, MissingPackageError, PexesoError, PlaceErr
 S3_PROTOCOLS = ("s3", "s3a")
 
 _PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
-_SECRET_NAME = re.compile(r"secret|token|passw|key|credential|signature|connection_string", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"secret|token|passw|key|credential|signature|connection_string", re.IGNORECASE
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _VERSION_FIELDS = ("ETag", "etag", "e_tag")
 _TIME_FIELDS = ("LastModified", "last_modified", "mtime", "updated", "modified")
@@ -33,14 +38,15 @@ class PlaceEntry:
     Attributes
     ----------
     name
-        The last part of the path; empty for a folder without a name, as the key ``a//b.csv`` makes one.
+        The last part of the path; empty for a folder without a name, as the key ``a//b.csv`` makes
+        one.
     kind
         ``file``, ``folder``, or ``other``.
     n_bytes
         Size in bytes; 0 where it is no file.
     modified
-        When it was last changed, in nanoseconds since 1970; None where the storage does not say. Whole seconds where
-        there is a version: some requests tell no more.
+        When it was last changed, in nanoseconds since 1970; None where the storage does not say.
+        Whole seconds where there is a version: some requests tell no more.
     version
         A text that changes whenever the bytes do (the ETag of S3); None where the storage has none.
     """
@@ -60,7 +66,9 @@ def as_fsspec(filesystem: Any) -> Any:
         from fsspec.implementations.arrow import ArrowFSWrapper
 
         return ArrowFSWrapper(filesystem)
-    return filesystem if spec is not None and isinstance(filesystem, spec.AbstractFileSystem) else None
+    return (
+        filesystem if spec is not None and isinstance(filesystem, spec.AbstractFileSystem) else None
+    )
 
 
 def import_fsspec() -> Any:
@@ -68,7 +76,9 @@ def import_fsspec() -> Any:
     try:
         import fsspec
     except ImportError as error:
-        raise MissingPackageError("To reach other storages needs fsspec: pip install 'pexeso[s3]'.") from error
+        raise MissingPackageError(
+            "To reach other storages needs fsspec: pip install 'pexeso[s3]'."
+        ) from error
     return fsspec
 
 
@@ -82,12 +92,16 @@ def filesystem_class(protocol: str, shown: str) -> Any:
         raise MissingPackageError(f"A package is missing to reach '{shown}': {way_out}.") from error
     except ValueError as error:
         raise InputError(
-            f"The protocol of '{shown}' is not known: give a path, or an URL such as s3://bucket/folder."
+            f"The protocol of '{shown}' is not known: give a path, or an URL such as "
+            "s3://bucket/folder."
         ) from error
 
 
 def shown_url(url: str) -> str:
-    """Return an URL without a password, and without the query of a web address, which may be a signature."""
+    """Return a URL without its password, and a web address also without its query.
+
+    The query of a web address may be a signature.
+    """
     url = _PASSWORD.sub(r"\1@", url)
     return url.partition("?")[0] if url.startswith(("http:", "https:")) else url
 
@@ -98,7 +112,11 @@ def entry_of(info: Mapping[str, Any]) -> PlaceEntry:
     kind = kinds.get(info.get("type", ""), "other")
     name = str(info["name"])
     last = name.rstrip("/") if kind == "folder" and not name.endswith("/") else name
-    version = next((str(info[key]) for key in _VERSION_FIELDS if info.get(key)), None) if kind == "file" else None
+    version = (
+        next((str(info[key]) for key in _VERSION_FIELDS if info.get(key)), None)
+        if kind == "file"
+        else None
+    )
     modified = next((_nanoseconds(info[key]) for key in _TIME_FIELDS if info.get(key)), None)
     if modified is not None and version is not None:
         modified -= modified % 10**9
@@ -107,23 +125,30 @@ def entry_of(info: Mapping[str, Any]) -> PlaceEntry:
 
 
 def put_object_if(filesystem: Any, path: str, data: bytes, expected: str | None) -> str | None:
-    """Put an object through s3fs where the object there is of the expected version, or none where None is expected.
+    """Write an object through s3fs if the stored object has the expected version.
+
+    With an expected version of None, the object is written only if there is none yet.
 
     Returns
     -------
     str or None
-        The new version; None where the condition did not hold. Whoever asks again after a broken connection may find
-        that a first request had been done: so None does not say that these very bytes are not there.
+        The new version; None where the condition did not hold. Whoever asks again after a broken
+        connection may find that a first request had been done: so None does not say that these very
+        bytes are not there.
     """
     condition = {"IfNoneMatch": "*"} if expected is None else {"IfMatch": expected}
     bucket, key, _ = filesystem.split_path(path)
     for attempt in range(_ATTEMPTS):
         try:
-            answer = filesystem.call_s3("put_object", Bucket=bucket, Key=key, Body=data, **condition)
+            answer = filesystem.call_s3(
+                "put_object", Bucket=bucket, Key=key, Body=data, **condition
+            )
             return str(answer["ETag"])
         except Exception as error:
             status = _status(error)
-            if status == _CONFLICT:  # another request for this key is under way, and nothing has been decided
+            if (
+                status == _CONFLICT
+            ):  # another request for this key is under way, and nothing has been decided
                 time.sleep(_PAUSE_SECONDS * 2**attempt)
             elif status == _CONDITION_FAILED or (status == _NOT_FOUND and expected is not None):
                 return None
@@ -151,7 +176,9 @@ def _nanoseconds(moment: Any) -> int | None:
 
 @contextmanager
 def plain_errors(url: str, options: Mapping[str, Any], done: str) -> Iterator[None]:
-    """Turn what a storage's package raises in the block, which may be anything, into one sentence without credentials.
+    """Replace errors of storage packages in the block by one sentence without credentials.
+
+    A storage package may raise any exception.
 
     Parameters
     ----------
@@ -167,13 +194,15 @@ def plain_errors(url: str, options: Mapping[str, Any], done: str) -> Iterator[No
     except (PexesoError, MemoryError):
         raise
     except ImportError as error:
-        raise MissingPackageError(f"A package is missing to reach '{url}': {_one_line(error)}.") from error
+        raise MissingPackageError(
+            f"A package is missing to reach '{url}': {_one_line(error)}."
+        ) from error
     except Exception as error:
         raise PlaceError(f"'{url}' cannot be {done}: {_reason(error, options)}.") from error
 
 
 def is_refusal(error: PlaceError) -> bool:
-    """Return whether the storage was reached, and answered that a name is not there or must not be read.
+    """Return whether the storage answered that a name is missing or must not be read.
 
     Any other error says nothing about the name: asked again, the storage may give it.
     """

@@ -1,8 +1,8 @@
-"""Where a lake or an index lies: a folder of this machine, or a place on a storage that fsspec or pyarrow reaches.
+"""Location of a lake or an index: a local folder, or storage that fsspec or pyarrow reaches.
 
-What lies on this machine is a `pathlib.Path` and stays one; nothing but the standard library is loaded for it. All else
-is a `Location`: an URL such as ``s3://bucket/lake`` with the options of its storage. It holds no connection, can be pickled,
-and shows no password.
+What lies on this machine is a `pathlib.Path` and stays one; nothing but the standard library is
+loaded for it. All else is a `Location`: an URL such as ``s3://bucket/lake`` with the options of its
+storage. It holds no connection, can be pickled, and shows no password.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Location:
     path
         What the storage calls it.
     options
-        How the storage is reached: arguments of its fsspec filesystem. May hold credentials, and is never shown.
+        How the storage is reached: arguments of its fsspec filesystem. May hold credentials, and is
+        never shown.
     given
         The fsspec filesystem, where the caller gave one.
     """
@@ -106,11 +107,17 @@ class Location:
         Raises
         ------
         InputError
-            The name is absolute, empty, or has an empty, ``.`` or ``..`` part: it would lead elsewhere.
+            The name is absolute, empty, or has an empty, ``.`` or ``..`` part: it would lead
+            elsewhere.
         """
-        if not relative or "\0" in relative or any(part in ("", ".", "..") for part in relative.split("/")):
+        if (
+            not relative
+            or "\0" in relative
+            or any(part in ("", ".", "..") for part in relative.split("/"))
+        ):
             raise InputError(
-                f"{relative!r} does not name anything below '{self}': give a relative path without '.' and '..'."
+                f"{relative!r} does not name anything below '{self}': give a relative path "
+                "without '.' and '..'."
             )
         return replace(self, url=f"{self.url}/{relative}", path=f"{self.path}/{relative}")
 
@@ -132,7 +139,9 @@ class Location:
                 return None
 
     def entries(self) -> list[PlaceEntry]:
-        """List what lies directly below, in no order; memory grows with the number of names in this one folder.
+        """List the entries directly below, in no particular order.
+
+        Memory grows with the number of names in this one folder.
 
         Raises
         ------
@@ -140,11 +149,17 @@ class Location:
             The folder is not there, or cannot be listed.
         """
         with self._plain_errors("listed"):
-            entries = [(found["name"], entry_of(found)) for found in self._fresh().ls(self.path, detail=True)]
+            entries = [
+                (found["name"], entry_of(found))
+                for found in self._fresh().ls(self.path, detail=True)
+            ]
         return [entry for name, entry in entries if not self._is_marker(name, entry)]
 
     def find(self) -> dict[str, PlaceEntry]:
-        """List all files below, at any depth, by their path from here; empty where there is none."""
+        """List all files below, at any depth, by their relative path.
+
+        The list is empty if there are none.
+        """
         with self._plain_errors("listed"):
             try:
                 found = self._fresh().find(self.path, detail=True)
@@ -152,7 +167,11 @@ class Location:
                 return {}
         start = len(self.path) + 1
         entries = ((name[start:], entry_of(each)) for name, each in found.items())
-        return {relative: entry for relative, entry in entries if relative and not relative.endswith("/")}
+        return {
+            relative: entry
+            for relative, entry in entries
+            if relative and not relative.endswith("/")
+        }
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -161,7 +180,8 @@ class Location:
         Raises
         ------
         PlaceError
-            It cannot be opened, or a read in the block fails; also where the file was replaced meanwhile.
+            It cannot be opened, or a read in the block fails; also where the file was replaced
+            meanwhile.
         """
         with (
             self._plain_errors("read"),
@@ -202,7 +222,9 @@ class Location:
             It cannot be written.
         """
         with self._plain_errors("written"):
-            self.filesystem.put_file(os.fspath(local), self.path, **({"mode": "create"} if self.has_conditions else {}))
+            self.filesystem.put_file(
+                os.fspath(local), self.path, **({"mode": "create"} if self.has_conditions else {})
+            )
 
     def put_if(self, data: bytes, expected: str | None) -> str | None:
         """Put bytes there in one request, on one condition that the storage itself checks.
@@ -229,7 +251,10 @@ class Location:
 
     @property
     def has_conditions(self) -> bool:
-        """Whether the storage is of a kind that checks conditions: S3, through s3fs. A server may still not do it."""
+        """Whether the storage is of a kind that checks conditions.
+
+        That is S3, through s3fs. A server may still not do it.
+        """
         return self.protocol in S3_PROTOCOLS and hasattr(self.filesystem, "call_s3")
 
     def remove(self) -> None:
@@ -251,13 +276,19 @@ class Location:
         return plain_errors(self.url, options, done)
 
     def _fresh(self) -> Any:
-        """Return the filesystem without what it remembers of this path: others may have changed it."""
+        """Return the filesystem without its cached state of this path.
+
+        Other processes may have changed it.
+        """
         filesystem = self.filesystem
         filesystem.invalidate_cache(self.path)
         return filesystem
 
     def _is_marker(self, name: str, entry: PlaceEntry) -> bool:
-        """Return whether a listed name is the folder itself: object stores may keep an empty object for a folder."""
+        """Return whether a listed name is the folder itself.
+
+        Object stores may keep an empty object for a folder.
+        """
         return entry.kind != "folder" and name.rstrip("/").lstrip("/") == self.path.lstrip("/")
 
 
@@ -267,13 +298,14 @@ def locate(where: Any, path: str | None = None, **options: Any) -> Path | Locati
     Parameters
     ----------
     where
-        A local path; an URL (``s3://bucket/lake``, ``memory://lake``, ``file:///data/lake``, or any other protocol of
-        fsspec); a `Location`; or a filesystem of pyarrow or fsspec, with `path`.
+        A local path; an URL (``s3://bucket/lake``, ``memory://lake``, ``file:///data/lake``, or any
+        other protocol of fsspec); a `Location`; or a filesystem of pyarrow or fsspec, with `path`.
     path
         The path within the filesystem that was given.
     **options
-        Storage options of an URL, such as ``endpoint_url``, ``key`` and ``secret`` of S3. What is not given is taken
-        from where the storage's package looks: the environment, its configuration files.
+        Storage options of an URL, such as ``endpoint_url``, ``key`` and ``secret`` of S3. What is
+        not given is taken from where the storage's package looks: the environment, its
+        configuration files.
 
     Raises
     ------
@@ -294,18 +326,21 @@ def locate(where: Any, path: str | None = None, **options: Any) -> Path | Locati
     if isinstance(where, str | os.PathLike):
         text = os.fspath(where)
         match = _URL.match(text) if isinstance(text, str) else None
-        return _from_url(text, match.group(1).lower(), options) if match else Path(os.fsdecode(text))
+        return (
+            _from_url(text, match.group(1).lower(), options) if match else Path(os.fsdecode(text))
+        )
     filesystem = as_fsspec(where)
     if filesystem is None or not isinstance(path, str) or options:
         raise InputError(
-            "A place is a path, an URL with its storage options, or a filesystem of pyarrow or fsspec with a path. "
+            "A place is a path, an URL with its storage options, or a filesystem of pyarrow or "
+            "fsspec with a path. "
             f"Got {type(where).__name__}."
         )
     return _from_filesystem(filesystem, path)
 
 
 def is_url(where: Any) -> bool:
-    """Return whether a text or place is meant for another storage than the file system of this machine.
+    """Return whether a text or place refers to storage outside this machine's file system.
 
     Examples
     --------
@@ -313,7 +348,9 @@ def is_url(where: Any) -> bool:
     (True, False, False)
     """
     match = _URL.match(where) if isinstance(where, str) else None
-    return isinstance(where, Location) or (match is not None and match.group(1).lower() not in ("file", "local"))
+    return isinstance(where, Location) or (
+        match is not None and match.group(1).lower() not in ("file", "local")
+    )
 
 
 def spark_path(path: str | os.PathLike[str]) -> str:
@@ -333,7 +370,9 @@ def spark_path(path: str | os.PathLike[str]) -> str:
     'file:///data/100%20 [new]/lake.pexeso'
     """
     absolute = str(Path(path).absolute())
-    if ".." in Path(absolute).parts:  # Hadoop would take the name before it away, even that of a link
+    if (
+        ".." in Path(absolute).parts
+    ):  # Hadoop would take the name before it away, even that of a link
         absolute = os.path.realpath(absolute)
     try:
         absolute.encode()
@@ -385,24 +424,34 @@ def _from_url(url: str, protocol: str, options: Mapping[str, Any]) -> Path | Loc
     if protocol in ("file", "local"):
         return _from_file_url(url)
     if "::" in url:
-        raise InputError(f"The URL {shown_url(url)!r} is a chain of filesystems: give the URL of one.")
+        raise InputError(
+            f"The URL {shown_url(url)!r} is a chain of filesystems: give the URL of one."
+        )
     rest = url.partition("://")[2].rstrip("/")
     if any(part in (".", "..") for part in rest.split("/")):
-        raise InputError(f"The URL {shown_url(url)!r} has '.' or '..' parts: give the path without them.")
+        raise InputError(
+            f"The URL {shown_url(url)!r} has '.' or '..' parts: give the path without them."
+        )
     kind = filesystem_class(protocol, shown_url(url))
     full = f"{protocol}://{rest}"
-    return Location(shown_url(full), kind._strip_protocol(full), {**kind._get_kwargs_from_urls(full), **options})
+    return Location(
+        shown_url(full), kind._strip_protocol(full), {**kind._get_kwargs_from_urls(full), **options}
+    )
 
 
 def _from_file_url(url: str) -> Path:
     host, slash, path = url.partition("://")[2].partition("/")
     if host not in ("", "localhost") or not slash:
-        raise InputError(f"The URL {url!r} must name a path of this machine, as file:///data/lake does.")
+        raise InputError(
+            f"The URL {url!r} must name a path of this machine, as file:///data/lake does."
+        )
     return Path("/" + unquote(path))
 
 
 def _from_filesystem(filesystem: Any, path: str) -> Path | Location:
-    protocol = filesystem.protocol if isinstance(filesystem.protocol, str) else filesystem.protocol[0]
+    protocol = (
+        filesystem.protocol if isinstance(filesystem.protocol, str) else filesystem.protocol[0]
+    )
     if protocol in ("file", "local"):
         return Path(path)
     if any(part in (".", "..") for part in path.split("/")):

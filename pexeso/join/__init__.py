@@ -1,1 +1,5 @@
-"""The user's table joined with a found one: values that match, rows that hold them, conflicts, and the table that comes out."""
+"""Joins of the user's table with a found table.
+
+A join consists of the values that match, the rows that hold them, conflicts, and the resulting
+table.
+"""

@@ -1,4 +1,7 @@
-"""The cells of several rows made one: first, list, distinct, count, and the mean, sum, least and largest of numbers."""
+"""Aggregation of the cells of several rows into one cell.
+
+The ways are first, list, distinct and count, and the mean, sum, minimum and maximum of numbers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Groups:
 
 
 def type_of(way: str) -> pa.DataType:
-    """Return the type of what a way of aggregating gives: text, lists of text, whole numbers or float64."""
+    """Return the result type of an aggregation: text, lists of text, whole numbers or float64."""
     return {
         "first": pa.string(),
         "list": pa.list_(pa.string()),
@@ -56,8 +59,9 @@ def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
     cells : pyarrow.StringArray
         One a row of the groups, null where empty.
     way : str
-        ``first``: the cell of the first row, also an empty one, so that all columns aggregated so come from the same row. ``list``: the cells that are
-        not empty, in order; ``distinct``: each of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells
+        ``first``: the cell of the first row, also an empty one, so that all columns aggregated so
+        come from the same row. ``list``: the cells that are not empty, in order; ``distinct``: each
+        of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells
         that hold numbers (`pexeso.join.numbers`); null where there are none.
 
     Returns
@@ -92,7 +96,9 @@ def _first_rows(cells: pa.StringArray, groups: Groups) -> np.ndarray:
     row = _present(cells)
     encoded = cells.take(pa.array(row)).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    _, first = np.unique(groups.of_row[row] * max(1, len(encoded.dictionary)) + codes, return_index=True)
+    _, first = np.unique(
+        groups.of_row[row] * max(1, len(encoded.dictionary)) + codes, return_index=True
+    )
     return row[np.sort(first)]
 
 
@@ -130,7 +136,10 @@ def _computed(cells: pa.StringArray, groups: Groups, way: str) -> pa.DoubleArray
 
 
 def not_numbers(cells: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
-    """Return the cells that are neither empty nor numbers, each text once, and how often it stands there."""
+    """Return the cells that are neither empty nor numbers, with the count of each text.
+
+    Each text is listed once.
+    """
     left = cells.filter(pc.and_(cells.is_valid(), read_numbers(cells).is_null()))
     found = left.value_counts()
     return found.field("values"), found.field("counts").to_numpy(zero_copy_only=False)

@@ -1,9 +1,14 @@
-"""One-to-one: as many links as possible, no two of which share a value, and of these the choice with the least total distance.
+"""One-to-one assignment: the maximum number of links with the least total distance.
 
-The graph of query values and lake values that match falls into components. A component in which one value stands on one side, which is nearly every one,
-is decided by its smallest distance, all of them at once. The others go to the sparse Jonker-Volgenant algorithm, many small ones together: each query
-value has a place of its own for "no partner", which costs more than all distances together, so that a full assignment is there and takes as few
-of these places as can be. Distances are whole numbers of steps, so that sums are exact in float64: `steps_of` says how fine.
+No two links share a value. Among the choices with as many links as possible, the one with the least
+total distance is selected.
+
+The graph of query values and lake values that match falls into components. A component in which one
+value stands on one side, which is nearly every one, is decided by its smallest distance, all of
+them at once. The others go to the sparse Jonker-Volgenant algorithm, many small ones together: each
+query value has a place of its own for "no partner", which costs more than all distances together,
+so that a full assignment is there and takes as few of these places as can be. Distances are whole
+numbers of steps, so that sums are exact in float64: `steps_of` says how fine.
 """
 
 from __future__ import annotations
@@ -13,7 +18,8 @@ import math
 import numpy as np
 
 NODES_AT_ONCE = 2048
-"""Values that go to the algorithm together, unless one component has more: its time grows with the square of what it is given."""
+"""Values that go to the algorithm together, unless one component has more: its time grows with the
+square of what it is given."""
 
 _EXACT_BITS = 51
 """Whole numbers below 2**53 are exact in float64; sums and differences of two costs must be."""
@@ -22,9 +28,12 @@ _FINEST_BITS = 40
 
 
 def steps_of(n_queries: int) -> int:
-    """Say into how many steps distances in [0, 1] are divided in a component with so many query values, a power of two.
+    """Return the number of steps that distances in [0, 1] are divided into, a power of two.
 
-    Distances are compared to the nearest step: 2**40 of them up to 2,000 query values, 2**31 at a million.
+    The number depends on how many query values a component has.
+
+    Distances are compared to the nearest step: 2**40 of them up to 2,000 query values, 2**31 at a
+    million.
     """
     return 1 << max(1, min(_FINEST_BITS, _EXACT_BITS - math.ceil(math.log2(n_queries + 2))))
 
@@ -32,9 +41,10 @@ def steps_of(n_queries: int) -> int:
 def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Choose links so that no value is in two.
 
-    Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on both sides, where it grows with the square of its query
-    values at least: 300,000 values in components of four take some seconds, 100,000 in a single component took two minutes. Such components come of a
-    `max_distance` at which a value matches many unrelated neighbours.
+    Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on
+    both sides, where it grows with the square of its query values at least: 300,000 values in
+    components of four take some seconds, 100,000 in a single component took two minutes. Such
+    components come of a `max_distance` at which a value matches many unrelated neighbours.
 
     Parameters
     ----------
@@ -46,7 +56,8 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
     Returns
     -------
     bool (l,)
-        The links chosen. Among equally good choices it is always the same one for the same links, in whatever order they come.
+        The links chosen. Among equally good choices it is always the same one for the same links,
+        in whatever order they come.
     """
     chosen = np.zeros(len(query), dtype=bool)
     if not len(query):
@@ -76,7 +87,9 @@ def _components(query: np.ndarray, lake: np.ndarray, n_queries: int, n_lake: int
     from scipy.sparse.csgraph import connected_components
 
     n_nodes = n_queries + n_lake
-    graph = coo_array((np.ones(len(query), dtype=np.int8), (query, lake + n_queries)), shape=(n_nodes, n_nodes))
+    graph = coo_array(
+        (np.ones(len(query), dtype=np.int8), (query, lake + n_queries)), shape=(n_nodes, n_nodes)
+    )
     _, of_node = connected_components(graph.tocsr(), directed=False)
     return of_node[query].astype(np.int64)
 
@@ -93,20 +106,29 @@ def _distinct_in(component: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def _least_of_each(component: np.ndarray, distance: np.ndarray, simple: np.ndarray) -> np.ndarray:
-    """Return the link of least distance of each simple component; of several the first, by query value and lake value."""
+    """Return the link of least distance of each simple component.
+
+    Ties are resolved by query value, then lake value.
+    """
     links = np.flatnonzero(simple)
     order = links[np.lexsort((links, distance[links], component[links]))]
     _, first = np.unique(component[order], return_index=True)
     return order[first]
 
 
-def _parcels(component: np.ndarray, simple: np.ndarray, query: np.ndarray, lake: np.ndarray) -> list[np.ndarray]:
-    """Put the links of components that are not simple into parcels of whole components with some `NODES_AT_ONCE` values each."""
+def _parcels(
+    component: np.ndarray, simple: np.ndarray, query: np.ndarray, lake: np.ndarray
+) -> list[np.ndarray]:
+    """Divide the links of components that are not simple into parcels of whole components.
+
+    A parcel has about `NODES_AT_ONCE` values.
+    """
     links = np.flatnonzero(~simple)
     if not len(links):
         return []
     n_nodes = _distinct_in(component, query) + _distinct_in(component, lake)
-    # In the order of their first query value, not of their numbers, which hang on how components were found.
+    # In the order of their first query value, not of their numbers, which hang on how components
+    # were found.
     found, first = np.unique(component[links], return_index=True)
     in_order = found[np.argsort(first)]
     ends = np.cumsum(n_nodes[in_order])

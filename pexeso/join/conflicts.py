@@ -1,4 +1,7 @@
-"""Where a join had to choose, or could not do what one might think: found from the mapping and the rows, as one table."""
+"""Table of the cases where a join had to choose, or could not do what might be expected.
+
+The cases are found from the mapping and the rows.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,13 @@ from pexeso.join.matched_rows import FoundRows
 from pexeso.join.options import OF_NUMBERS
 
 SHARED, TIED, UNPAIRED = "shared", "tied", "unpaired"
-REPEATED, DIFFERING, NOT_A_NUMBER, GONE, NOT_SEARCHED = "repeated", "differing", "not a number", "gone", "not searched"
+REPEATED, DIFFERING, NOT_A_NUMBER, GONE, NOT_SEARCHED = (
+    "repeated",
+    "differing",
+    "not a number",
+    "gone",
+    "not searched",
+)
 
 KINDS = {
     SHARED: "lake_value",
@@ -26,10 +35,13 @@ KINDS = {
     GONE: "lake_value",
     NOT_SEARCHED: "query_value",
 }
-"""The kinds of conflicts, in the order in which they are told, and what of each row of `CONFLICTS` a conflict of it is about.
+"""The kinds of conflicts, in the order in which they are told, and what of each row of `CONFLICTS`
+a conflict of it is about.
 
-- ``shared``: a lake value that several query values are joined with; one-to-one: that is the nearest of several.
-- ``tied``: a query value with several lake values equally near, none of them the same normalised text.
+- ``shared``: a lake value that several query values are joined with; one-to-one: that is the
+  nearest of several.
+- ``tied``: a query value with several lake values equally near, none of them the same normalised
+  text.
 - ``unpaired``: one-to-one, a query value with matches, all of which went to others.
 - ``repeated``: a query value that is joined with several rows of the found table.
 - ``differing``: a query value whose cells differ in a column aggregated by ``first``.
@@ -45,7 +57,10 @@ CONFLICTS = pa.schema(
         ("count", pa.int64()),
     ]
 )
-"""One row for each value or cell that takes part in a conflict. ``count`` is a number of rows: of the found table, or for ``not searched`` of yours."""
+"""One row for each value or cell that takes part in a conflict.
+
+``count`` is a number of rows: of the found table, or for ``not searched`` of yours.
+"""
 
 
 def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
@@ -85,7 +100,7 @@ def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.Strin
 
 
 def _tied(mapping: JoinMapping) -> np.ndarray:
-    """Return the links of query values with several equally near lake values, none of the same text."""
+    """Return the links of query values with several nearest lake values, none of equal text."""
     first = np.flatnonzero(mapping.nearest)
     which = np.cumsum(mapping.nearest) - 1
     is_near = mapping.distance == mapping.distance[first][which]
@@ -131,12 +146,17 @@ def _cells(found: FoundRows) -> list[pa.Table]:
             parts.append(conflict_rows(DIFFERING, query_value=names, column=name, cell=cells))
         elif way in OF_NUMBERS:
             cells, counts = not_numbers(found.cells_of(position))
-            parts.append(conflict_rows(NOT_A_NUMBER, column=name, cell=cells, count=pa.array(counts)))
+            parts.append(
+                conflict_rows(NOT_A_NUMBER, column=name, cell=cells, count=pa.array(counts))
+            )
     return parts
 
 
 def conflict_rows(kind: str, **columns: Any) -> pa.Table:
-    """Make rows of `CONFLICTS`: of a kind, with columns of equal length, or texts that stand in all of them."""
+    """Create rows of `CONFLICTS` of one kind.
+
+    Columns have equal lengths; a text is repeated in all rows.
+    """
     n_rows = next(len(column) for column in columns.values() if not isinstance(column, str))
     filled = {"kind": kind, **columns}
     arrays = [

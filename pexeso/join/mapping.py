@@ -1,11 +1,15 @@
-"""Which values are joined: query text -> query value -> lake value -> distance, made once from the pairs that match.
+"""Mapping of joined values: query text -> query value -> lake value -> distance.
 
-A *value* is what normalisation leaves of a text, on both sides: rows that differ in case or punctuation alone are joined alike. The lake values of a
-query value are ranked by distance; equally near ones by whether they are the same normalised text, then by code point. Three ways to choose:
+It is created once, from the pairs that match.
+
+A *value* is what normalisation leaves of a text, on both sides: rows that differ in case or
+punctuation alone are joined alike. The lake values of a query value are ranked by distance; equally
+near ones by whether they are the same normalised text, then by code point. Three ways to choose:
 
 - ``nearest``: the first of each query value. Several query values may take the same lake value.
-- ``one-to-one``: no value is joined twice. Values of the same normalised text go together; the others are assigned so that as many as possible
-  have a partner, and among these choices with the least total distance (`pexeso.join.assignment`).
+- ``one-to-one``: no value is joined twice. Values of the same normalised text go together; the
+  others are assigned so that as many as possible have a partner, and among these choices with the
+  least total distance (`pexeso.join.assignment`).
 - ``all``: every pair.
 """
 
@@ -89,7 +93,9 @@ def make_mapping(
     lake = _places(keys, lake_keys)
     _, first = np.unique(query * len(lake_keys) + lake, return_index=True)
     distance = np.array([pair.distance for pair in pairs], dtype=np.float64)
-    names = pa.array([pair.value for pair in pairs], pa.string()).take(pa.array(_first_of(lake, len(lake_keys))))
+    names = pa.array([pair.value for pair in pairs], pa.string()).take(
+        pa.array(_first_of(lake, len(lake_keys)))
+    )
     same = pc.equal(query_values.take(pa.array(query)), keys).to_numpy(zero_copy_only=False)
     order = first[np.lexsort((lake[first], ~same[first], distance[first], query[first]))]
     links = (query[order], lake[order], distance[order], same[order])
@@ -107,7 +113,9 @@ def make_mapping(
     )
 
 
-def _chosen(query: np.ndarray, lake: np.ndarray, distance: np.ndarray, same: np.ndarray, values: str) -> np.ndarray:
+def _chosen(
+    query: np.ndarray, lake: np.ndarray, distance: np.ndarray, same: np.ndarray, values: str
+) -> np.ndarray:
     if values == "all":
         return np.ones(len(query), dtype=bool)
     if values == "nearest":

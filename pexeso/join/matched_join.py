@@ -1,4 +1,7 @@
-"""A match joined with the user's table: in memory for pandas and Arrow, in Spark's tasks for a Spark DataFrame."""
+"""Join of a match with the user's table.
+
+Pandas and Arrow tables are joined in memory, Spark DataFrames in Spark's tasks.
+"""
 
 from __future__ import annotations
 
@@ -61,21 +64,33 @@ def join_match(
     """Join a match with a table of the user's; parameters as for `pexeso.Match.join`."""
     on = on if on is not None else query.column.column
     texts, query_of_text = query.texts
-    mapping = make_mapping(pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values)
+    mapping = make_mapping(
+        pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values
+    )
     from_spark = str(lake.where).startswith(SPARK_LAKE)
     if hasattr(table, "sparkSession"):
         if to is not None:
-            raise InputError(f"A Spark DataFrame is joined to a Spark DataFrame: leave out to={to!r}.")
+            raise InputError(
+                f"A Spark DataFrame is joined to a Spark DataFrame: leave out to={to!r}."
+            )
         from pexeso.join.spark import FoundTable, join_frame
 
         labels = lake.labels_of(match.table)
         asked = FoundTable(
-            lake.where, match.table, match.column, labels, lake.normaliser, lake.max_table_bytes, mapping, options
+            lake.where,
+            match.table,
+            match.column,
+            labels,
+            lake.normaliser,
+            lake.max_table_bytes,
+            mapping,
+            options,
         )
         return join_frame(table, on, asked, query.column.values, from_spark=from_spark)
     if from_spark:
         raise InputError(
-            f"The index was built from Spark's tables, which are not read here: give a Spark DataFrame to join with '{match.table}'."
+            "The index was built from Spark's tables, which are not read here: give a Spark "
+            f"DataFrame to join with '{match.table}'."
         )
     rows = read_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
     found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options)

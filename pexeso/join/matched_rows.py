@@ -1,4 +1,6 @@
-"""The rows of the found table that are joined, by query value: as they are, or aggregated to one row a query value.
+"""Joined rows of the found table by query value, unchanged or aggregated.
+
+Aggregation leaves one row per query value.
 
 The same code runs where a table is joined in memory and in a task of Spark, so both give the same.
 """
@@ -18,7 +20,12 @@ from pexeso.join.options import PROVENANCE, JoinOptions
 from pexeso.lake.columns import find_column
 from pexeso.lake.normalise.normaliser import Normaliser
 
-PROVENANCE_TYPES = {"table": pa.string(), "column": pa.string(), "value": pa.string(), "distance": pa.float64()}
+PROVENANCE_TYPES = {
+    "table": pa.string(),
+    "column": pa.string(),
+    "value": pa.string(),
+    "distance": pa.float64(),
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,8 @@ class FoundRows:
     key : int64 (r,)
         For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
     query : int64 (p,)
-        The query value of each joined row, in order; of one query value the rows of nearer lake values first, then in the order of the file.
+        The query value of each joined row, in order; of one query value the rows of nearer lake
+        values first, then in the order of the file.
     row : int64 (p,)
         The place of each in `rows`.
     distance : float64 (p,)
@@ -73,12 +81,15 @@ class FoundRows:
         return self.query if self.ways is None else self.query[self.groups.starts]
 
     def take(self, start: int = 0, stop: int | None = None) -> pa.Table:
-        """Return what is put beside the user's rows: provenance as asked for, then the columns of the found table.
+        """Return the columns that are added to the user's rows.
+
+        Provenance columns that were requested come first, then the columns of the found table.
 
         Parameters
         ----------
         start, stop : int
-            Only these of the rows of `query_of_row`; where rows are aggregated all of them must be taken.
+            Only these of the rows of `query_of_row`; where rows are aggregated all of them must be
+            taken.
 
         Returns
         -------
@@ -99,7 +110,11 @@ class FoundRows:
                 columns.append(self._cells(position).take(one_row))
             else:
                 columns.append(
-                    aggregated(self._cells(position).take(pa.array(self.row)), self.groups, self.ways[position])
+                    aggregated(
+                        self._cells(position).take(pa.array(self.row)),
+                        self.groups,
+                        self.ways[position],
+                    )
                 )
         return pa.Table.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
@@ -117,14 +132,20 @@ class FoundRows:
 
 
 def find_rows(
-    table: str, column: str, rows: pa.Table, mapping: JoinMapping, normaliser: Normaliser, options: JoinOptions
+    table: str,
+    column: str,
+    rows: pa.Table,
+    mapping: JoinMapping,
+    normaliser: Normaliser,
+    options: JoinOptions,
 ) -> FoundRows:
     """Find the rows of the found table that are joined with each query value.
 
     Parameters
     ----------
     rows : pyarrow.Table
-        The whole of the found table: the order of day and month in its dates is decided by all values of the column, as it was for the index.
+        The whole of the found table: the order of day and month in its dates is decided by all
+        values of the column, as it was for the index.
     """
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
@@ -137,7 +158,15 @@ def find_rows(
     link, row = expand(starts[lake], starts[lake + 1] - starts[lake])
     link = links[link]
     return FoundRows(
-        table, column, rows, mapping, options, key, mapping.query[link], by_key[row], mapping.distance[link]
+        table,
+        column,
+        rows,
+        mapping,
+        options,
+        key,
+        mapping.query[link],
+        by_key[row],
+        mapping.distance[link],
     )
 
 

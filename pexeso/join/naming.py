@@ -1,4 +1,7 @@
-"""What the columns of a joined table are called: the user's names stay, and what is added gets names that are free."""
+"""Names of the columns of a joined table.
+
+The user's columns keep their names. Added columns get names that are not in use.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,12 @@ class JoinedNames:
 
 
 def choose_names(
-    mine: Sequence[str], labels: Sequence[str], table: str, options: JoinOptions, *, fold_case: bool = False
+    mine: Sequence[str],
+    labels: Sequence[str],
+    table: str,
+    options: JoinOptions,
+    *,
+    fold_case: bool = False,
 ) -> JoinedNames:
     """Choose names for what a join adds, none of which is there already.
 
@@ -45,11 +53,16 @@ def choose_names(
     taken = {key(name) for name in mine}
     asked = [name for name in PROVENANCE if name in options.provenance]
     clashes = [PREFIX + name for name in asked if key(PREFIX + name) in taken]
-    ending = next(end for end in _endings() if not any(key(PREFIX + name + end) in taken for name in asked))
+    ending = next(
+        end for end in _endings() if not any(key(PREFIX + name + end) in taken for name in asked)
+    )
     provenance = {name: PREFIX + name + ending for name in asked}
-    # The names that provenance has where nothing is taken are kept for it: what a column means must not hang on the options.
+    # The names that provenance has where nothing is taken are kept for it: what a column means must
+    # not hang on the options.
     taken |= {key(name) for name in provenance.values()} | {key(PREFIX + name) for name in asked}
-    return JoinedNames(provenance, _found_names(labels, table, options, taken, key), _note(clashes, provenance))
+    return JoinedNames(
+        provenance, _found_names(labels, table, options, taken, key), _note(clashes, provenance)
+    )
 
 
 def _endings() -> Iterable[str]:
@@ -63,11 +76,18 @@ def _note(clashes: list[str], provenance: dict[str, str]) -> str | None:
     stay = "is a column of your table and stays as it is"
     if len(clashes) > 1:
         stay = "are columns of your table and stay as they are"
-    return f"{', '.join(clashes)} {stay}; what the join adds is called {', '.join(provenance.values())}."
+    return (
+        f"{', '.join(clashes)} {stay}; what the join adds is called "
+        f"{', '.join(provenance.values())}."
+    )
 
 
 def _found_names(
-    labels: Sequence[str], table: str, options: JoinOptions, taken: set[str], key: Callable[[str], str]
+    labels: Sequence[str],
+    table: str,
+    options: JoinOptions,
+    taken: set[str],
+    key: Callable[[str], str],
 ) -> list[str]:
     free = {key(label) for label in labels if key(label) not in taken}
     used = taken | free
@@ -84,12 +104,15 @@ def _found_names(
         used.add(key(name))
     if still_taken:
         raise InputError(
-            f"With the suffix {options.suffix!r} these names are taken as well: {', '.join(still_taken)}. Choose another suffix."
+            f"With the suffix {options.suffix!r} these names are taken as well: "
+            f"{', '.join(still_taken)}. Choose another suffix."
         )
     return names
 
 
-def _other_name(label: str, table: str, options: JoinOptions, used: set[str], key: Callable[[str], str]) -> str | None:
+def _other_name(
+    label: str, table: str, options: JoinOptions, used: set[str], key: Callable[[str], str]
+) -> str | None:
     if options.suffix is not None:
         name = label + options.suffix
         return None if key(name) in used else name

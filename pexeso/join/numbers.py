@@ -1,9 +1,13 @@
 """The numbers that cells of text hold: one stated rule for all aggregations of numbers.
 
-- White space around a cell does not count; a sign, also a typographic minus, may stand before the number; brackets mean a negative one: ``(1,200)`` is -1200.
-- One currency sign before or behind it, or a percent sign behind it, is left out: ``$5`` is 5 and ``12 %`` is 12. What is in different units is not told apart.
-- Blanks, apostrophes and underscores between groups of three digits are thousands separators, and so are commas (``1,234`` is 1234), and points where
-  there are several, or a comma after them (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5`` is 3.5, ``1.234`` is 1.234.
+- White space around a cell does not count; a sign, also a typographic minus, may stand before the
+  number; brackets mean a negative one: ``(1,200)`` is -1200.
+- One currency sign before or behind it, or a percent sign behind it, is left out: ``$5`` is 5 and
+  ``12 %`` is 12. What is in different units is not told apart.
+- Blanks, apostrophes and underscores between groups of three digits are thousands separators, and
+  so are commas (``1,234`` is 1234), and points where there are several, or a comma after them
+  (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5`` is 3.5,
+  ``1.234`` is 1.234.
 - An exponent may follow: ``1e6``. Anything else, words and units included, is no number.
 """
 
@@ -52,21 +56,28 @@ def _read(cells: pa.StringArray) -> pa.DoubleArray:
 
 
 def _values(parts: pa.StructArray) -> np.ndarray:
-    """Return the numbers of cells that have the parts of one, NaN where they are none all the same; float64."""
+    """Return cells with the parts of a number as float64, NaN for those that are no number."""
     opened, sign, inner, digits, exponent, closed = (parts.field(position) for position in range(6))
     plain = _plain(digits)
     numbers = pc.cast(pc.binary_join_element_wise(plain, exponent, ""), pa.float64())
     numbers = pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)
-    signs = [pc.not_equal(each, "").to_numpy(zero_copy_only=False) for each in (sign, inner, opened, closed)]
-    is_minus = pc.match_substring_regex(pc.binary_join_element_wise(sign, inner, ""), rf"[{_MINUS}]")
+    signs = [
+        pc.not_equal(each, "").to_numpy(zero_copy_only=False)
+        for each in (sign, inner, opened, closed)
+    ]
+    is_minus = pc.match_substring_regex(
+        pc.binary_join_element_wise(sign, inner, ""), rf"[{_MINUS}]"
+    )
     has_sign, has_inner, is_opened, is_closed = signs
-    sound = (is_opened == is_closed) & ~(has_sign & has_inner) & ~(is_opened & (has_sign | has_inner))
+    sound = (
+        (is_opened == is_closed) & ~(has_sign & has_inner) & ~(is_opened & (has_sign | has_inner))
+    )
     negative = is_minus.to_numpy(zero_copy_only=False) | is_opened
     return np.where(sound, np.where(negative, -numbers, numbers), np.nan)
 
 
 def _plain(digits: pa.StringArray) -> pa.StringArray:
-    """Write numbers with a decimal point and no separators; null where they have none of the shapes."""
+    """Write numbers with a decimal point and no separators; null if no shape matches."""
     plain = pa.nulls(len(digits), pa.string())
     for shape, separators, comma_is_mark in _SHAPES:
         written = pc.replace_substring_regex(digits, separators, "") if separators else digits

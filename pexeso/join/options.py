@@ -27,17 +27,20 @@ class JoinOptions:
     Attributes
     ----------
     values : {"nearest", "one-to-one", "all"}
-        Which of the lake values that match are joined: the nearest of each query value; each lake value to one query value at most; or all.
-        See `pexeso.join.mapping`.
+        Which of the lake values that match are joined: the nearest of each query value; each lake
+        value to one query value at most; or all. See `pexeso.join.mapping`.
     how : {"left", "inner"}
         Keep rows without a match, or drop them.
     aggregate : None, str or mapping
-        None: a row is repeated where several rows of the found table match. Otherwise each row stays one: a way of `AGGREGATIONS` for all columns
-        of the found table, or a mapping from columns (name, or ``#position``) to ways, where ``"*"`` stands for all others (``"first"``).
+        None: a row is repeated where several rows of the found table match. Otherwise each row
+        stays one: a way of `AGGREGATIONS` for all columns of the found table, or a mapping from
+        columns (name, or ``#position``) to ways, where ``"*"`` stands for all others (``"first"``).
     suffix : str or None
-        What is put behind a name of the found table that is taken; None puts the table before it, as ``table:column``.
+        What is put behind a name of the found table that is taken; None puts the table before it,
+        as ``table:column``.
     provenance : sequence of str
-        Of ``table``, ``column``, ``value`` and ``distance``: the columns ``match_table`` and so on that are added.
+        Of ``table``, ``column``, ``value`` and ``distance``: the columns ``match_table`` and so on
+        that are added.
 
     Examples
     --------
@@ -58,10 +61,14 @@ class JoinOptions:
         _require_choice("how", self.how, HOW)
         self._check_aggregate()
         if self.suffix is not None and (not isinstance(self.suffix, str) or not self.suffix):
-            raise InputError(f"suffix must be a text that is not empty, such as '_lake'. Got {self.suffix!r} instead.")
+            raise InputError(
+                f"suffix must be a text that is not empty, such as '_lake'. Got {self.suffix!r} "
+                "instead."
+            )
         if isinstance(self.provenance, str) or not isinstance(self.provenance, Sequence):
             raise InputError(
-                f"provenance must be a sequence out of {', '.join(PROVENANCE)}, such as ('value', 'distance'). Got {self.provenance!r} instead."
+                f"provenance must be a sequence out of {', '.join(PROVENANCE)}, such as "
+                f"('value', 'distance'). Got {self.provenance!r} instead."
             )
         for name in self.provenance:
             _require_choice("Each of provenance", name, PROVENANCE)
@@ -76,7 +83,8 @@ class JoinOptions:
                 _require_choice(f"The way to aggregate {column!r}", way, AGGREGATIONS)
         else:
             raise InputError(
-                f"aggregate must be one of {', '.join(AGGREGATIONS)}, or a dictionary from columns to these. Got {self.aggregate!r} instead."
+                f"aggregate must be one of {', '.join(AGGREGATIONS)}, or a dictionary from "
+                f"columns to these. Got {self.aggregate!r} instead."
             )
 
     def ways(self, names: Sequence[str]) -> list[str] | None:
@@ -115,7 +123,10 @@ class JoinOptions:
                 continue
             position = find_column(names, column)
             if position in named:
-                raise InputError(f"aggregate names the column {names[position]!r} twice, by name and by position.")
+                raise InputError(
+                    f"aggregate names the column {names[position]!r} twice, by name and by "
+                    "position."
+                )
             named.add(position)
             ways[position] = way
         return ways
@@ -131,7 +142,10 @@ def join_options(given: Mapping[str, Any]) -> JoinOptions:
     """
     unknown = sorted(set(given) - set(JoinOptions.__dataclass_fields__))
     if unknown:
-        raise InputError(f"Join options are {', '.join(JoinOptions.__dataclass_fields__)}. Got {', '.join(unknown)}.")
+        raise InputError(
+            f"Join options are {', '.join(JoinOptions.__dataclass_fields__)}. Got "
+            f"{', '.join(unknown)}."
+        )
     return JoinOptions(**given)
 
 

@@ -1,4 +1,7 @@
-"""What a join did, for people and programs: how many rows were joined, and where it had to choose."""
+"""Report of a join, for people and programs.
+
+It states how many rows were joined, and where the join had to choose.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,14 @@ _SAID = {
         "value of yours has several lake values equally near",
         "values of yours have several lake values equally near",
     ),
-    UNPAIRED: ("value of yours has matches, all taken by others", "values of yours have matches, all taken by others"),
-    REPEATED: ("value of yours is joined with several rows", "values of yours are joined with several rows each"),
+    UNPAIRED: (
+        "value of yours has matches, all taken by others",
+        "values of yours have matches, all taken by others",
+    ),
+    REPEATED: (
+        "value of yours is joined with several rows",
+        "values of yours are joined with several rows each",
+    ),
     DIFFERING: (
         "value of yours has cells that differ, of which the first is taken",
         "values of yours have cells that differ, of which the first is taken",
@@ -91,7 +100,11 @@ class JoinReport:
     counts: dict[str, int] = field(kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form: numbers of rows, and for each kind of conflict their number and a few examples."""
+        """Return the plain JSON form of the report.
+
+        It holds the numbers of rows and, for each kind of conflict, the number of conflicts and a
+        few examples.
+        """
         return {
             "rows": self.rows,
             "matched_rows": self.matched_rows,
@@ -100,17 +113,24 @@ class JoinReport:
             "conflicts": {
                 kind: {
                     "count": number,
-                    "examples": [self._example(kind, position) for position in range(min(number, EXAMPLES))],
+                    "examples": [
+                        self._example(kind, position) for position in range(min(number, EXAMPLES))
+                    ],
                 }
                 for kind, number in self.counts.items()
             },
         }
 
     def lines(self) -> list[str]:
-        """Say in a line for each kind of conflict how many there are, with an example; empty where there is nothing to say."""
+        """Return one line per kind of conflict, with the number of conflicts and an example.
+
+        The list is empty if there is nothing to report.
+        """
         said = [] if self.note is None else [f"Note: {self.note}"]
         for kind, number in self.counts.items():
-            said.append(f"{number:,} {_SAID[kind][number != 1]}, such as {_shown(self._example(kind, 0))}.")
+            said.append(
+                f"{number:,} {_SAID[kind][number != 1]}, such as {_shown(self._example(kind, 0))}."
+            )
         return said
 
     def _of(self, kind: str) -> pa.Table:
@@ -133,8 +153,14 @@ class JoinReport:
 
 
 def count_conflicts(conflicts: pa.Table) -> dict[str, int]:
-    """Count the conflicts of each kind that there are: the different values or columns that they are about."""
-    found = {kind: len(_subjects(conflicts.filter(pc.equal(conflicts["kind"], kind)), kind)) for kind in KINDS}
+    """Count the conflicts of each kind that occurs.
+
+    The count is the number of distinct values or columns that are affected.
+    """
+    found = {
+        kind: len(_subjects(conflicts.filter(pc.equal(conflicts["kind"], kind)), kind))
+        for kind in KINDS
+    }
     return {kind: number for kind, number in found.items() if number}
 
 

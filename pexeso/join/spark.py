@@ -1,9 +1,13 @@
-"""A Spark DataFrame joined with a found table: the same mapping and the same rows as in memory, made by Spark's tasks.
+"""Join of a Spark DataFrame with a found table.
 
-The mapping comes from the distinct values of the query column, and goes to the tasks. A found table that is a file is read whole by one task, as it was for
-the index: so the order of day and month in its dates is the one that the index has. Of a table of Spark's own the distinct values of the found column go
-to one task for the same reason; its rows are put together in buckets of query values. The user's rows are looked up by their text, for which the search has
-decided what it means, so no part of them needs to be seen as a whole. The driver holds the mapping, never rows.
+Mapping and rows are the same as in memory. Spark's tasks compute them.
+
+The mapping comes from the distinct values of the query column, and goes to the tasks. A found table
+that is a file is read whole by one task, as it was for the index: so the order of day and month in
+its dates is the one that the index has. Of a table of Spark's own the distinct values of the found
+column go to one task for the same reason; its rows are put together in buckets of query values. The
+user's rows are looked up by their text, for which the search has decided what it means, so no part
+of them needs to be seen as a whole. The driver holds the mapping, never rows.
 """
 
 from __future__ import annotations
@@ -20,7 +24,14 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError, TableReadError
 from pexeso.io.location import Location
-from pexeso.join.conflicts import CONFLICTS, GONE, NOT_SEARCHED, conflict_rows, mapping_conflicts, row_conflicts
+from pexeso.join.conflicts import (
+    CONFLICTS,
+    GONE,
+    NOT_SEARCHED,
+    conflict_rows,
+    mapping_conflicts,
+    row_conflicts,
+)
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import FoundRows, find_rows, found_types
 from pexeso.join.naming import choose_names
@@ -41,7 +52,8 @@ QUERIES_PER_BUCKET = 64
 """Query values whose rows of a table of Spark's one task puts together at a time."""
 
 MOST_NOT_SEARCHED = 10_000
-"""Most values of the user's table that a report lists as not searched, those with the most rows first; their number is told whole."""
+"""Most values of the user's table that a report lists as not searched, those with the most rows
+first; their number is told whole."""
 
 Work = Callable[[FoundRows], Iterator[pa.RecordBatch]]
 """What a task makes of the joined rows."""
@@ -72,32 +84,43 @@ class FoundTable:
 
     def rows_of(self, given: pa.Table) -> FoundRows:
         """Find the joined rows in the whole of the table."""
-        return find_rows(self.table, self.column, given, self.mapping, self.normaliser, self.options)
+        return find_rows(
+            self.table, self.column, given, self.mapping, self.normaliser, self.options
+        )
 
     @property
     def schema(self) -> pa.Schema:
         """What tasks give: the query value, then what `FoundRows.take` gives."""
         types = found_types(self.labels, self.options)
-        return pa.schema([(_QUERY, pa.int64()), *((f"c{location}", each) for location, each in enumerate(types))])
+        return pa.schema(
+            [(_QUERY, pa.int64()), *((f"c{location}", each) for location, each in enumerate(types))]
+        )
 
 
 def join_frame(
-    frame: DataFrame, on: str | int | None, asked: FoundTable, searched: pa.StringArray, *, from_spark: bool
+    frame: DataFrame,
+    on: str | int | None,
+    asked: FoundTable,
+    searched: pa.StringArray,
+    *,
+    from_spark: bool,
 ) -> Joined:
     """Join a Spark DataFrame with a found table.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        The user's. Its query column must be of text, whole numbers, dates or truth values: what has one text.
+        The user's. Its query column must be of text, whole numbers, dates or truth values: what has
+        one text.
     from_spark : bool
         Whether the found table is one of Spark's, and no file.
 
     Returns
     -------
     Joined
-        A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked for, and holds at most one row for each link, and for each
-        row and cell of the found table that is in a conflict.
+        A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked
+        for, and holds at most one row for each link, and for each row and cell of the found table
+        that is in a conflict.
     """
     spark = frame.sparkSession
     mine = frame.columns
@@ -130,13 +153,17 @@ def _require_text(frame: DataFrame, position: int) -> None:
     )
     if not isinstance(field.dataType, allowed):
         raise InputError(
-            f"The query column {field.name!r} is of type {field.dataType.simpleString()}, which has more than one text. "
+            f"The query column {field.name!r} is of type {field.dataType.simpleString()}, which "
+            "has more than one text. "
             "Cast it to string, for the search and for the join alike."
         )
 
 
 def _by_text(spark: SparkSession, mapping: JoinMapping) -> DataFrame:
-    """Return the texts of the query values that are joined; of one query value there may be several."""
+    """Return the texts of the joined query values.
+
+    A query value may have several texts.
+    """
     is_joined = np.isin(mapping.query_of_text, mapping.query[mapping.chosen])
     kept = pa.array(is_joined)
     columns = [mapping.texts.filter(kept), pa.array(mapping.query_of_text[is_joined], pa.int64())]
@@ -144,9 +171,14 @@ def _by_text(spark: SparkSession, mapping: JoinMapping) -> DataFrame:
 
 
 def _slim(mapping: JoinMapping) -> JoinMapping:
-    """Leave out what tasks do not need: the links that are not joined, and the texts of the query column."""
-    links = {name: getattr(mapping, name)[mapping.chosen] for name in ("query", "lake", "distance", "same", "chosen")}
-    return replace(mapping, texts=mapping.texts[:0], query_of_text=mapping.query_of_text[:0], **links)
+    """Drop what tasks do not need: unjoined links and the texts of the query column."""
+    links = {
+        name: getattr(mapping, name)[mapping.chosen]
+        for name in ("query", "lake", "distance", "same", "chosen")
+    }
+    return replace(
+        mapping, texts=mapping.texts[:0], query_of_text=mapping.query_of_text[:0], **links
+    )
 
 
 class _File:
@@ -170,13 +202,16 @@ class _File:
         return self._spark.range(0, 1, 1, 1).mapInArrow(task, from_arrow_schema(schema))
 
 
-def _read_file(batches: Iterator[pa.RecordBatch], *, asked: FoundTable, work: Work) -> Iterator[pa.RecordBatch]:
+def _read_file(
+    batches: Iterator[pa.RecordBatch], *, asked: FoundTable, work: Work
+) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for _ in range(batch.num_rows):
             rows = read_rows(asked.where, asked.table, max_bytes=asked.max_table_bytes)
             if rows.column_names != asked.labels:
                 raise TableReadError(
-                    f"'{asked.table}' has other columns than when it was indexed: bring the index up to date with append."
+                    f"'{asked.table}' has other columns than when it was indexed: bring the "
+                    "index up to date with append."
                 )
             yield from work(asked.rows_of(rows))
 
@@ -194,7 +229,10 @@ def _row_conflicts(found: FoundRows) -> Iterator[pa.RecordBatch]:
 
 
 class _SparkTable:
-    """A found table that Spark can read. Its rows have no order; of one lake value they are put in the order of their cells."""
+    """A found table that Spark can read.
+
+    Its rows have no order; of one lake value they are put in the order of their cells.
+    """
 
     def __init__(self, spark: SparkSession, asked: FoundTable) -> None:
         from pyspark.sql import functions as sql
@@ -203,12 +241,16 @@ class _SparkTable:
         quoted = ".".join(f"`{part.replace('`', '``')}`" for part in asked.table.split("."))
         if not spark.catalog.tableExists(quoted):
             raise InputError(
-                f"Spark's catalog has no table or view '{asked.table}', which the index was built from. Where that was a DataFrame, "
+                f"Spark's catalog has no table or view '{asked.table}', which the index was "
+                "built from. Where that was a DataFrame, "
                 f"give it this name first: frame.createOrReplaceTempView('{asked.table}')."
             )
         frame = spark.table(quoted)
         if label_columns(frame.columns) != asked.labels:
-            raise TableReadError(f"'{asked.table}' has other columns than when it was indexed: build the index again.")
+            raise TableReadError(
+                f"'{asked.table}' has other columns than when it was indexed: build the index "
+                "again."
+            )
         frame = frame.toDF(*(f"c{location}" for location in range(len(asked.labels))))
         self._cells = frame.select(*(sql.col(name).cast("string") for name in frame.columns))
         self._key = f"c{find_column(asked.labels, asked.column)}"
@@ -220,14 +262,18 @@ class _SparkTable:
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
         found = self._buckets(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
-        found = found.filter(pc.not_equal(found["kind"], GONE))  # what one bucket lacks may be in another
+        found = found.filter(
+            pc.not_equal(found["kind"], GONE)
+        )  # what one bucket lacks may be in another
         mapping = self._asked.mapping
         present = self._keys().select(_LAKE).distinct().toArrow()[_LAKE].to_numpy()
         gone = np.setdiff1d(mapping.lake, present)
-        return pa.concat_tables([found, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(gone)))])
+        return pa.concat_tables(
+            [found, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(gone)))]
+        )
 
     def _keys(self) -> DataFrame:
-        """Return the texts of the found column that stand for a lake value of the mapping, and its place there."""
+        """Return the found column's texts that map to a lake value, and its position there."""
         from pyspark.sql import functions as sql
 
         mapping, normaliser = self._asked.mapping, self._asked.normaliser
@@ -235,12 +281,20 @@ class _SparkTable:
         def work(group: pa.Table) -> pa.Table:
             # Sorted, so that nothing hangs on the order in which values come.
             texts = group.sort_by(_TEXT)[_TEXT].combine_chunks()
-            lake = pc.index_in(normaliser.normalise(texts), mapping.lake_keys, skip_nulls=True).cast(pa.int64())
+            lake = pc.index_in(
+                normaliser.normalise(texts), mapping.lake_keys, skip_nulls=True
+            ).cast(pa.int64())
             return pa.table({_TEXT: texts, _LAKE: lake}).filter(lake.is_valid())
 
-        texts = self._cells.where(sql.col(self._key).isNotNull()).select(sql.col(self._key).alias(_TEXT)).distinct()
+        texts = (
+            self._cells.where(sql.col(self._key).isNotNull())
+            .select(sql.col(self._key).alias(_TEXT))
+            .distinct()
+        )
         return (
-            texts.withColumn(_BUCKET, sql.lit(0)).groupBy(_BUCKET).applyInArrow(work, f"{_TEXT} string, {_LAKE} long")
+            texts.withColumn(_BUCKET, sql.lit(0))
+            .groupBy(_BUCKET)
+            .applyInArrow(work, f"{_TEXT} string, {_LAKE} long")
         )
 
     def _buckets(self, work: Work, schema: pa.Schema) -> DataFrame:
@@ -262,7 +316,10 @@ class _SparkTable:
 
 
 def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
-    """Put together the rows of some query values; a row stands there once for each query value that it is joined with."""
+    """Assemble the rows of some query values.
+
+    A row is repeated for each query value that it is joined with.
+    """
     mapping = asked.mapping
     names = group.column_names[3:]
     group = group.sort_by([(name, "ascending") for name in names])
@@ -313,17 +370,24 @@ def _report(
     counts = count_conflicts(conflicts)
     if len(most) == MOST_NOT_SEARCHED:
         counts[NOT_SEARCHED] = left.count()
-    return JoinReport(*_count_rows(counted, beside, asked.options.how), note, conflicts=conflicts, counts=counts)
+    return JoinReport(
+        *_count_rows(counted, beside, asked.options.how), note, conflicts=conflicts, counts=counts
+    )
 
 
 def _count_rows(counted: DataFrame, beside: DataFrame, how: str) -> tuple[int, int, int]:
-    """Count the user's rows, those with a match, and the rows of the joined table, from the user's texts and how often each is there."""
+    """Count the user's rows, those with a match, and the rows of the joined table.
+
+    The counts are computed from the user's texts and the frequency of each text.
+    """
     from pyspark.sql import functions as sql
 
     found = beside.groupBy(_TEXT).agg(sql.count("*").alias("found"))
     with_found = counted.join(found, _TEXT, "left")
     is_matched = sql.col("found").isNotNull()
-    rows = sql.when(is_matched, sql.col("count") * sql.col("found")).otherwise(sql.col("count") if how == "left" else 0)
+    rows = sql.when(is_matched, sql.col("count") * sql.col("found")).otherwise(
+        sql.col("count") if how == "left" else 0
+    )
     matched = sql.when(is_matched, sql.col("count")).otherwise(0)
     total = with_found.agg(sql.sum("count"), sql.sum(matched), sql.sum(rows)).first()
     return total[0] or 0, total[1] or 0, total[2] or 0

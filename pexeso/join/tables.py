@@ -1,4 +1,7 @@
-"""A user's table of pandas or Arrow joined in memory: which row goes with which, and the columns put side by side."""
+"""In-memory join of a user's table of pandas or Arrow.
+
+Pairs of rows are determined first, then the columns are put side by side.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,8 @@ def join_table(
     is_arrow = isinstance(table, pa.Table)
     if not is_arrow and not hasattr(table, "iloc"):
         raise InputError(
-            f"The table to join must be a pandas DataFrame, a pyarrow Table or a Spark DataFrame. Got {type(table).__name__} instead."
+            "The table to join must be a pandas DataFrame, a pyarrow Table or a Spark "
+            f"DataFrame. Got {type(table).__name__} instead."
         )
     if to is not None and to not in KINDS:
         raise InputError(f"to must be one of {', '.join(KINDS)}. Got {to!r} instead.")
@@ -84,9 +88,14 @@ def position_of(names: Sequence[str], on: str | int | None) -> int:
 
 
 def _match_rows(texts: pa.StringArray, found: FoundRows) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return for each row of the joined table the user's row and the found one, -1 where there is none; and the number of the user's rows with a match."""
+    """Return the user's row and the found row of each joined row, and the matched row count.
+
+    A row is -1 where there is none. The count is the number of the user's rows with a match.
+    """
     mapping = found.mapping
-    text = pc.fill_null(pc.index_in(texts, mapping.texts, skip_nulls=True), -1).to_numpy(zero_copy_only=False)
+    text = pc.fill_null(pc.index_in(texts, mapping.texts, skip_nulls=True), -1).to_numpy(
+        zero_copy_only=False
+    )
     query = np.append(mapping.query_of_text, -1)[text]
     bounds = np.searchsorted(found.query_of_row, [query, query + 1])
     sizes = np.where(query >= 0, bounds[1] - bounds[0], 0)
@@ -98,10 +107,14 @@ def _match_rows(texts: pa.StringArray, found: FoundRows) -> tuple[np.ndarray, np
     return ours, np.where(sizes[ours] > 0, theirs, -1), n_matched
 
 
-def _put_together(table: Any, ours: np.ndarray, theirs: np.ndarray, right: pa.Table, kind: str) -> Any:
+def _put_together(
+    table: Any, ours: np.ndarray, theirs: np.ndarray, right: pa.Table, kind: str
+) -> Any:
     beside = right.take(pa.array(theirs, mask=theirs < 0))
     if kind == "pandas":
-        return _put_together_in_pandas(table.to_pandas() if isinstance(table, pa.Table) else table, ours, beside)
+        return _put_together_in_pandas(
+            table.to_pandas() if isinstance(table, pa.Table) else table, ours, beside
+        )
     if not isinstance(table, pa.Table):
         table = pa.Table.from_pandas(table, preserve_index=False)
     table = table.take(pa.array(ours))
@@ -110,16 +123,24 @@ def _put_together(table: Any, ours: np.ndarray, theirs: np.ndarray, right: pa.Ta
     return table
 
 
-def _put_together_in_pandas(table: pd.DataFrame, ours: np.ndarray, beside: pa.Table) -> pd.DataFrame:
+def _put_together_in_pandas(
+    table: pd.DataFrame, ours: np.ndarray, beside: pa.Table
+) -> pd.DataFrame:
     import pandas as pd
 
     left = table.iloc[ours].reset_index(drop=True)
-    series = [_as_series(column, name) for name, column in zip(beside.column_names, beside.columns, strict=True)]
+    series = [
+        _as_series(column, name)
+        for name, column in zip(beside.column_names, beside.columns, strict=True)
+    ]
     return pd.concat([left, *series], axis=1)
 
 
 def _as_series(column: pa.ChunkedArray, name: str) -> pd.Series:
-    """Return a column as pandas has it: missing cells of text are NaN, whole numbers may be missing, lists are lists."""
+    """Convert a column to a pandas series.
+
+    Missing text cells are NaN, whole numbers may be missing, and lists remain lists.
+    """
     import pandas as pd
 
     if pa.types.is_integer(column.type):
@@ -131,7 +152,11 @@ def _as_series(column: pa.ChunkedArray, name: str) -> pd.Series:
 
 
 def _report(
-    texts: pa.StringArray, found: FoundRows, searched: pa.StringArray, names: JoinedNames, rows: tuple[int, int, int]
+    texts: pa.StringArray,
+    found: FoundRows,
+    searched: pa.StringArray,
+    names: JoinedNames,
+    rows: tuple[int, int, int],
 ) -> JoinReport:
     parts = [
         mapping_conflicts(found.mapping, found.options.values),

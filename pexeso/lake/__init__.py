@@ -1,1 +1,1 @@
-"""Tables on disk: finding and reading them, choosing join columns, one form for their values, the catalog."""
+"""Tables on disk: search, reading, join columns, normalised values and the catalog."""

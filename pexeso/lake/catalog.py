@@ -1,8 +1,11 @@
-"""The catalog: every table and every column of a lake, those left out with the reason, as Parquet files.
+"""The catalog: all tables and columns of a lake, as Parquet files.
 
-A catalog is a list of folders: one of the first build, and one of each update since. A folder holds the rows that its
-update added, in files ``tables-00000.parquet`` and ``columns-00000.parquet`` and so on, and ``removed.parquet``, the
-names of the tables whose rows in earlier folders no longer hold.
+Tables and columns that are left out are listed with the reason.
+
+A catalog is a list of folders: one of the first build, and one of each update since. A folder holds
+the rows that its update added, in files ``tables-00000.parquet`` and ``columns-00000.parquet`` and
+so on, and ``removed.parquet``, the names of the tables whose rows in earlier folders no longer
+hold.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from pexeso.lake.record_schema import SCHEMA
 TABLES, COLUMNS, REMOVED = "tables", "columns", "removed"
 
 FilesOf = Callable[[str], Sequence[Sequence[Path]]]
-"""From a kind of file (`TABLES`, `COLUMNS`, `REMOVED`) to the files of that kind in each folder of a catalog, in order."""
+"""From a kind of file (`TABLES`, `COLUMNS`, `REMOVED`) to the files of that kind in each folder of
+a catalog, in order."""
 
 
 def _schema(*names: str) -> pa.Schema:
@@ -33,16 +37,30 @@ TABLES_SCHEMA = _schema(
     *("table", "format", "n_bytes", "modified", "version", "encoding", "delimiter"),
     *("n_rows", "n_columns", "fingerprint", "reason", "notes"),
 )
-"""One row a table, ordered by `table` in each folder. See `record_schema.SCHEMA`; `reason` says why a file could not be read."""
+"""One row a table, ordered by `table` in each folder.
+
+See `record_schema.SCHEMA`; `reason` says why a file could not be read.
+"""
 
 COLUMNS_SCHEMA = pa.schema(
     [
-        *_schema("table", "position", "name", "label", "kind", "n_rows", "n_missing", "n_distinct", "median_tokens"),
+        *_schema(
+            "table",
+            "position",
+            "name",
+            "label",
+            "kind",
+            "n_rows",
+            "n_missing",
+            "n_distinct",
+            "median_tokens",
+        ),
         SCHEMA.field("reason"),
         pa.field("column_id", pa.int64()),
     ]
 )
-"""One row a column, ordered by table, name, position in each folder; `column_id` numbers the kept ones and is null for the others."""
+"""One row a column, ordered by table, name, position in each folder; `column_id` numbers the kept
+ones and is null for the others."""
 
 REMOVED_SCHEMA = _schema("table")
 
@@ -69,7 +87,9 @@ class Catalog:
         self._files = files
         self._removed = [_names(paths) for paths in files(REMOVED)]
 
-    def tables(self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None) -> pa.Table:
+    def tables(
+        self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None
+    ) -> pa.Table:
         """Read the tables, of `TABLES_SCHEMA`.
 
         Parameters
@@ -86,20 +106,25 @@ class Catalog:
         """
         return self._read(TABLES, TABLES_SCHEMA, columns, among)
 
-    def columns(self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None) -> pa.Table:
+    def columns(
+        self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None
+    ) -> pa.Table:
         """Read the columns, of `COLUMNS_SCHEMA`; arguments as for `tables`."""
         return self._read(COLUMNS, COLUMNS_SCHEMA, columns, among)
 
     def removed_after(self, number: int) -> pa.Array:
-        """Return the tables of a folder, by its number, that no longer hold: those that a later folder removed."""
+        """Return the tables of a folder, by its number, that a later folder removed."""
         later = self._removed[number + 1 :]
         return pa.chunked_array(later, pa.string()).unique() if later else pa.array([], pa.string())
 
-    def _read(self, kind: str, schema: pa.Schema, columns: Sequence[str] | None, among: pa.Array | None) -> pa.Table:
+    def _read(
+        self, kind: str, schema: pa.Schema, columns: Sequence[str] | None, among: pa.Array | None
+    ) -> pa.Table:
         names = schema.names if columns is None else columns
         wanted = pa.schema([schema.field(name).with_nullable(True) for name in names])
         parts = [
-            _rows(paths, wanted, self.removed_after(number), among) for number, paths in enumerate(self._files(kind))
+            _rows(paths, wanted, self.removed_after(number), among)
+            for number, paths in enumerate(self._files(kind))
         ]
         return pa.concat_tables([wanted.empty_table(), *parts])
 
@@ -108,7 +133,9 @@ def files_in(folders: Iterable[Path]) -> FilesOf:
     """Find the files of a catalog by looking into its folders."""
     folders = [Path(folder) for folder in folders]
     return lambda kind: [
-        sorted(path for path in folder.iterdir() if is_part(kind, path.name)) for folder in folders if folder.is_dir()
+        sorted(path for path in folder.iterdir() if is_part(kind, path.name))
+        for folder in folders
+        if folder.is_dir()
     ]
 
 
@@ -129,11 +156,16 @@ def write_rows(folder: Path, kind: str, rows: pa.Table) -> None:
 
 
 def is_part(kind: str, name: str) -> bool:
-    """Return whether a file is one of a kind; ``tables.parquet`` is one too, as the first format had it."""
+    """Return whether a file is a part of a kind.
+
+    ``tables.parquet``, the name in the first format, is a part too.
+    """
     return re.fullmatch(rf"{kind}(-[0-9]{{5,9}})?\.parquet", name, re.ASCII) is not None
 
 
-def _rows(paths: Sequence[Path], wanted: pa.Schema, removed: pa.Array, among: pa.Array | None) -> pa.Table:
+def _rows(
+    paths: Sequence[Path], wanted: pa.Schema, removed: pa.Array, among: pa.Array | None
+) -> pa.Table:
     if not paths:
         return wanted.empty_table()
     chosen = None if among is None else pc.field("table").isin(among)
@@ -149,9 +181,13 @@ def _part(path: Path, wanted: pa.Schema, chosen: pc.Expression | None) -> pa.Tab
     fields = [*wanted, *(SCHEMA.field(name) for name in ("table",) if name not in wanted.names)]
     with _damage_made_plain(path):
         there = set(pq.read_schema(path).names)
-        read = pq.read_table(path, columns=[field.name for field in fields if field.name in there], filters=chosen)
+        read = pq.read_table(
+            path, columns=[field.name for field in fields if field.name in there], filters=chosen
+        )
         arrays = [
-            read[field.name].cast(field.type) if field.name in there else pa.nulls(read.num_rows, field.type)
+            read[field.name].cast(field.type)
+            if field.name in there
+            else pa.nulls(read.num_rows, field.type)
             for field in fields
         ]
         table = pa.Table.from_arrays(arrays, names=[field.name for field in fields])
@@ -167,11 +203,14 @@ def _damage_made_plain(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise IndexCorruptError(
-            f"'{path}' is not a catalog that pexeso wrote, or it was changed: {reason}. 'pexeso check' lists all such files."
+            f"'{path}' is not a catalog that pexeso wrote, or it was changed: {reason}. 'pexeso "
+            "check' lists all such files."
         ) from error
 
 
 def _names(paths: Sequence[Path]) -> pa.Array:
     wanted = pa.schema([SCHEMA.field("table")])
     tables = [_part(path, wanted, None)["table"] for path in paths]
-    return pa.chunked_array([chunk for table in tables for chunk in table.chunks], pa.string()).combine_chunks()
+    return pa.chunked_array(
+        [chunk for table in tables for chunk in table.chunks], pa.string()
+    ).combine_chunks()

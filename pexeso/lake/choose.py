@@ -16,8 +16,8 @@ class ColumnRules:
     Attributes
     ----------
     kinds
-        Kinds of columns that are kept, out of ``text``, ``date``, ``number``. Semantic joins have nothing to say
-        about numbers.
+        Kinds of columns that are kept, out of ``text``, ``date``, ``number``. Semantic joins have
+        nothing to say about numbers.
     min_rows
         Tables with fewer rows are left out, 1 or more.
     min_distinct
@@ -27,7 +27,8 @@ class ColumnRules:
     max_median_tokens
         Columns whose median value has more words are free text, not keys; 1 or more.
     max_missing_fraction
-        In [0, 1]. Columns with a larger fraction of empty cells are left out; 1 switches the rule off.
+        In [0, 1]. Columns with a larger fraction of empty cells are left out; 1 switches the rule
+        off.
 
     Raises
     ------
@@ -49,7 +50,9 @@ class ColumnRules:
 
     def __post_init__(self) -> None:
         if isinstance(self.kinds, str) or not self.kinds or not set(self.kinds) <= set(KINDS):
-            raise InputError(f"kinds must be one or more of {', '.join(KINDS)}. Got {self.kinds!r}.")
+            raise InputError(
+                f"kinds must be one or more of {', '.join(KINDS)}. Got {self.kinds!r}."
+            )
         object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in self.kinds))
         for name in ("min_rows", "min_distinct"):
             value = getattr(self, name)
@@ -62,8 +65,16 @@ class ColumnRules:
     def _check_number(self, name: str, low: float, high: float) -> None:
         value = getattr(self, name)
         # Written so that NaN, which compares false with everything, is refused.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            bounds = f"a number of {low} or more" if high == float("inf") else f"a number from {low} to {high}"
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not low <= value <= high
+        ):
+            bounds = (
+                f"a number of {low} or more"
+                if high == float("inf")
+                else f"a number from {low} to {high}"
+            )
             raise InputError(f"{name} must be {bounds}. Got {value!r}.")
 
     def to_dict(self) -> dict[str, object]:
@@ -126,15 +137,20 @@ def reason_left_out(profile: ColumnProfile, rules: ColumnRules) -> str | None:
 
 def reason_too_few(n_distinct: int, rules: ColumnRules) -> str:
     """Return the reason for a column of too few distinct values."""
-    return f"{_count(n_distinct, 'distinct value')}, at least {rules.min_distinct:,} needed (min_distinct)"
+    return (
+        f"{_count(n_distinct, 'distinct value')}, at least {rules.min_distinct:,} needed "
+        "(min_distinct)"
+    )
 
 
 def _wrong_kind(profile: ColumnProfile, rules: ColumnRules) -> str:
     kept = " and ".join(rules.kinds)
     if profile.kind == "number":
         return (
-            f"numbers: {_percent(profile.n_numbers, profile.n_values)} of the values, over the fraction of "
-            f"{rules.max_number_fraction:g} (max_number_fraction), and only {kept} columns are kept (kinds)"
+            f"numbers: {_percent(profile.n_numbers, profile.n_values)} of the values, over the "
+            "fraction of "
+            f"{rules.max_number_fraction:g} (max_number_fraction), and only {kept} columns are "
+            "kept (kinds)"
         )
     return f"a {profile.kind} column, and only {kept} columns are kept (kinds)"
 

@@ -14,7 +14,8 @@ _MAX_NAMES_SHOWN = 20
 def label_columns(names: Sequence[str]) -> list[str]:
     """Return a unique label for each column.
 
-    The label is the column's name where that is unique, not empty and not like ``#3``, else ``#`` and its 0-based position.
+    The label is the column's name where that is unique, not empty and not like ``#3``, else ``#``
+    and its 0-based position.
 
     Examples
     --------
@@ -47,11 +48,17 @@ def find_column(names: Sequence[str], spec: str) -> int:
     if len(positions) == 1:
         return positions[0]
     if not positions:
-        raise ColumnNotFoundError(f"There is no column {spec!r}{_hint(names, spec)}. {_names_shown(names)}")
+        raise ColumnNotFoundError(
+            f"There is no column {spec!r}{_hint(names, spec)}. {_names_shown(names)}"
+        )
     listed = ", ".join(f"#{position}" for position in positions)
     if not spec:
-        raise ColumnNotFoundError(f"An empty name stands for no single column; columns without a name: {listed}.")
-    raise ColumnNotFoundError(f"{len(positions)} columns are named {spec!r}; choose one by its position: {listed}.")
+        raise ColumnNotFoundError(
+            f"An empty name stands for no single column; columns without a name: {listed}."
+        )
+    raise ColumnNotFoundError(
+        f"{len(positions)} columns are named {spec!r}; choose one by its position: {listed}."
+    )
 
 
 def _at_position(names: Sequence[str], spec: str) -> int:
@@ -59,14 +66,20 @@ def _at_position(names: Sequence[str], spec: str) -> int:
     # Compared by length first: a number of many thousand digits cannot be converted.
     if len(digits) > 9 or int(digits) >= len(names):
         allowed = f"#0 to #{len(names) - 1}" if names else "none"
-        raise ColumnNotFoundError(f"There is no column {spec[:20]}; positions count from 0, here {allowed}.")
+        raise ColumnNotFoundError(
+            f"There is no column {spec[:20]}; positions count from 0, here {allowed}."
+        )
     return int(digits)
 
 
 def _hint(names: Sequence[str], spec: str) -> str:
     by_lower_case = {name.lower(): name for name in names}
     close = difflib.get_close_matches(spec.lower(), by_lower_case, n=3)
-    return f" (did you mean {' or '.join(repr(by_lower_case[name]) for name in close)}?)" if close else ""
+    return (
+        f" (did you mean {' or '.join(repr(by_lower_case[name]) for name in close)}?)"
+        if close
+        else ""
+    )
 
 
 def _names_shown(names: Sequence[str]) -> str:

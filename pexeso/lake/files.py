@@ -1,4 +1,7 @@
-"""Which files of a lake are tables: walks its folders, says what was skipped and why, reads no table."""
+"""Search for the table files of a lake.
+
+The lake's folders are walked, and skipped entries are listed with the reason. No table is read.
+"""
 
 import json
 import os
@@ -26,7 +29,8 @@ FORMAT_OF_EXTENSION: dict[str, TableFormat] = {
 }
 """Table format by lower-case file extension. All but Parquet may carry a further ``.gz``.
 
-``.txt`` is not among them: in real lakes it is mostly prose. A single ``.txt`` file named by the user is still read.
+``.txt`` is not among them: in real lakes it is mostly prose. A single ``.txt`` file named by the
+user is still read.
 """
 
 INDEX_EXTENSION = ".pexeso"
@@ -37,7 +41,10 @@ _MANIFEST_KEYS = {"format_version", "fingerprints", "partitions", "checksum"}
 _MAX_MANIFEST_BYTES = 64 << 20
 _REQUESTS_AT_ONCE = 16
 _FOLDERS_AT_ONCE = 1024
-_NOT_A_TABLE = f"not a table by its extension; tables end in {', '.join(FORMAT_OF_EXTENSION)} (text also in .gz)"
+_NOT_A_TABLE = (
+    f"not a table by its extension; tables end in {', '.join(FORMAT_OF_EXTENSION)} "
+    "(text also in .gz)"
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,8 @@ class TableFile:
     Attributes
     ----------
     table
-        POSIX path relative to the lake, the table's name everywhere; never absolute, never with ``.`` or ``..`` parts.
+        POSIX path relative to the lake, the table's name everywhere; never absolute, never with
+        ``.`` or ``..`` parts.
     path
         Where the file can be opened: a path of this machine, or a place of another storage.
     format
@@ -70,14 +78,20 @@ class TableFile:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file or folder of the lake that is not read; `path` is relative to the lake, `reason` one clause."""
+    """A file or folder of the lake that is not read.
+
+    `path` is relative to the lake; `reason` is one clause.
+    """
 
     path: str
     reason: str
 
 
 class Listing(NamedTuple):
-    """What one folder holds: its tables, what is skipped, and the folders to look into, named relative to the lake."""
+    """Content of one folder: tables, skipped entries, and folders to search.
+
+    Names are relative to the lake.
+    """
 
     tables: list[TableFile]
     skipped: list[SkippedFile]
@@ -101,12 +115,15 @@ def table_format(path: str | os.PathLike[str]) -> TableFormat | None:
     return None if packed and found == "parquet" else found
 
 
-def find_tables(lake: str | os.PathLike[str] | Location) -> tuple[list[TableFile], list[SkippedFile]]:
-    """List the table files under a folder, and everything else there with the reason why it is none.
+def find_tables(
+    lake: str | os.PathLike[str] | Location,
+) -> tuple[list[TableFile], list[SkippedFile]]:
+    """List the table files under a folder, and the reason for every other entry.
 
-    A path that is one file is a lake of one table, whatever its extension. Hidden files and folders, and folders that
-    are pexeso indexes, are skipped. Symbolic links are followed to files that lie in the lake, never to folders (those
-    inside the lake are read in their own place) and never out of the lake.
+    A path that is one file is a lake of one table, whatever its extension. Hidden files and
+    folders, and folders that are pexeso indexes, are skipped. Symbolic links are followed to files
+    that lie in the lake, never to folders (those inside the lake are read in their own place) and
+    never out of the lake.
 
     Parameters
     ----------
@@ -116,7 +133,8 @@ def find_tables(lake: str | os.PathLike[str] | Location) -> tuple[list[TableFile
     Returns
     -------
     tables, skipped
-        Both sorted by code point of the relative POSIX path. Memory grows with the number of files, not their size.
+        Both sorted by code point of the relative POSIX path. Memory grows with the number of files,
+        not their size.
 
     Raises
     ------
@@ -136,8 +154,12 @@ def find_tables(lake: str | os.PathLike[str] | Location) -> tuple[list[TableFile
     return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
 
 
-def look_at_lake(lake: str | os.PathLike[str] | Location) -> tuple[Path | Location, TableFile | None]:
-    """Return where a lake is, and its one table where it is a file; requires that it is there and can be listed.
+def look_at_lake(
+    lake: str | os.PathLike[str] | Location,
+) -> tuple[Path | Location, TableFile | None]:
+    """Return the location of a lake, and its single table if it is a file.
+
+    The lake must exist and its entries must be listable.
 
     Raises
     ------
@@ -164,8 +186,8 @@ def list_folder(root: Path | Location, folder: str = "") -> Listing:
     Returns
     -------
     Listing
-        In no order. A folder that cannot be listed, or is an index, gives itself as skipped. Memory grows with the
-        number of names in this one folder.
+        In no order. A folder that cannot be listed, or is an index, gives itself as skipped. Memory
+        grows with the number of names in this one folder.
 
     Raises
     ------
@@ -212,7 +234,9 @@ def _single_file(root: Path) -> TableFile | None:
     if not root.is_file():
         return None
     status = root.stat()
-    return TableFile(root.name, root, table_format(root) or "delimited", status.st_size, status.st_mtime_ns)
+    return TableFile(
+        root.name, root, table_format(root) or "delimited", status.st_size, status.st_mtime_ns
+    )
 
 
 def _single_place(root: Location) -> TableFile | None:
@@ -222,7 +246,11 @@ def _single_place(root: Location) -> TableFile | None:
         raise LakeError(str(error)) from error
     if found is None:
         raise _no_lake(root)
-    return _table_at(root, root.name, table_format(root.name) or "delimited", found) if found.kind == "file" else None
+    return (
+        _table_at(root, root.name, table_format(root.name) or "delimited", found)
+        if found.kind == "file"
+        else None
+    )
 
 
 def _require_listable(root: Path | Location) -> None:
@@ -231,7 +259,9 @@ def _require_listable(root: Path | Location) -> None:
     try:
         if isinstance(root, Location):
             names = {entry.name for entry in root.entries()}
-            is_index = root.name.lower().endswith(INDEX_EXTENSION) or (_MANIFEST_NAME in names and _is_index_at(root))
+            is_index = root.name.lower().endswith(INDEX_EXTENSION) or (
+                _MANIFEST_NAME in names and _is_index_at(root)
+            )
         else:
             is_index = _is_index(root)
             with os.scandir(root):
@@ -241,11 +271,16 @@ def _require_listable(root: Path | Location) -> None:
     except OSError as error:
         raise LakeError(f"{root} cannot be listed: {error.strerror}.") from error
     if is_index:
-        raise LakeError(f"{root} is a pexeso index, not a folder of tables; give the folder that it was built from.")
+        raise LakeError(
+            f"{root} is a pexeso index, not a folder of tables; give the folder that it was "
+            "built from."
+        )
 
 
 def _no_lake(root: Path | Location) -> LakeError:
-    return LakeError(f"{root} is neither a folder nor a file; give the folder that holds the tables.")
+    return LakeError(
+        f"{root} is neither a folder nor a file; give the folder that holds the tables."
+    )
 
 
 def _list_place(root: Location, folder: str) -> Listing:
@@ -269,7 +304,9 @@ def _list_place(root: Location, folder: str) -> Listing:
         elif entry.kind == "folder":
             listing.folders.append(relative)
         else:
-            listing.tables.append(_table_at(location.joined(entry.name), relative, table_format(entry.name), entry))
+            listing.tables.append(
+                _table_at(location.joined(entry.name), relative, table_format(entry.name), entry)
+            )
     return listing
 
 
@@ -353,8 +390,11 @@ def _table_of(entry: os.DirEntry[str], root: Path, relative: str) -> TableFile |
 
 
 def _skipped(relative: str, reason: str) -> SkippedFile:
-    # A name that is not UTF-8 is shown with replacement characters: Arrow and JSON hold valid text only.
-    return SkippedFile(relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
+    # A name that is not UTF-8 is shown with replacement characters: Arrow and JSON hold valid text
+    # only.
+    return SkippedFile(
+        relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason
+    )
 
 
 def _is_valid_text(name: str) -> bool:
@@ -381,7 +421,11 @@ def _is_index_at(folder: Location) -> bool:
     """Return whether the file named like a manifest in a folder elsewhere is one."""
     manifest = folder.joined(_MANIFEST_NAME)
     found = manifest.look()
-    return found is not None and 0 < found.n_bytes <= _MAX_MANIFEST_BYTES and _is_manifest(manifest.read())
+    return (
+        found is not None
+        and 0 < found.n_bytes <= _MAX_MANIFEST_BYTES
+        and _is_manifest(manifest.read())
+    )
 
 
 def _is_manifest(data: bytes) -> bool:

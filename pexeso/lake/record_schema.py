@@ -23,7 +23,9 @@ SCHEMA = pa.schema(
         pa.field("encoding", pa.string()),
         pa.field("delimiter", pa.string()),
         pa.field("n_columns", pa.int32()),
-        pa.field("fingerprint", pa.string()),  # of the bytes on disk; null where these could not be read or unpacked
+        pa.field(
+            "fingerprint", pa.string()
+        ),  # of the bytes on disk; null where these could not be read or unpacked
         pa.field("notes", pa.list_(pa.string())),  # what was repaired
         # of a table and of a column
         pa.field("n_rows", pa.int64()),
@@ -54,7 +56,13 @@ def batch_of(records: list[dict[str, object]]) -> pa.RecordBatch:
 
 
 def batch_of_columns(given: dict[str, pa.Array]) -> pa.RecordBatch:
-    """Make a batch of records of whole columns, equally long; fields that are not given are null."""
+    """Create a batch of records from whole columns of equal length.
+
+    Fields that are not given are null.
+    """
     length = len(next(iter(given.values())))
-    arrays = [given[field.name] if field.name in given else pa.nulls(length, field.type) for field in SCHEMA]
+    arrays = [
+        given[field.name] if field.name in given else pa.nulls(length, field.type)
+        for field in SCHEMA
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

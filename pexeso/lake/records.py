@@ -1,4 +1,7 @@
-"""One table as a stream of records: the table, its columns, and the distinct values of the columns that are kept."""
+"""One table as a stream of records.
+
+The records are the table, its columns, and the distinct values of the columns that are kept.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from pexeso.lake.sniff import ColumnProfile, profile_columns, profile_counted
 
 @dataclass(frozen=True)
 class ColumnValues:
-    """The distinct normalised values of a column, one raw text for each, and in how many cells each occurs."""
+    """Distinct normalised values of a column, with one raw text and the cell count of each."""
 
     values: pa.StringArray
     texts: pa.StringArray
@@ -64,7 +67,9 @@ Records = Callable[[ReadTable], Iterator[pa.RecordBatch]]
 
 def value_records(table: ReadTable) -> Iterator[pa.RecordBatch]:
     """Yield one record of each distinct value of the columns that are kept."""
-    yield from _value_batches(table.name, {each.position: each.values for each in table.columns if each.values})
+    yield from _value_batches(
+        table.name, {each.position: each.values for each in table.columns if each.values}
+    )
 
 
 def table_records(
@@ -76,10 +81,12 @@ def table_records(
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
     wanted: Sequence[Records] = (value_records,),
 ) -> Iterator[pa.RecordBatch]:
-    """Read a table file into records: one of the table, one of each column, and those that are wanted besides.
+    """Read a table file into records: one for the table and one for each column.
 
-    Never raises for a bad table or column, whatever is wrong with it: its record carries the reason. Memory holds one
-    table and its distinct values; batches are bounded.
+    Records that are `wanted` follow.
+
+    Never raises for a bad table or column, whatever is wrong with it: its record carries the
+    reason. Memory holds one table and its distinct values; batches are bounded.
 
     Parameters
     ----------
@@ -95,8 +102,9 @@ def table_records(
     Yields
     ------
     pa.RecordBatch
-        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns by position, then
-        what is wanted, in that order; values by column, in order of first appearance.
+        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns
+        by position, then what is wanted, in that order; values by column, in order of first
+        appearance.
     """
     content: Content | None = None
     table: Table | None = None
@@ -107,7 +115,9 @@ def table_records(
     except TableReadError as error:
         reason = str(error)
     except PlaceError:
-        raise  # a storage that breaks off says nothing of the table, without which the index would seem whole
+        # A storage that breaks off says nothing of the table, without which the index would seem
+        # whole.
+        raise
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
     fingerprint = content.fingerprint if content else None
@@ -125,7 +135,12 @@ def _sentence(error: Exception) -> str:
 def _table_record(
     file: TableFile, table: Table | None, fingerprint: str | None, reason: str | None
 ) -> dict[str, object]:
-    record = {"record": "table", "table": file.table, "format": file.format, "n_bytes": file.n_bytes}
+    record = {
+        "record": "table",
+        "table": file.table,
+        "format": file.format,
+        "n_bytes": file.n_bytes,
+    }
     record |= {"modified": file.modified, "version": file.version}
     record |= {"fingerprint": fingerprint, "reason": reason, "notes": table.notes if table else []}
     if table:
@@ -138,13 +153,19 @@ def _column_records(
     name: str, table: Table, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
 ) -> Iterator[pa.RecordBatch]:
     profiles, reasons = _profiles(table, rules)
-    kept, values = _values(table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons)
+    kept, values = _values(
+        table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons
+    )
     records, columns, labels = [], [], label_columns(table.names)
     for position, label in enumerate(labels):
         found = values[kept[position]] if position in kept else None
         record, reason = _column_record(profiles[position], found, reasons[position], rules)
         cells = table.columns[position]
-        columns.append(ReadColumn(position, label, cells, profiles[position], found if reason is None else None))
+        columns.append(
+            ReadColumn(
+                position, label, cells, profiles[position], found if reason is None else None
+            )
+        )
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
     for start in range(0, len(records), MAX_RECORDS):
@@ -154,16 +175,29 @@ def _column_records(
 
 
 def _column_record(
-    profile: ColumnProfile | None, values: ColumnValues | None, reason: str | None, rules: ColumnRules
+    profile: ColumnProfile | None,
+    values: ColumnValues | None,
+    reason: str | None,
+    rules: ColumnRules,
 ) -> tuple[dict[str, object], str | None]:
-    """Return what a column is, and why it is left out, for which its normalised values may be a further reason."""
-    record: dict[str, object] = {"record": "column", "n_distinct": profile.n_distinct if profile else None}
+    """Return the record of a column, and the reason why it is left out.
+
+    The normalised values may be a further reason.
+    """
+    record: dict[str, object] = {
+        "record": "column",
+        "n_distinct": profile.n_distinct if profile else None,
+    }
     if values is not None:
         record["n_distinct"] = len(values.values)
         if len(values.values) < rules.min_distinct:
             reason = f"normalised: {reason_too_few(len(values.values), rules)}"
     if profile:
-        record |= {"kind": profile.kind, "n_missing": profile.n_missing, "median_tokens": profile.median_tokens}
+        record |= {
+            "kind": profile.kind,
+            "n_missing": profile.n_missing,
+            "median_tokens": profile.median_tokens,
+        }
     return record | {"reason": reason}, reason
 
 
@@ -176,14 +210,17 @@ def counted_column_records(
     *,
     wanted: Sequence[Records] = (value_records,),
 ) -> Iterator[pa.RecordBatch]:
-    """Turn one column of which the distinct cells are counted into records: one of the column, and those that are wanted besides.
+    """Convert one column with counted distinct cells into records.
+
+    One record is for the column. Records that are `wanted` follow.
 
     Parameters
     ----------
     about
         The fields ``table``, ``position``, ``name`` and ``label``.
     raw
-        ``values`` and ``counts``: distinct cells as they stand, white space and all, without null, and how often each occurs.
+        ``values`` and ``counts``: distinct cells as they stand, white space and all, without null,
+        and how often each occurs.
     n_rows
         Cells, empty ones included.
 
@@ -192,8 +229,12 @@ def counted_column_records(
     pa.RecordBatch
         As `table_records` does for a column.
     """
-    trimmed = pa.table([pc.utf8_trim_whitespace(raw.field("values")), raw.field("counts")], ["value", "n"])
-    trimmed = trimmed.filter(pc.greater(pc.binary_length(trimmed["value"]), 0)).group_by("value", use_threads=False)
+    trimmed = pa.table(
+        [pc.utf8_trim_whitespace(raw.field("values")), raw.field("counts")], ["value", "n"]
+    )
+    trimmed = trimmed.filter(pc.greater(pc.binary_length(trimmed["value"]), 0)).group_by(
+        "value", use_threads=False
+    )
     sums = trimmed.aggregate([("n", "sum")]).combine_chunks()
     found = (pa.chunked_array(sums["value"]).combine_chunks(), sums["n_sum"].to_numpy())
     [profile] = profile_counted([found], [n_rows], max_number_fraction=rules.max_number_fraction)
@@ -202,12 +243,16 @@ def counted_column_records(
     record, reason = _column_record(profile, values, reason, rules)
     yield batch_of([about | record | {"n_rows": n_rows}])
     column_position, label = int(str(about["position"])), str(about["label"])
-    column = ReadColumn(column_position, label, raw.field("values"), profile, values if reason is None else None)
+    column = ReadColumn(
+        column_position, label, raw.field("values"), profile, values if reason is None else None
+    )
     for records_of in wanted:
         yield from records_of(ReadTable(str(about["table"]), [column], rules))
 
 
-def _profiles(table: Table, rules: ColumnRules) -> tuple[list[ColumnProfile | None], list[str | None]]:
+def _profiles(
+    table: Table, rules: ColumnRules
+) -> tuple[list[ColumnProfile | None], list[str | None]]:
     """Profile all columns; where that fails, none of them is kept, and the reason says why."""
     try:
         profiles = profile_columns(table.columns, max_number_fraction=rules.max_number_fraction)
@@ -220,7 +265,10 @@ def _profiles(table: Table, rules: ColumnRules) -> tuple[list[ColumnProfile | No
 def _values(
     table: Table, normaliser: Normaliser, positions: list[int], reasons: list[str | None]
 ) -> tuple[dict[int, int], list[ColumnValues]]:
-    """Return the values of the columns at `positions`, and where those of each are; a failure becomes their reason."""
+    """Return the values of the columns at `positions`, and the index of each column's values.
+
+    A failure becomes the reason of these columns.
+    """
     try:
         found = column_values([table.columns[p] for p in positions], normaliser)
     except Exception as error:  # see table_records
@@ -231,7 +279,9 @@ def _values(
 
 
 def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list[ColumnValues]:
-    """Return the distinct normalised values of each column, in order of first appearance; missing ones are left out.
+    """Return the distinct normalised values of each column, by first appearance.
+
+    Missing values are left out.
 
     Examples
     --------
@@ -252,10 +302,15 @@ def _grouped(normalised: pa.StringArray, raw: pa.StructArray) -> ColumnValues:
     present = normalised.is_valid()
     encoded = normalised.filter(present).dictionary_encode()
     codes = encoded.indices.to_numpy()
-    texts, counts = raw.field("values").filter(present), raw.field("counts").filter(present).to_numpy()
+    texts, counts = (
+        raw.field("values").filter(present),
+        raw.field("counts").filter(present).to_numpy(),
+    )
     totals = np.bincount(codes, weights=counts, minlength=len(encoded.dictionary)).astype(np.int64)
     _, first = np.unique(codes, return_index=True)
-    return ColumnValues(encoded.dictionary, pc.utf8_trim_whitespace(texts.take(pa.array(first))), pa.array(totals))
+    return ColumnValues(
+        encoded.dictionary, pc.utf8_trim_whitespace(texts.take(pa.array(first))), pa.array(totals)
+    )
 
 
 def _value_batches(name: str, columns: dict[int, ColumnValues]) -> Iterator[pa.RecordBatch]:
@@ -275,7 +330,9 @@ def _value_batches(name: str, columns: dict[int, ColumnValues]) -> Iterator[pa.R
         yield pa.concat_batches(pending)
 
 
-def _value_batch(name: str, position: int, column: ColumnValues, start: int, length: int) -> pa.RecordBatch:
+def _value_batch(
+    name: str, position: int, column: ColumnValues, start: int, length: int
+) -> pa.RecordBatch:
     given = {
         "record": pa.repeat("value", length),
         "table": pa.repeat(name, length),

@@ -34,16 +34,22 @@ def table_path(lake: str | os.PathLike[str] | Location, table: str) -> Path | Lo
     root = locate(lake)
     parts = PurePosixPath(table).parts
     if not parts or table.startswith("/") or ".." in parts or "\0" in table:
-        raise InputError(f"A table is named by its path relative to the lake, without '..'. Got {table!r}.")
+        raise InputError(
+            f"A table is named by its path relative to the lake, without '..'. Got {table!r}."
+        )
     if _is_file(root):
         if table != root.name:
-            raise InputError(f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}.")
+            raise InputError(
+                f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}."
+            )
         return root
     if isinstance(root, Location):
         return root.joined(table)
     path = root / table
     if not path.resolve().is_relative_to(root.resolve()):
-        raise InputError(f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it.")
+        raise InputError(
+            f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it."
+        )
     return path
 
 
@@ -93,7 +99,13 @@ def read_rows(
     """
     found = read_table(table_path(lake, table), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
     labels = label_columns(found.names)
-    positions = range(len(labels)) if columns is None else [find_column(found.names, spec) for spec in columns]
+    positions = (
+        range(len(labels))
+        if columns is None
+        else [find_column(found.names, spec) for spec in columns]
+    )
     if len(set(positions)) < len(positions):
         raise InputError(f"Each column can be asked for once. Got {list(columns or [])!r}.")
-    return pa.Table.from_arrays([found.columns[p] for p in positions], names=[labels[p] for p in positions])
+    return pa.Table.from_arrays(
+        [found.columns[p] for p in positions], names=[labels[p] for p in positions]
+    )

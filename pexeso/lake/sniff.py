@@ -17,10 +17,12 @@ MIN_DATE_FRACTION = 0.5
 
 _NUMBER = (
     r"^\(?[+\-\x{2212}\x{2013}]?\s?(?:\p{Sc}|us\$|usd|eur|gbp)?\s?[+\-\x{2212}\x{2013}]?"
-    r"(?:[0-9]{1,3}(?:[,.'\x{2019}_\x{a0}\x{2009}\x{202f} ][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
+    r"(?:[0-9]{1,3}(?:[,.'\x{2019}_\x{a0}\x{2009}\x{202f} "
+    r"][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
     r"(?:e[+\-]?[0-9]+)?\s?(?:%|‰|\p{Sc}|usd|eur|gbp)?\)?$"
 )
-"""Numbers with signs, thousands separators, currency signs, percents, exponents, accountants' brackets; lower case."""
+"""Numbers with signs, thousands separators, currency signs, percents, exponents, accountants'
+brackets; lower case."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class ColumnProfile:
     Attributes
     ----------
     kind
-        ``number`` where more than the asked fraction of the values are numbers, ``date`` where more than half are
-        dates, ``empty`` where there are no values, else ``text``.
+        ``number`` where more than the asked fraction of the values are numbers, ``date`` where more
+        than half are dates, ``empty`` where there are no values, else ``text``.
     n_rows, n_missing
         Cells, and those of them that are null or only white space.
     n_distinct
@@ -39,7 +41,8 @@ class ColumnProfile:
     n_numbers, n_dates
         Cells that are numbers or dates; dates are not counted (0) in columns of numbers.
     median_tokens
-        Median over the values, with repeats, of the number of words between white space; 0 where there are none.
+        Median over the values, with repeats, of the number of words between white space; 0 where
+        there are none.
     """
 
     kind: ColumnKind
@@ -67,7 +70,8 @@ def distinct_values(values: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]
     Returns
     -------
     distinct, counts
-        In order of first appearance; counts are int64. Nulls and values of white space alone are left out.
+        In order of first appearance; counts are int64. Nulls and values of white space alone are
+        left out.
     """
     found = pc.utf8_trim_whitespace(values).value_counts()
     distinct, counts = found.field("values"), found.field("counts")
@@ -95,17 +99,25 @@ def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) 
     return profile_columns([values], max_number_fraction=max_number_fraction)[0]
 
 
-def profile_columns(columns: Sequence[pa.StringArray], *, max_number_fraction: float = 0.5) -> list[ColumnProfile]:
-    """Profile the columns of one table, as `profile_column` does each, but with one pass over all their values.
+def profile_columns(
+    columns: Sequence[pa.StringArray], *, max_number_fraction: float = 0.5
+) -> list[ColumnProfile]:
+    """Profile the columns of one table in one pass over all their values.
 
-    Patterns cost more to prepare than to apply to a short column, so this is many times faster for small tables.
+    The profiles are those of `profile_column`.
+
+    Patterns cost more to prepare than to apply to a short column, so this is many times faster for
+    small tables.
     """
     found = [distinct_values(column) for column in columns]
     return profile_counted(found, list(map(len, columns)), max_number_fraction=max_number_fraction)
 
 
 def profile_counted(
-    found: Sequence[tuple[pa.StringArray, np.ndarray]], n_rows: Sequence[int], *, max_number_fraction: float = 0.5
+    found: Sequence[tuple[pa.StringArray, np.ndarray]],
+    n_rows: Sequence[int],
+    *,
+    max_number_fraction: float = 0.5,
 ) -> list[ColumnProfile]:
     """Profile columns of which the distinct values are known.
 
@@ -129,9 +141,15 @@ def profile_counted(
     )
     is_of_numbers = n_numbers > max_number_fraction * n_values
     checked = np.flatnonzero(~is_of_numbers[column])
-    is_date = canonical_dates(lower.take(pa.array(checked)), column[checked]).is_valid().to_numpy(zero_copy_only=False)
+    is_date = (
+        canonical_dates(lower.take(pa.array(checked)), column[checked])
+        .is_valid()
+        .to_numpy(zero_copy_only=False)
+    )
     dates = checked[is_date]
-    n_dates = np.bincount(column[dates], weights=counts[dates], minlength=len(found)).astype(np.int64)
+    n_dates = np.bincount(column[dates], weights=counts[dates], minlength=len(found)).astype(
+        np.int64
+    )
     n_tokens = pc.count_substring_regex(values, r"\S+").to_numpy()
     ends = np.cumsum([len(distinct) for distinct, _ in found])
     return [

@@ -1,22 +1,25 @@
-"""Tokens: the one form of a cell in which two cells are equal or not, for joins by equal values.
+"""Tokens: the one form of a cell in which two cells are equal or not, for exact-value joins.
 
-The semantic search normalises values, so that "Main St." meets "main street". A join by equal values must not: "A1" and "a1" may be two keys. So
-little is done here, and the same to texts and numbers, since one table's 1 is another's "1" and a third's 1.0:
+Semantic search normalises values, so that "Main St." meets "main street". A join by equal values
+must not: "A1" and "a1" may be two keys. So little is done here, and the same to texts and numbers,
+since one table's 1 is another's "1" and a third's 1.0:
 
-================================================  =====================================================
-cell                                              token
-================================================  =====================================================
-text                                              Unicode form NFC, white space at both ends dropped; case kept
-text that is an integer with a point              the integer: ``"1.0"`` and ``"1.00"`` are ``"1"``; ``"1.10"`` stays, as versions do
-``"01"``, ``"+1"``, ``"1e3"``, ``"01.0"``         as they stand: zeros of an id mean something
-integer                                           its digits: ``1`` is ``"1"``; a zero has no sign
-float that is an integer below 2**53              as that integer: ``1.0`` is ``"1"``
-other float                                       the shortest text that reads back as the same number: ``"1.5"``
-decimal                                           as its text would be: ``1.00`` is ``"1"``
-truth value, date, time                           ``"true"``, ``"2020-03-05"``: Arrow's text
-null, NaN, nothing but white space                no token
-text that says so: `MISSING`, in any case         no token
-================================================  =====================================================
+==========================================  ========================================================
+cell                                        token
+==========================================  ========================================================
+text                                        Unicode form NFC, white space at both ends dropped;
+                                            case kept
+text that is an integer with a point        the integer: ``"1.0"`` and ``"1.00"`` are ``"1"``;
+                                            ``"1.10"`` stays, as versions do
+``"01"``, ``"+1"``, ``"1e3"``, ``"01.0"``   as they stand: zeros of an id mean something
+integer                                     its digits: ``1`` is ``"1"``; a zero has no sign
+float that is an integer below 2**53        as that integer: ``1.0`` is ``"1"``
+other float                                 the shortest text that reads back as the same number
+decimal                                     as its text would be: ``1.00`` is ``"1"``
+truth value, date, time                     ``"true"``, ``"2020-03-05"``: Arrow's text
+null, NaN, nothing but white space          no token
+text that says so: `MISSING`, in any case   no token
+==========================================  ========================================================
 """
 
 import pyarrow as pa
@@ -25,7 +28,8 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 
 MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
-"""Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem to share one.
+"""Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem
+to share one.
 
 ``NA`` is not among them, as it is Namibia, nor ``none``, as it is a word.
 """
@@ -90,7 +94,8 @@ def _texts(values: pa.Array) -> pa.LargeStringArray:
         return values.cast(pa.large_string())
     except pa.ArrowException as error:
         raise InputError(
-            f"Tokens are made of texts, numbers, truth values, dates and times. Got {values.type}, which has no text "
+            "Tokens are made of texts, numbers, truth values, dates and times. Got "
+            f"{values.type}, which has no text "
             f"({str(error).splitlines()[0]}): leave the column out, or turn it into texts first."
         ) from error
 

@@ -1,30 +1,32 @@
-"""Exact top-k search for the columns of a lake that share most values with a query column, by equal values (JOSIE).
+"""Exact top-k search for the columns that share most values with a query column (JOSIE).
 
-E. Zhu, "Search and Join Algorithms for Tables in Data Lakes", PhD thesis, University of Toronto, 2019, chapter 3 (first at SIGMOD 2019, by E. Zhu,
-D. Deng, F. Nargesian and R. J. Miller). Where its text contradicts itself the modules say what is done instead. Its policy of what to read next (J4 to J11) and
-ProbeSet are in the benchmarks, to compare with.
+E. Zhu, "Search and Join Algorithms for Tables in Data Lakes", PhD thesis, University of Toronto,
+2019, chapter 3 (first at SIGMOD 2019, by E. Zhu, D. Deng, F. Nargesian and R. J. Miller). Where its
+text contradicts itself the modules say what is done instead. Its policy of what to read next (J4 to
+J11) and ProbeSet are in the benchmarks, to compare with.
 
-=============================================  =========================================================
-thesis                                         module
-=============================================  =========================================================
-raw tokens                                     `pexeso.lake.tokens`
-global order, duplicate groups                 `order`
-dictionary                                     `dictionary`
-integer sets, posting lists, their build       `index`; in files: `saving`; what is read: `reading`;
-                                               pages of files: `paging`
-query tokens, distinct lists                   `query`
-prefix filter, position filter (J1, J2)        `topk`
-read costs (J3)                                `costs`
-the algorithm                                  `josie`, with `candidates` and `topk`
-MergeList                                      `merge`; for many queries at once: `batched`
-which of them                                  `planner`
-=============================================  =========================================================
+=======================================  ===========================================================
+thesis                                   module
+=======================================  ===========================================================
+raw tokens                               `pexeso.lake.tokens`
+global order, duplicate groups           `order`
+dictionary                               `dictionary`
+integer sets, posting lists, their build `index`; in files: `saving`; what is read: `reading`;
+                                         pages of files: `paging`
+query tokens, distinct lists             `query`
+prefix filter, position filter (J1, J2)  `topk`
+read costs (J3)                          `costs`
+the algorithm                            `josie`, with `candidates` and `topk`
+MergeList                                `merge`; for many queries at once: `batched`
+which of them                            `planner`
+=======================================  ===========================================================
 
-Symbols of the thesis: Q the query (n of its tokens are in the lake), X a set, U the dictionary, i the number of query tokens accounted for, t_k
-the k-th best overlap so far, p the length of the prefix, lambda the number of lists read at a time. Formulas are numbered here:
+Symbols of the thesis: Q the query (n of its tokens are in the lake), X a set, U the dictionary, i
+the number of query tokens accounted for, t_k the k-th best overlap so far, p the length of the
+prefix, lambda the number of lists read at a time. Formulas are numbered here:
 
-=====================  ====================================================================================
+=====================  =============================================================================
 J1, J2                 length of the prefix; upper bound on an overlap
 J3                     costs of reading the last tokens of a set, S(z), and a posting list, L(f)
-=====================  ====================================================================================
+=====================  =============================================================================
 """

@@ -32,7 +32,8 @@ class Candidates:
 
     Notes
     -----
-    What was once read or dropped does not come back. Memory that is never touched is not taken: four bytes a set of the index are asked for.
+    What was once read or dropped does not come back. Memory that is never touched is not taken:
+    four bytes a set of the index are asked for.
     """
 
     def __init__(self, index: OverlapIndex) -> None:
@@ -53,7 +54,12 @@ class Candidates:
         self._slots[numbers] = _DONE
 
     def add(
-        self, found: PostingList, lengths: np.ndarray, starts: np.ndarray, weights: np.ndarray, takes: Takes | None
+        self,
+        found: PostingList,
+        lengths: np.ndarray,
+        starts: np.ndarray,
+        weights: np.ndarray,
+        takes: Takes | None,
     ) -> None:
         """Take posting lists in.
 
@@ -62,10 +68,13 @@ class Candidates:
         found : e entries
             Lists one after the other, in the order of the query.
         lengths, starts, weights : int64 (m,)
-            Entries of each list, the place in the query of the first token that it stands for, and the number of tokens.
+            Entries of each list, the place in the query of the first token that it stands for, and
+            the number of tokens.
         takes
-            From the places in the query up to which sets were met, the tokens of these sets that are left, numbers and matches, int64 (w,) each, to whether
-            they can still enter the answer. Those that cannot are done before they are candidates. None: sets that were not seen before cannot.
+            From the places in the query up to which sets were met, the tokens of these sets that
+            are left, numbers and matches, int64 (w,) each, to whether they can still enter the
+            answer. Those that cannot are done before they are candidates. None: sets that were not
+            seen before cannot.
         """
         ends = np.cumsum(lengths)
         slots = self._slots[found.sets]
@@ -78,13 +87,26 @@ class Candidates:
         live = np.flatnonzero(slots > 0)
         positions = slots[live] - 1
         np.add.at(self.count, positions, weights[np.searchsorted(ends, live, side="right")])
-        # Positions ascend with the place in the query: of several the last one written is the latest match.
+        # Positions ascend with the place in the query: of several the last one written is the
+        # latest match.
         self.end[positions] = found.positions[live] + 1
 
-    def _meet(self, found: PostingList, rows: np.ndarray, first: np.ndarray, weight: np.ndarray, takes: Takes) -> None:
+    def _meet(
+        self,
+        found: PostingList,
+        rows: np.ndarray,
+        first: np.ndarray,
+        weight: np.ndarray,
+        takes: Takes,
+    ) -> None:
         """Make candidates of sets in these rows, none of which was seen before."""
-        sets, begin, size = found.sets[rows], found.positions[rows].astype(np.int64) + 1, found.sizes[rows]
-        # Where a set is met again the bound is no higher: one that cannot enter where it is first met cannot enter there either.
+        sets, begin, size = (
+            found.sets[rows],
+            found.positions[rows].astype(np.int64) + 1,
+            found.sizes[rows],
+        )
+        # Where a set is met again the bound is no higher: one that cannot enter where it is first
+        # met cannot enter there either.
         kept = np.flatnonzero(takes(first + weight - 1, size - begin, sets, weight))
         self._slots[sets] = _DONE
         sets = sets[kept]

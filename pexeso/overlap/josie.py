@@ -1,14 +1,20 @@
-"""JOSIE: exact top-k overlap search that reads posting lists or candidates, whichever is expected to pay (thesis, chapter 3).
+"""JOSIE: exact top-k overlap search (thesis, chapter 3).
 
-The pseudocode of the source skips the first posting list, does not say when a candidate that was read leaves, nor what happens when the lists are used up,
-and compares costs before there is a threshold. Here: all lists are read in order; a set that was read never comes back; once every list is accounted for
-counts are overlaps and nothing more is read; and while fewer than k overlaps are known the candidates with the largest estimates are read, as soon as there
-are enough for k results.
+It reads posting lists or candidates, whichever is expected to pay.
 
-By the net cost of the source a list seems to spare the reading of every candidate that it rules out, though most of these fall anyway once a few good ones
-were read and the threshold has risen; where thousands of candidates look alike nearly all lists are read. Here lists and candidates are read in turn, so that
-neither costs much more than the other: whichever of the two was the way, a search takes about twice the cost of that one. Candidates are read by the overlap
-that they are expected to have by chance (`pexeso.overlap.josie.expected_matches`) or by their rate of matches, whichever is more.
+The pseudocode of the source skips the first posting list, does not say when a candidate that was
+read leaves, nor what happens when the lists are used up, and compares costs before there is a
+threshold. Here: all lists are read in order; a set that was read never comes back; once every list
+is accounted for counts are overlaps and nothing more is read; and while fewer than k overlaps are
+known the candidates with the largest estimates are read, as soon as there are enough for k results.
+
+By the net cost of the source a list seems to spare the reading of every candidate that it rules
+out, though most of these fall anyway once a few good ones were read and the threshold has risen;
+where thousands of candidates look alike nearly all lists are read. Here lists and candidates are
+read in turn, so that neither costs much more than the other: whichever of the two was the way, a
+search takes about twice the cost of that one. Candidates are read by the overlap that they are
+expected to have by chance (`pexeso.overlap.josie.expected_matches`) or by their rate of matches,
+whichever is more.
 """
 
 from __future__ import annotations
@@ -28,7 +34,8 @@ from pexeso.overlap.topk import Overlaps, TopK, require_at_least, require_k, upp
 
 _USUAL_SET, _STEPS = 100, 2
 _GROWTH, _WAVE = 0.3, 0.25
-"""The next lists cost a share of all that was read; candidates read at a time a share of these lists."""
+"""The next lists cost a share of all that was read; candidates read at a time a share of these
+lists."""
 
 _TABLE = 1 << 16
 
@@ -61,11 +68,13 @@ def josie(
     exclude
         Ids of sets that are not to be found, such as the query's own.
     at_least : int
-        Sets with a smaller overlap are not wanted: of several indexes that are searched one after the other, the k-th overlap of those before.
+        Sets with a smaller overlap are not wanted: of several indexes that are searched one after
+        the other, the k-th overlap of those before.
 
     Notes
     -----
-    At most all posting lists of the query are read. Beside reading, each step takes time linear in the unread candidates and in the query.
+    At most all posting lists of the query are read. Beside reading, each step takes time linear in
+    the unread candidates and in the query.
     """
     require_k(k)
     require_at_least(at_least)
@@ -81,7 +90,8 @@ class JosieRun:
     Attributes
     ----------
     min_sample : int
-        Query tokens that must be accounted for since a candidate's first match before its estimate counts.
+        Query tokens that must be accounted for since a candidate's first match before its estimate
+        counts.
     sets : int
         Candidates that are read at a time, at most.
     best : TopK
@@ -118,7 +128,10 @@ class JosieRun:
         self._productive = True
 
     def step(self) -> bool:
-        """Rule candidates out, and read some posting lists or some candidates; False once the answer is complete."""
+        """Rule out candidates, then read posting lists or candidates; return False when done.
+
+        The answer is complete when False is returned.
+        """
         self.candidates.keep(self.best.takes(self.bounds(), self.candidates.number))
         prefix = self.best.prefix(self.n)
         if self.n_read == self.query.n_blocks:
@@ -140,7 +153,9 @@ class JosieRun:
 
     def bounds(self) -> np.ndarray:
         """Bound the overlaps of candidates (J2): int64 (w,)."""
-        return upper_bound(self.candidates.count, self.n, self.accounted, self.candidates.size, self.candidates.end)
+        return upper_bound(
+            self.candidates.count, self.n, self.accounted, self.candidates.size, self.candidates.end
+        )
 
     def _candidates_to_read(self, prefix: int) -> np.ndarray:
         """Choose candidates; none where posting lists are to be read first."""
@@ -158,13 +173,18 @@ class JosieRun:
             needed = best.k - len(best)
             rows = first_rows(rows, max(needed, self.sets), -estimates, rest, candidates.number)
             return rows[: max(needed, self._worth_a_step(rest[rows]))]
-        return self._affordable(rest, first_rows(rows, self.sets, -estimates, rest, candidates.number))
+        return self._affordable(
+            rest, first_rows(rows, self.sets, -estimates, rest, candidates.number)
+        )
 
     def _affordable(self, rest: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the first of some candidates, or none: what may be read before the next posting lists.
+        """Return the leading candidates that may be read before the next posting lists.
 
-        As many as cost a part of these lists, provided that all candidates that are left cost no more than they; or else that sets take no more than a share
-        of what lists take, and that lists were read since the last sets or these raised the threshold.
+        There may be none.
+
+        As many as cost a part of these lists, provided that all candidates that are left cost no
+        more than they; or else that sets take no more than a share of what lists take, and that
+        lists were read since the last sets or these raised the threshold.
         """
         of_sets, of_lists = self.costs.of_sets(rest), self._cost_of_batch()
         spent_on_lists = float(self._list_costs_up_to[self.n_read])
@@ -174,7 +194,10 @@ class JosieRun:
         return rows[: max(1, self._worth_a_step(rest[rows], _WAVE * of_lists))]
 
     def _worth_a_step(self, rest: np.ndarray, least: float = 0.0) -> int:
-        """Return how many of some candidates are read at a time: those that cost no more than `least`, or than it takes to decide what is read next."""
+        """Return how many of some candidates to read at a time.
+
+        Together they cost no more than `least`, or than the decision about what is read next.
+        """
         most = max(least, _STEPS * self.costs.step)
         return int(np.searchsorted(np.cumsum(self.costs.of_sets(rest)), most, side="right"))
 
@@ -183,16 +206,22 @@ class JosieRun:
         candidates, query, last = self.candidates, self.query, self.n_read
         weights = (query.ends - query.starts + 1)[last:]
         n_pairs = self.index.pairs_from(int(query.tokens[query.starts[last] - 1]))
-        by_chance = expected_matches(candidates.size - candidates.end, query.frequencies[last:], weights, n_pairs)
+        by_chance = expected_matches(
+            candidates.size - candidates.end, query.frequencies[last:], weights, n_pairs
+        )
         by_rate = rate_since_first(candidates, self.accounted) * (self.n - self.accounted)
         return np.minimum(candidates.count + np.maximum(by_chance, by_rate), bounds)
 
     def _cost_of_batch(self) -> float:
-        return float(self._list_costs_up_to[self._next_block()] - self._list_costs_up_to[self.n_read])
+        return float(
+            self._list_costs_up_to[self._next_block()] - self._list_costs_up_to[self.n_read]
+        )
 
     def _next_block(self) -> int:
         """Return the number of distinct lists that are read once the next batch is."""
-        most = self._list_costs_up_to[self.n_read] + max(self._least_batch, _GROWTH * self.reads.cost)
+        most = self._list_costs_up_to[self.n_read] + max(
+            self._least_batch, _GROWTH * self.reads.cost
+        )
         by_cost = int(np.searchsorted(self._list_costs_up_to, most, side="right")) - 1
         return min(max(by_cost, self.n_read + 1), self.query.n_blocks)
 
@@ -205,12 +234,16 @@ class JosieRun:
         self.reads.add_lists(len(lengths), n_entries, ENTRY_BYTES * n_entries, cost)
         # What is first met behind the prefix cannot enter.
         takes = self._takes_new if query.starts[self.n_read] <= self.best.prefix(self.n) else None
-        self.candidates.add(found, lengths, query.starts[blocks], (query.ends - query.starts + 1)[blocks], takes)
+        self.candidates.add(
+            found, lengths, query.starts[blocks], (query.ends - query.starts + 1)[blocks], takes
+        )
         self.n_read, self.accounted, self._productive = last, int(query.ends[last - 1]), True
         if last < query.n_blocks:  # while these are looked at the next ones can be on their way
             self.index.expect_lists(query.tokens[query.ends[last : self._next_block()] - 1])
 
-    def _takes_new(self, accounted: np.ndarray, rest: np.ndarray, sets: np.ndarray, count: np.ndarray) -> np.ndarray:
+    def _takes_new(
+        self, accounted: np.ndarray, rest: np.ndarray, sets: np.ndarray, count: np.ndarray
+    ) -> np.ndarray:
         """Return which sets can enter where they are first met."""
         return self.best.takes(count + np.minimum(self.n - accounted, rest), sets)
 
@@ -220,7 +253,9 @@ class JosieRun:
         open_still = np.flatnonzero(candidates.end[rows] < candidates.size[rows])
         if len(open_still):
             some = rows[open_still]
-            overlaps[open_still] += self._matches_behind(candidates.number[some], candidates.end[some])
+            overlaps[open_still] += self._matches_behind(
+                candidates.number[some], candidates.end[some]
+            )
         kept = np.ones(len(candidates), bool)
         kept[rows] = False
         candidates.keep(kept)
@@ -231,12 +266,17 @@ class JosieRun:
     def _matches_behind(self, numbers: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Read the last tokens of sets and count those that the rest of the query has."""
         tokens, lengths = self.index.suffixes(numbers, ends)
-        self.reads.add_sets(len(numbers), len(tokens), tokens.nbytes, float(self.costs.of_sets(lengths).sum()))
+        self.reads.add_sets(
+            len(numbers), len(tokens), tokens.nbytes, float(self.costs.of_sets(lengths).sum())
+        )
         return count_common(tokens, lengths, self.query.tokens[self.accounted :])
 
 
 def first_rows(rows: np.ndarray, most: int, *keys: np.ndarray) -> np.ndarray:
-    """Return the rows whose first key is least, of equal ones those with the least second, and so on."""
+    """Return the rows with the smallest keys, in lexicographic order of the keys.
+
+    At most `most` rows are returned.
+    """
     if len(rows) > 4 * most:
         border = np.partition(keys[0][rows], most - 1)[most - 1]
         rows = rows[keys[0][rows] <= border]
@@ -257,7 +297,8 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
 
     Notes
     -----
-    O(t), and memory for the numbers between the least and the largest wanted, where these are few; else O(t log q).
+    O(t), and memory for the numbers between the least and the largest wanted, where these are few;
+    else O(t log q).
     """
     if not len(wanted):
         return np.zeros(len(lengths), np.int64)
@@ -284,8 +325,12 @@ class CandidateColumns(Protocol):
     first: np.ndarray
 
 
-def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndarray, n_pairs: int) -> np.ndarray:
-    """Return how many of some query tokens a set has by chance, from how often these are held and how much of the set is left.
+def expected_matches(
+    rest: np.ndarray, frequencies: np.ndarray, weights: np.ndarray, n_pairs: int
+) -> np.ndarray:
+    """Return the number of given query tokens that each set is expected to hold by chance.
+
+    The estimate uses the frequencies of the tokens and how much of the set is left.
 
     Parameters
     ----------
@@ -302,33 +347,42 @@ def expected_matches(rest: np.ndarray, frequencies: np.ndarray, weights: np.ndar
 
     Notes
     -----
-    A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f / n_pairs), as though they were drawn one by one. Computed for
-    `_SIZES` sizes and at most `_SOME_LISTS` lists, and interpolated: O(w).
+    A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f /
+    n_pairs), as though they were drawn one by one. Computed for `_SIZES` sizes and at most
+    `_SOME_LISTS` lists, and interpolated: O(w).
     """
     if not len(rest) or not len(frequencies):
         return np.zeros(len(rest))
     if len(frequencies) > _SOME_LISTS:
         # Lists ascend in length: of so many neighbours one stands for all.
         edges = np.linspace(0, len(frequencies), _SOME_LISTS + 1).astype(np.int64)
-        frequencies, weights = frequencies[(edges[:-1] + edges[1:]) // 2], np.add.reduceat(weights, edges[:-1])
+        frequencies, weights = (
+            frequencies[(edges[:-1] + edges[1:]) // 2],
+            np.add.reduceat(weights, edges[:-1]),
+        )
     largest = int(rest.max())
     shift = max(0, largest.bit_length() - _TABLE_BITS)
     sizes = _sizes_up_to(largest)
     held = -np.expm1(-np.outer(sizes, frequencies / max(n_pairs, 1))) @ weights
-    table = np.interp(np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held))
+    table = np.interp(
+        np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held)
+    )
     return table[rest >> shift]
 
 
 @lru_cache(maxsize=1024)
 def _sizes_up_to(largest: int) -> np.ndarray:
-    # Kept, since a search asks for the same few again and again, and making them takes longer than the rest of an estimate.
+    # Kept, since a search asks for the same few again and again, and making them takes longer than
+    # the rest of an estimate.
     sizes = np.unique(np.geomspace(1, max(largest, 2), _SIZES).astype(np.int64))
     sizes.flags.writeable = False
     return sizes
 
 
 def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray:
-    """Return matches per query token since the first, which is not counted: a set is no candidate without it.
+    """Return the matches per query token since the first match, which is not counted.
+
+    The first match is what makes a set a candidate.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Posting lists counted, and texts found, by compiled loops: what `merge` and `dictionary` do by arrays, the same answers."""
+"""Compiled loops that count posting lists and find texts.
+
+The answers are those of `merge` and `dictionary`, which use arrays.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ def best_by_lists(
 
     Notes
     -----
-    A step for each entry, and some for each set met; 4 bytes for each set of the index stay with the thread.
+    A step for each entry, and some for each set met; 4 bytes for each set of the index stay with
+    the thread.
     """
     begins, ends = runs
     counts = borrow_counters(n_sets)
@@ -50,7 +54,8 @@ def best_by_lists(
     sets, found = _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met)
     if len(sets) and sets[0] < 0:
         raise IndexCorruptError(
-            "A posting list of an overlap index names a set that is not there: it was changed or cut short. Restore it from a copy, or build it again."
+            "A posting list of an overlap index names a set that is not there: it was changed or "
+            "cut short. Restore it from a copy, or build it again."
         )
     give_back(counts)
     order = np.lexsort((sets, -found))[:k]
@@ -59,7 +64,10 @@ def best_by_lists(
 
 @loop
 def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
-    """Return the sets whose counts are not below that of the k-th, in no order; one set -1 where a list is damaged."""
+    """Return the sets whose counts are at least the k-th, or one set -1 for a damaged list.
+
+    The sets are in no particular order.
+    """
     n, most = 0, 0
     for j in range(len(begins)):
         weight = weights[j]
@@ -68,7 +76,8 @@ def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
             row = list_sets[at]
             if row < 0 or row >= len(counts):
                 return np.full(1, -1, np.int64), np.zeros(1, np.int64)
-            # Without a branch: nobody can foresee which sets were met before. The place behind the last is written to in vain.
+            # Without a branch: nobody can foresee which sets were met before. The place behind the
+            # last is written to in vain.
             met[n] = row
             n += counts[row] == 0
             counts[row] += weight
@@ -93,7 +102,9 @@ def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
 
 
 def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
-    """Find texts among sorted ones, O(log n) steps for each; all take a step in turn, so that steps do not wait for each other's memory.
+    """Find texts among sorted texts, in O(log n) steps each.
+
+    All texts take each step in turn, so that memory accesses do not wait for each other.
 
     Parameters
     ----------
@@ -110,7 +121,8 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
     positions = np.zeros(len(wanted), np.int64)
     if not _find(*_letters(texts), *_letters(wanted), positions):
         raise IndexCorruptError(
-            "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' tells which. Restore it from a copy, or build it again."
+            "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' "
+            "tells which. Restore it from a copy, or build it again."
         )
     return positions
 
@@ -143,7 +155,11 @@ def _find(offsets, data, wanted_offsets, wanted, positions):
     for j in range(len(positions)):
         # The search ends at the last place that can be, and where that is less at the one behind.
         for _ in range(2):
-            order = _compared(offsets, data, positions[j], wanted_offsets, wanted, j) if positions[j] < n else 1
+            order = (
+                _compared(offsets, data, positions[j], wanted_offsets, wanted, j)
+                if positions[j] < n
+                else 1
+            )
             if order == _DAMAGED:
                 return False
             if order >= 0:
@@ -156,7 +172,10 @@ def _find(offsets, data, wanted_offsets, wanted, positions):
 
 @loop
 def _compared(offsets, data, row, wanted_offsets, wanted, j):
-    """Return -1, 0 or 1 as a text is less than what is wanted, the same or greater, byte by byte; 2 where it leads out of its file."""
+    """Compare a text with a wanted text byte by byte: -1 less, 0 equal, 1 greater.
+
+    Returns 2 if the text leads out of its file.
+    """
     begin, end = offsets[row], offsets[row + 1]
     if begin < 0 or end < begin or end > len(data):
         return _DAMAGED
@@ -170,7 +189,10 @@ def _compared(offsets, data, row, wanted_offsets, wanted, j):
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written to, as mapped arrays are, so that loops are compiled once."""
+    """Return a read-only view, so that loops are compiled once.
+
+    Mapped arrays are read-only too.
+    """
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,6 +1,7 @@
 """MergeList: read every posting list of the query, count, sort (thesis, chapter 3).
 
-Exact, and its cost does not hang on k nor on what is found. Where the index lies in memory, counting is hard to beat.
+Exact, and its cost does not hang on k nor on what is found. Where the index lies in memory,
+counting is hard to beat.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pexeso.runtime.jit import loops_pay
 
 MEMBER_BYTES = 4
 DENSE = 64
-"""Counting into one place for each set of the index beats sorting where it has at most so many sets for each entry read."""
+"""Counting into one place for each set of the index beats sorting where it has at most so many sets
+for each entry read."""
 
 
 def merge_list(
@@ -30,7 +32,9 @@ def merge_list(
     exclude: Collection[int] = (),
     at_least: int = 1,
 ) -> Overlaps:
-    """Find the k sets that share most tokens with a query, equal ones by id; parameters and errors as for `pexeso.overlap.josie.josie`.
+    """Find the k sets that share most tokens with a query, ties by id.
+
+    Parameters and errors are those of `pexeso.overlap.josie.josie`.
 
     Notes
     -----
@@ -44,7 +48,9 @@ def merge_list(
     if not query.n_blocks:
         return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), query.n_asked, reads)
     lists, entries = query.tokens[query.ends - 1], int(query.frequencies.sum())
-    reads.add_lists(len(lists), entries, MEMBER_BYTES * entries, float(costs.of_lists(query.frequencies).sum()))
+    reads.add_lists(
+        len(lists), entries, MEMBER_BYTES * entries, float(costs.of_lists(query.frequencies).sum())
+    )
     excluded = excluded_numbers(index, exclude)
     if isinstance(index, OverlapIndex) and loops_pay(entries):
         from pexeso.overlap.loops import best_by_lists
@@ -63,7 +69,10 @@ def merge_list(
 def _counted(
     sets: np.ndarray, lengths: np.ndarray, more: np.ndarray, n_sets: int, excluded: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count how often each set stands there, `more` times again in lists that stand for several tokens: those with a count, and counts."""
+    """Count the occurrences of each set, and return the sets with a count and the counts.
+
+    Entries of lists that stand for several tokens count `more` additional times.
+    """
     rows, again = _entries_of_several(lengths, more)
     if n_sets <= DENSE * len(sets):
         counts = np.bincount(sets, minlength=n_sets)
@@ -80,7 +89,7 @@ def _counted(
 
 
 def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entries of lists that stand for several tokens, and how often they count beside once."""
+    """Return the entries of lists for several tokens, and their additional counts."""
     heavy = np.flatnonzero(more)
     if not len(heavy):
         return heavy, heavy
@@ -89,9 +98,16 @@ def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarr
     return rows, np.repeat(more[heavy], counts)
 
 
-def _best_by_number(found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers and overlaps of the best k sets; the border is found by a count of counts, since those are small."""
-    by_overlap = np.cumsum(np.bincount(overlaps)[::-1])[::-1] if len(overlaps) else np.zeros(1, np.int64)
+def _best_by_number(
+    found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers and overlaps of the best k sets.
+
+    The threshold is found by a count of counts, which are small.
+    """
+    by_overlap = (
+        np.cumsum(np.bincount(overlaps)[::-1])[::-1] if len(overlaps) else np.zeros(1, np.int64)
+    )
     border = max(int(np.searchsorted(-by_overlap, -k, side="right")) - 1, at_least)
     kept = overlaps >= border
     numbers, overlaps = found[kept], overlaps[kept]

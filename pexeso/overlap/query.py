@@ -27,13 +27,15 @@ class OverlapQuery:
     tokens : int64 (n,)
         Those that some set holds, ascending (x_1 to x_n).
     starts, ends : int64 (m,)
-        Places of query tokens, from 1: block b is tokens ``starts[b]`` to ``ends[b]``, whose posting lists hold the same sets.
+        Places of query tokens, from 1: block b is tokens ``starts[b]`` to ``ends[b]``, whose
+        posting lists hold the same sets.
     frequencies : int64 (m,)
         The length of each block's list.
 
     Notes
     -----
-    The list that is read is that of a block's last token, so that the position in it is that of the rightmost match.
+    The list that is read is that of a block's last token, so that the position in it is that of the
+    rightmost match.
     """
 
     n_asked: int
@@ -57,15 +59,17 @@ def prepare_query(index: OverlapIndex, values: Values) -> OverlapQuery:
     Parameters
     ----------
     values
-        Cells of the query column: an Arrow or NumPy array, or a collection of Python values of any types; `pexeso.lake.tokens` says which of
-        them are one token.
+        Cells of the query column: an Arrow or NumPy array, or a collection of Python values of any
+        types; `pexeso.lake.tokens` says which of them are one token.
     """
     tokens = query_tokens(values)
     numbers = index.find(tokens)
     return query_of_tokens(index, numbers[numbers >= 0], len(tokens))
 
 
-def query_of_tokens(index: OverlapIndex, numbers: np.ndarray, n_asked: int | None = None) -> OverlapQuery:
+def query_of_tokens(
+    index: OverlapIndex, numbers: np.ndarray, n_asked: int | None = None
+) -> OverlapQuery:
     """Make a query of token numbers, such as those of a set of the index.
 
     Parameters
@@ -94,7 +98,8 @@ def query_tokens(values: Values) -> pa.LargeStringArray:
         return distinct_tokens(values)
     if isinstance(values, str | bytes) or not isinstance(values, np.ndarray | Collection):
         raise QueryError(
-            f"A query is a column of values, such as an Arrow array or a list. Got {type(values).__name__}."
+            "A query is a column of values, such as an Arrow array or a list. Got "
+            f"{type(values).__name__}."
         )
     # Arrow takes no array of several types, and turns integers into floats next to one.
     by_type: dict[type, list] = {}
@@ -104,12 +109,15 @@ def query_tokens(values: Values) -> pa.LargeStringArray:
         parts = [distinct_tokens(pa.array(some)) for some in by_type.values()]
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise QueryError(
-            f"A query is a column of texts, numbers, truth values, dates or times; a value is none of these: {error}"
+            "A query is a column of texts, numbers, truth values, dates or times; a value is "
+            f"none of these: {error}"
         ) from error
     return pc.unique(pa.concat_arrays(parts)) if parts else pa.array([], pa.large_string())
 
 
-def _blocks(groups: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _blocks(
+    groups: np.ndarray, frequencies: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     last = np.ones(len(groups), bool)
     np.not_equal(groups[1:], groups[:-1], out=last[:-1])
     ends = np.flatnonzero(last) + 1

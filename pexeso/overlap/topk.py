@@ -15,13 +15,18 @@ from pexeso.overlap.index.reading import Reads
 def require_k(k: int) -> None:
     """Refuse what is no number of results."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"k, the number of columns wanted, must be an integer from 1 on. Got {k!r}.")
+        raise InputError(
+            f"k, the number of columns wanted, must be an integer from 1 on. Got {k!r}."
+        )
 
 
 def require_at_least(at_least: int) -> None:
     """Refuse what is no overlap to begin with."""
     if isinstance(at_least, bool) or not isinstance(at_least, int | np.integer) or at_least < 1:
-        raise InputError(f"at_least, the smallest overlap wanted, must be an integer from 1 on. Got {at_least!r}.")
+        raise InputError(
+            "at_least, the smallest overlap wanted, must be an integer from 1 on. Got "
+            f"{at_least!r}."
+        )
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,10 @@ class Overlaps:
 
     @property
     def containment(self) -> np.ndarray:
-        """The share of the query's distinct tokens, in the lake or not, that each set holds: float64 (r,)."""
+        """Return the share of the query's distinct tokens that each set holds: float64 (r,).
+
+        Tokens that are not in the lake count too.
+        """
         return self.overlaps / max(self.n_asked, 1)
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -78,7 +86,10 @@ class TopK:
 
     @property
     def threshold(self) -> int:
-        """The k-th best overlap (t_k); while fewer are known one less than is wanted, which is 0 unless more was asked for."""
+        """Return the k-th best overlap (t_k), or `at_least` - 1 while fewer are known.
+
+        The latter is 0 by default.
+        """
         return self._heap[0][0] if self.full else self.at_least - 1
 
     @property
@@ -87,12 +98,13 @@ class TopK:
         return -self._heap[0][1] if self.full else None
 
     def prefix(self, n: int) -> int:
-        """Return how many of n query tokens must be accounted for before a set that was not seen cannot enter (J1)."""
-        # While fewer than k sets are known, whichever exceeds the threshold is taken: no id decides.
+        """Return how many of n query tokens to account for before no unseen set can enter (J1)."""
+        # While fewer than k sets are known, whichever exceeds the threshold is taken: no id
+        # decides.
         return prefix_length(n, self.threshold + (not self.full))
 
     def takes(self, bounds: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return which sets with these bounds on their overlaps, int64 (w,), can still enter: bool (w,)."""
+        """Return which sets with these overlap bounds, int64 (w,), can still enter: bool (w,)."""
         return qualifies(bounds, ids, self.threshold, self.last_id)
 
     def push(self, overlap: int, set_id: int) -> None:
@@ -115,14 +127,16 @@ class TopK:
         """Return (id, overlap), the best first."""
         return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
 
-    def answer(self, n_asked: int, reads: Reads, ids_of: Callable[[np.ndarray], np.ndarray]) -> Overlaps:
-        """Make the answer, where sets were taken in by their numbers, which ascend as their ids do."""
+    def answer(
+        self, n_asked: int, reads: Reads, ids_of: Callable[[np.ndarray], np.ndarray]
+    ) -> Overlaps:
+        """Create the answer from set numbers, which ascend as their ids do."""
         found = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
         return Overlaps(ids_of(found[:, 0]).astype(np.int64), found[:, 1], n_asked, reads)
 
 
 def prefix_length(n: int, threshold: int) -> int:
-    """Return how many query tokens must be accounted for before a set that was not seen cannot enter the answer (J1).
+    """Return the number of query tokens to account for before unseen sets cannot enter (J1).
 
     Parameters
     ----------
@@ -134,8 +148,12 @@ def prefix_length(n: int, threshold: int) -> int:
     return max(0, min(n, n - threshold + 1))
 
 
-def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Bound the overlap of candidates by what is left of the query and of the set behind the latest match (J2).
+def upper_bound(
+    count: np.ndarray, n: int, accounted: int, size: np.ndarray, end: np.ndarray
+) -> np.ndarray:
+    """Compute upper bounds of the overlaps of candidates (J2).
+
+    The bound uses what is left of the query and of the set behind the latest match.
 
     Parameters
     ----------
@@ -149,7 +167,9 @@ def upper_bound(count: np.ndarray, n: int, accounted: int, size: np.ndarray, end
     return count + np.minimum(n - accounted, size - end)
 
 
-def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int | None) -> np.ndarray:
+def qualifies(
+    bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int | None
+) -> np.ndarray:
     """Return which candidates can still enter the answer.
 
     Parameters
@@ -158,7 +178,8 @@ def qualifies(bound: np.ndarray, ids: np.ndarray, threshold: int, last_id: int |
     threshold : int
         The k-th best overlap.
     last_id : int or None
-        The id of the set that has it; None while fewer than k sets are known: what exceeds the threshold qualifies then, whichever its id.
+        The id of the set that has it; None while fewer than k sets are known: what exceeds the
+        threshold qualifies then, whichever its id.
     """
     if last_id is None:
         return bound > threshold

@@ -1,1 +1,1 @@
-"""The parts of an index: what one kind of question needs on disk, each behind the same interface."""
+"""The parts of an index: what one kind of query needs on disk, behind a common interface."""

@@ -1,4 +1,7 @@
-"""What an index part is: the one interface by which builds, updates, checks and reports know it, and the records that it gives."""
+"""The interface of index parts, and the records that a part yields.
+
+Builds, updates, checks and reports use parts only through this interface.
+"""
 
 from __future__ import annotations
 
@@ -84,8 +87,8 @@ class IndexPart(Protocol):
     name : str
         In the manifest.
     choices : tuple of str
-        The words of `pexeso.options.BuildOptions.parts` that ask for the part, each resting on those before it; empty for a
-        part of every index.
+        The words of `pexeso.options.BuildOptions.parts` that ask for the part, each resting on
+        those before it; empty for a part of every index.
     stages : tuple of str
         Its own stages in a build, in order.
     folders_are : str
@@ -98,13 +101,19 @@ class IndexPart(Protocol):
     folders_are: str
 
     def records(self, table: ReadTable) -> Iterator[pa.RecordBatch]:
-        """Yield what the part wants of a table (`pexeso.lake.record_schema.SCHEMA`), in the task that reads it."""
+        """Yield the records that the part needs of a table, in the task that reads it.
+
+        Their schema is `pexeso.lake.record_schema.SCHEMA`.
+        """
 
     def write(self, job: BuildJob) -> Written:
         """Write folders of the tables that the job has read."""
 
     def delete(self, store: Store, tables: pa.Array) -> Sequence[FolderEntry]:
-        """Return the entries of an index's folders with the columns of some tables deleted; no file changes."""
+        """Return an index's folder entries with the columns of some tables deleted.
+
+        No file changes.
+        """
 
     def worn(self, store: Store, options: BuildOptions) -> list[int]:
         """Return the numbers of the folders that a compaction is to rewrite."""
@@ -113,7 +122,10 @@ class IndexPart(Protocol):
         """Write what holds of some folders of `job.store` into new ones."""
 
     def check(self, store: Store, progress: Callable[[int, int], None]) -> list[Problem]:
-        """Return what is wrong with the contents of the part; `progress` is told bytes done and in all."""
+        """Return the problems in the contents of the part.
+
+        `progress` receives the bytes done and the total bytes.
+        """
 
     def info(self, store: Store) -> Mapping[str, Any]:
         """Return what `pexeso.diagnostics.info.IndexInfo` says of the part, as plain JSON."""
@@ -127,7 +139,10 @@ class IndexPart(Protocol):
 
 @dataclass(frozen=True)
 class PackagePart:
-    """A part that is a package: each method of `IndexPart` is a function of that name in one of its modules, imported when it is used.
+    """An index part that is implemented as a package.
+
+    Each method of `IndexPart` is a function of that name in one of the package's modules, imported
+    when it is used.
 
     The fields are those of `IndexPart`, and the package.
     """
@@ -153,7 +168,9 @@ _MODULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class OfParts:
-    """A result of which each part of an index says something: fields of its own, read like the others.
+    """A result to which each index part adds fields of its own.
+
+    These fields are read as attributes, like the others.
 
     Attributes
     ----------
@@ -177,9 +194,16 @@ class OfParts:
 
 
 def worn_folders(
-    entries: Sequence[FolderEntry], deleted_shares: Sequence[float], partition_bytes: int, *, least: int = 1
+    entries: Sequence[FolderEntry],
+    deleted_shares: Sequence[float],
+    partition_bytes: int,
+    *,
+    least: int = 1,
 ) -> list[int]:
-    """Choose folders with many deleted columns, and small ones where there are several, and more than `least` in all."""
+    """Select the folders to rewrite: those with many deleted columns, and small ones.
+
+    Small folders are selected only if there are several, and more than `least` folders in all.
+    """
     full_of_deleted, small = [], []
     for number, (entry, share) in enumerate(zip(entries, deleted_shares, strict=True)):
         if share > MAX_DELETED_SHARE:

@@ -1,6 +1,9 @@
-"""What the manifest of an index must hold beside its files: options, fingerprints and facts, looked at once before they are used.
+"""Validation of the manifest entries of an index beside its files.
 
-The store keeps these and reads nothing in them. A manifest may come from anywhere, so that a missing or odd entry is damage, told in one sentence.
+Options, fingerprints and facts are checked once before they are used.
+
+The store keeps these and reads nothing in them. A manifest may come from anywhere, so that a
+missing or odd entry is damage, told in one sentence.
 """
 
 from __future__ import annotations
@@ -62,5 +65,6 @@ def _require(found: dict[str, Any], needed: dict[str, type], position: str) -> N
     for name, kind in needed.items():
         if type(found.get(name)) is not kind:
             raise IndexCorruptError(
-                f"The manifest of the index has no {kind.__name__} {name!r} among {position}: it was not written by pexeso. Build the index again."
+                f"The manifest of the index has no {kind.__name__} {name!r} among {position}: it "
+                "was not written by pexeso. Build the index again."
             )

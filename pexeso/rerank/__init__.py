@@ -1,1 +1,4 @@
-"""Columns found, ordered by how likely they can be joined: features, boosted trees, feature attributions."""
+"""Re-ranking of found columns by how likely they can be joined.
+
+The package has the features, the boosted trees and the feature attributions.
+"""

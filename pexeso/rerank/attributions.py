@@ -1,7 +1,9 @@
-"""What speaks for a column found and against it, in plain words: a phrase for each feature that the re-ranker asks for.
+"""Plain-language reasons for and against a found column.
 
-The names of features (`pexeso.rerank.features.FEATURES`) are for programs. A phrase states what was counted, so that it reads as well where it
-speaks for a column as where it speaks against it.
+There is a phrase for each feature that the re-ranker uses.
+
+The names of features (`pexeso.rerank.features.FEATURES`) are for programs. A phrase states what was
+counted, so that it reads as well where it speaks for a column as where it speaks against it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class Reason(NamedTuple):
     feature : str
         One of `pexeso.rerank.features.FEATURES`.
     added : float
-        What it adds to the logarithm of the odds: for the column where it is above 0, against it where it is below.
+        What it adds to the logarithm of the odds: for the column where it is above 0, against it
+        where it is below.
     value : float
         The feature itself.
     """
@@ -41,7 +44,8 @@ class Opinion:
     score : float
         In (0, 1).
     reasons : tuple of Reason
-        What speaks most for it or against it, the weightiest first: a feature, what it adds to the logarithm of the odds, and its value.
+        What speaks most for it or against it, the weightiest first: a feature, what it adds to the
+        logarithm of the odds, and its value.
     usual_distance : float
         Of the index's model: what the numbers in names of features are shares of.
     """
@@ -51,7 +55,11 @@ class Opinion:
     usual_distance: float
 
     def in_words(self) -> list[tuple[str, list[str]]]:
-        """Return the reasons for people: ``evidence for it`` and ``evidence against it``, each with its phrases, as far as there are any."""
+        """Return the reasons for people.
+
+        They are ``evidence for it`` and ``evidence against it``, each with its phrases, as far as
+        there are any.
+        """
         sides = {
             "evidence for it": [reason for reason in self.reasons if reason.added > 0],
             "evidence against it": [reason for reason in self.reasons if reason.added < 0],
@@ -64,14 +72,19 @@ class Opinion:
 
 
 def in_words(reasons: Sequence[Reason], usual_distance: float) -> list[str]:
-    """Return what features with these values mean; the same count at several distances is told as one."""
+    """Return the meaning of features with their values, as phrases.
+
+    The same count at several distances is reported as one phrase.
+    """
     distances: dict[str, list[float]] = {}
     for feature, _, value in reasons:
         if feature in _PHRASES:
             distances[_PHRASES[feature](value)] = []
         else:
             family, _, ratio = feature.rpartition(" ")
-            distances.setdefault(_PHRASES_AT[family](value), []).append(float(ratio) * usual_distance)
+            distances.setdefault(_PHRASES_AT[family](value), []).append(
+                float(ratio) * usual_distance
+            )
     return [f"{phrase}{_within(sorted(some))}" for phrase, some in distances.items()]
 
 
@@ -120,7 +133,9 @@ _PHRASES: dict[str, Callable[[float], str]] = {
     "rarity": _equal_values,
     "rarity of query values": lambda value: f"your values are {_rare(value)} in the lake",
     "rarity of lake values": lambda value: f"its values are {_rare(value)} in the lake",
-    "same name": lambda value: f"the two columns have {'the same name' if value else 'different names'}",
+    "same name": lambda value: (
+        f"the two columns have {'the same name' if value else 'different names'}"
+    ),
     "words in names": _names,
 }
 
@@ -129,6 +144,8 @@ _PHRASES_AT: dict[str, Callable[[float], str]] = {
     "matched back": lambda value: f"{_share(value)} of its distinct values match back",
     "one to one": _one_to_one,
     "rarity matched": lambda value: f"weighted by rarity, {_share(value)} of your values match",
-    "rarity matched back": lambda value: f"weighted by rarity, {_share(value)} of its values match back",
+    "rarity matched back": lambda value: (
+        f"weighted by rarity, {_share(value)} of its values match back"
+    ),
 }
 """Those that are counted at several distances."""

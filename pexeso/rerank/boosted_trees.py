@@ -1,4 +1,7 @@
-"""Gradient-boosted trees kept as plain numbers: what was learned elsewhere, read from JSON, applied and explained."""
+"""Gradient-boosted trees as plain numbers.
+
+They are trained elsewhere, read from JSON, applied and explained.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ class BoostedTrees:
     feature, left, right : int64 (t, nodes)
         Of each tree and node: what is asked, and where the answer leads. A leaf leads to itself.
     threshold, value : float64 (t, nodes)
-        At most this goes left; what a node is worth: the mean of the leaves below it, for a leaf its own.
+        At most this goes left; what a node is worth: the mean of the leaves below it, for a leaf
+        its own.
     depth : int
         Most steps from a root to a leaf.
     """
@@ -46,10 +50,14 @@ class BoostedTrees:
         try:
             given = json.loads(path.read_text("utf-8"))
             arrays = {
-                name: np.array(given[name], np.int64 if name in ("feature", "left", "right") else np.float64)
+                name: np.array(
+                    given[name], np.int64 if name in ("feature", "left", "right") else np.float64
+                )
                 for name in ("feature", "left", "right", "threshold", "value")
             }
-            made = cls(tuple(given["features"]), float(given["base"]), depth=int(given["depth"]), **arrays)
+            made = cls(
+                tuple(given["features"]), float(given["base"]), depth=int(given["depth"]), **arrays
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise IndexCorruptError(f"'{path}' is damaged: install pexeso again.") from error
         return made

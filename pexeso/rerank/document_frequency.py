@@ -1,7 +1,8 @@
 """Document frequencies: in how many columns of an index each value stands.
 
-They are those of the whole index as it is now, deleted columns left out, so that they do not depend on how the index came to
-be: which columns share a partition, which were appended later, which a compaction has purged.
+They are those of the whole index as it is now, deleted columns left out, so that they do not depend
+on how the index came to be: which columns share a partition, which were appended later, which a
+compaction has purged.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def n_live_columns(scan: PartitionLoader) -> int:
     return sum(len(scan.names(number).ids) for number in numbers) - n_deleted
 
 
-def document_frequencies(scan: PartitionLoader, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+def document_frequencies(
+    scan: PartitionLoader, rows: Mapping[int, np.ndarray]
+) -> dict[int, np.ndarray]:
     """Count the columns of the whole index that hold each of some values.
 
     Parameters
@@ -42,13 +45,14 @@ def document_frequencies(scan: PartitionLoader, rows: Mapping[int, np.ndarray]) 
     Returns
     -------
     dict of int to numpy.ndarray, int64
-        For each of these partitions and rows, the columns with an equal normalised text in any partition; at least 1 for a
-        value of a column that is not deleted.
+        For each of these partitions and rows, the columns with an equal normalised text in any
+        partition; at least 1 for a value of a column that is not deleted.
 
     Notes
     -----
-    An index of one partition is asked for these rows alone. In others a value may stand in several partitions: the texts of
-    all values are read, `VALUES_AT_ONCE` at a time, and those asked for are held once.
+    An index of one partition is asked for these rows alone. In others a value may stand in several
+    partitions: the texts of all values are read, `VALUES_AT_ONCE` at a time, and those asked for
+    are held once.
     """
     store = scan.store
     if store.n_partitions == 1 or not rows:
@@ -74,14 +78,18 @@ def _texts(scan: PartitionLoader, number: int, rows: np.ndarray) -> pa.LargeStri
     texts = take_texts(scan.store.texts(number, "values"), rows)
     if texts.null_count:
         raise IndexCorruptError(
-            f"A text of partition {number} of '{scan.store.path}' is missing: build the index again. "
+            f"A text of partition {number} of '{scan.store.path}' is missing: build the index "
+            "again. "
             "'pexeso check' lists what is damaged."
         )
     return texts.cast(pa.large_string())
 
 
 def _live_columns(scan: PartitionLoader, number: int, rows: np.ndarray) -> np.ndarray:
-    """Count the columns of a partition, deleted ones left out, that hold each of some of its values."""
+    """Count the live columns of a partition that hold each of some of its values.
+
+    Deleted columns are left out.
+    """
     columns: Csr = scan.mapped(number).value_columns
     wanted = torch.from_numpy(rows)
     sizes = columns.sizes_of(wanted)

@@ -1,7 +1,8 @@
-"""What a query column and the columns found say together, as numbers: the features that columns are re-ranked by.
+"""Numeric features of a query column and the found columns, used for re-ranking.
 
-Of all values of the columns found, and all of the query column, it is counted how many match at each of several distances, both ways. Values count
-once more by how rare they are: that a column shares "Reykjavik" says more than that it shares "yes".
+Of all values of the columns found, and all of the query column, it is counted how many match at
+each of several distances, both ways. Values count once more by how rare they are: that a column
+shares "Reykjavik" says more than that it shares "yes".
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
 
 RATIOS = (0.0, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4)
-"""Distances that are counted at, as shares of the usual one; 0 stands for equal vectors: equal texts, and for most models the same words in another order."""
+"""Distances that are counted at, as shares of the usual one; 0 stands for equal vectors: equal
+texts, and for most models the same words in another order."""
 
 ONE_TO_ONE_AT, RARITY_AT = (0.0, 0.65, 1.0), (0.0, 1.0)
 EQUAL = 1e-6
 """Distances up to here, as a fraction of the largest, are those of equal vectors."""
 
 COLUMNS_AT_ONCE, NUMBERS_AT_ONCE = 64, 1 << 22
-"""Columns whose pairs are held at a time, fewer where they and the query values come to more than so many pairs; one at least."""
+"""Columns whose pairs are held at a time, fewer where they and the query values come to more than
+so many pairs; one at least."""
 
 FEATURES = (
     *(f"matched {ratio:g}" for ratio in RATIOS),
@@ -47,13 +50,15 @@ FEATURES = (
     "same name",
     "words in names",
 )
-"""What is known of a query column and a lake column: shares of their values that match by distance, how nearly one to one, logarithms of
-their numbers of values, how rare the values at distance 0 are among columns, shares of their rarity that match by distance, how rare the values of each
-are, whether the columns have one name, and the share of words that the names have in common."""
+"""What is known of a query column and a lake column: shares of their values that match by distance,
+how nearly one to one, logarithms of their numbers of values, how rare the values at distance 0 are
+among columns, shares of their rarity that match by distance, how rare the values of each are,
+whether the columns have one name, and the share of words that the names have in common."""
 
 RARITY_STEPS = 1 << 20
-"""Rarities and logarithms are rounded to steps, so many of which make 1: sums of them are exact, in whatever order values are stored, and the last bits that
-one library gives a logarithm and another does not are gone."""
+"""Rarities and logarithms are rounded to steps, so many of which make 1: sums of them are exact, in
+whatever order values are stored, and the last bits that one library gives a logarithm and another
+does not are gone."""
 
 _WORD = re.compile(r"\w+")
 
@@ -111,12 +116,15 @@ class Counts:
 
 
 def rarities(holders: np.ndarray, n_columns: int) -> np.ndarray:
-    """Return how rare values are among columns: 1 for a value of one column or of none, 0 for a value of all.
+    """Compute the rarity of values among columns, from 0 to 1.
+
+    It is 1 for a value of one column or of none, and 0 for a value of all columns.
 
     Returns
     -------
     numpy.ndarray, float64
-        ``log(columns / columns with the value) / log(columns)``, in [0, 1], to the nearest of `RARITY_STEPS`.
+        ``log(columns / columns with the value) / log(columns)``, in [0, 1], to the nearest of
+        `RARITY_STEPS`.
     """
     most = max(n_columns, 2)
     return _in_steps(np.log(most / np.clip(holders, 1, most)) / np.log(most))
@@ -159,7 +167,9 @@ class Lake:
 
 @damage_made_plain("the index")
 def lake_of(scan: PartitionLoader, hits: Sequence[Hit]) -> Lake:
-    """Count how many columns of the index hold each value of columns found, of all queries of a pass together.
+    """Count the columns of the index that hold each value of the found columns.
+
+    The found columns of all queries of a pass are processed together.
 
     Parameters
     ----------
@@ -169,9 +179,14 @@ def lake_of(scan: PartitionLoader, hits: Sequence[Hit]) -> Lake:
     positions: dict[int, set[int]] = {}
     for hit in hits:
         positions.setdefault(hit.partition, set()).add(hit.position)
-    rows = {number: _rows_of(scan, number, sorted(positions[number])) for number in sorted(positions)}
+    rows = {
+        number: _rows_of(scan, number, sorted(positions[number])) for number in sorted(positions)
+    }
     frequencies, n_columns = document_frequencies(scan, rows), n_live_columns(scan)
-    return Lake({number: LakeValues(rows[number], frequencies[number], n_columns) for number in rows}, n_columns)
+    return Lake(
+        {number: LakeValues(rows[number], frequencies[number], n_columns) for number in rows},
+        n_columns,
+    )
 
 
 def _rows_of(scan: PartitionLoader, number: int, positions: Sequence[int]) -> np.ndarray:
@@ -199,9 +214,10 @@ def count(
 
     Notes
     -----
-    The values of each column are all compared with those of the query column; pairs are held for `COLUMNS_AT_ONCE` columns at a time at
-    most, and of each column two bits a query value. How many columns have a value is counted in the whole index
-    (`pexeso.rerank.document_frequency`); a query value that no column found has is taken to be rare.
+    The values of each column are all compared with those of the query column; pairs are held for
+    `COLUMNS_AT_ONCE` columns at a time at most, and of each column two bits a query value. How many
+    columns have a value is counted in the whole index (`pexeso.rerank.document_frequency`); a query
+    value that no column found has is taken to be rare.
     """
     n, n_values = len(hits), len(query.values)
     of_hits = _zeros(n, n_values)
@@ -216,7 +232,9 @@ def count(
         for start in range(0, len(here), at_once):
             some = here[start : start + at_once]
             positions = torch.tensor([hits[position].position for position in some])
-            found, held = _counted(partition, query.vectors, positions, values, usual_distance, stats)
+            found, held = _counted(
+                partition, query.vectors, positions, values, usual_distance, stats
+            )
             for name, array in found.items():
                 of_hits[name][some] = array
             np.maximum(most, held, out=most)
@@ -252,7 +270,11 @@ def _counted(
     usual_distance: float,
     stats: SearchStats,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Count for some columns of a partition; besides, how many columns have each query value, where one of these has it."""
+    """Compute the counts for some columns of a partition, and query value frequencies.
+
+    A frequency is the number of columns that have a query value. It is known if one of these
+    columns has the value.
+    """
     reach = min(max(RATIOS) * usual_distance, 1.0)
     column, value, posting, distance = (
         each.cpu().numpy() for each in column_pairs(partition, vectors, positions, reach, stats)
@@ -271,7 +293,11 @@ def _counted(
     def sums(some: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         return np.bincount(owner[some], None if weights is None else weights[some], n).astype(float)
 
-    sizes, total, alike = sums(np.ones(len(owner), bool)), sums(np.ones(len(owner), bool), rare), theirs <= EQUAL
+    sizes, total, alike = (
+        sums(np.ones(len(owner), bool)),
+        sums(np.ones(len(owner), bool), rare),
+        theirs <= EQUAL,
+    )
     return {
         "matched": np.stack([(ours <= bound).sum(1) for bound in bounds], 1),
         "matched_back": np.stack([sums(theirs <= bound) for bound in bounds], 1),
@@ -287,7 +313,11 @@ def _counted(
 def _values_of(
     partition: Partition, positions: torch.Tensor, lake: LakeValues
 ) -> tuple[np.ndarray, Callable[[np.ndarray, np.ndarray], np.ndarray], np.ndarray, np.ndarray]:
-    """List the values of some columns: whose they are, where a posting of one of them stands in the list, how rare they are and who has them."""
+    """List the values of some columns, with owners, posting ranks, rarities and frequencies.
+
+    A rank is the position of a column's posting in the list. A frequency is the number of columns
+    that have the value.
+    """
     postings, positions = partition.column_values, positions.to(partition.device)
     starts, sizes = postings.offsets[positions], postings.sizes_of(positions)
     owner, posting = expand_ranges(starts, sizes)

@@ -1,14 +1,18 @@
-"""A second look at columns found: how likely each can be joined, from all that the two columns say together.
+"""Re-ranking of found columns by how likely each can be joined.
 
-A search orders columns by how many rows match at one distance. Whether a column can be joined shows in more: how many values match at
-smaller and at larger distances, how much of the lake column matches back, whether values match one to one, how rare the matching values
-are in the lake, what the columns are called. These numbers (module `pexeso.rerank.features`) are taken from all pairs of values of each
-column found, and boosted trees turn them into a probability. What can be found is still what the exact search finds; only its order
-changes.
+The estimate uses all features of the two columns together.
 
-The trees (``reranker.json``) were learned by ``python -m benchmarks.effectiveness.reranker`` from pairs of columns of Wikipedia tables
-that were judged by the links in their cells. Distances are taken as shares of the usual one of the index's model, so that models of other
-scales can be asked too.
+A search orders columns by how many rows match at one distance. Whether a column can be joined shows
+in more: how many values match at smaller and at larger distances, how much of the lake column
+matches back, whether values match one to one, how rare the matching values are in the lake, what
+the columns are called. These numbers (module `pexeso.rerank.features`) are taken from all pairs of
+values of each column found, and boosted trees turn them into a probability. What can be found is
+still what the exact search finds; only its order changes.
+
+The trees (``reranker.json``) were learned by ``python -m benchmarks.effectiveness.reranker`` from
+pairs of columns of Wikipedia tables that were judged by the links in their cells. Distances are
+taken as shares of the usual one of the index's model, so that models of other scales can be asked
+too.
 """
 
 from __future__ import annotations
@@ -61,12 +65,15 @@ def reranked(
     usual_distance: float,
     stats: SearchStats,
 ) -> tuple[list[Hit], list[Opinion | None]]:
-    """Order columns found by how likely they can be joined, to two digits; equal ones stay in their order.
+    """Order found columns by how likely they can be joined.
+
+    The likelihood is rounded to two digits. Ties keep their order.
 
     Parameters
     ----------
     hits : sequence of Hit
-        n of them, best first, with their labels looked up. The first `MOST_HITS` are looked at; the others keep their places behind them.
+        n of them, best first, with their labels looked up. The first `MOST_HITS` are looked at; the
+        others keep their places behind them.
     usual_distance : float
         Of the index's model, as a fraction of the largest.
     """
@@ -79,7 +86,10 @@ def reranked(
     order = np.argsort(-scores.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
     opinions: list[Opinion | None] = [
-        Opinion(float(scores[position]), _reasons(added[position], features[position]), usual_distance) for position in order
+        Opinion(
+            float(scores[position]), _reasons(added[position], features[position]), usual_distance
+        )
+        for position in order
     ]
     return [probed[position] for position in order] + others, opinions + [None] * len(others)
 
@@ -87,5 +97,10 @@ def reranked(
 def _reasons(added: np.ndarray, features: np.ndarray) -> tuple[Reason, ...]:
     most = np.argsort(-np.abs(added), kind="stable")[:N_REASONS]
     return tuple(
-        Reason(FEATURES[position], round(float(added[position]), 3), round(float(features[position]), 6)) for position in most
+        Reason(
+            FEATURES[position],
+            round(float(added[position]), 3),
+            round(float(features[position]), 6),
+        )
+        for position in most
     )

@@ -1,1 +1,1 @@
-"""What every package may use: loops compiled by numba, hashes of numbers, counters that are lent."""
+"""Shared runtime helpers: numba-compiled loops, hashes of numbers, counters that are lent."""

@@ -11,7 +11,8 @@ MAX_SHOWN = 80
 """Longest value shown in an error, in characters."""
 
 MAX_CELL = 72
-"""Longest value shown in a table for people, in characters; longer ones are cut, with their length."""
+"""Longest value shown in a table for people, in characters; longer ones are cut, with their
+length."""
 
 
 def percent(share: float) -> str:
@@ -23,7 +24,10 @@ def percent(share: float) -> str:
 
 
 def plain(text: str, most: int = MAX_CELL) -> str:
-    r"""Make a text safe and short to show: no control characters, and cut, with its length, where it is long."""
+    r"""Convert a text to a safe and short form for display.
+
+    Control characters are escaped. A long text is cut, and its length is added.
+    """
     note = f"… ({len(text):,} chars)"
     if len(text) > most:
         text = text[: max(1, most - len(note))] + note
@@ -31,7 +35,8 @@ def plain(text: str, most: int = MAX_CELL) -> str:
 
 
 def _is_control(letter: str) -> bool:
-    # Line separators and marks that turn the direction of writing would spoil what stands around them.
+    # Line separators and marks that turn the direction of writing would spoil what stands around
+    # them.
     return (
         unicodedata.category(letter) in ("Cc", "Zl", "Zp", "Cs")
         or letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

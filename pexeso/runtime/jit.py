@@ -1,7 +1,11 @@
-"""Loops compiled by numba: how they are compiled, and when a process that searches by equal values is to load them.
+"""Loops compiled by numba.
 
-Loading takes about half a second, which a command that searches once need not spend: arrays do the same in a millisecond. So a process begins with arrays,
-and goes over to loops once it has spent on arrays about what loading takes; then it has at worst spent twice what was needed.
+The module defines how they are compiled, and when a process that runs exact-value searches loads
+them.
+
+Loading takes about half a second, which a command that searches once need not spend: arrays do the
+same in a millisecond. So a process begins with arrays, and goes over to loops once it has spent on
+arrays about what loading takes; then it has at worst spent twice what was needed.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from functools import partial
 from typing import Any
 
 LOOSE = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"})
-"""Sums may be taken in any order and fused: for bounds that carry a tolerance, never for what decides a match."""
+"""Sums may be taken in any order and fused: for bounds that carry a tolerance, never for what
+decides a match."""
 
 WORTH_LOADING = 1 << 26
 """Entries of posting lists that arrays count in the time that loading takes."""
@@ -25,9 +30,12 @@ _left = WORTH_LOADING
 
 
 def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> Callable[..., Any]:
-    """Compile a function on its first call; all that it decides is whole numbers or float64 to the letter of IEEE 754.
+    """Compile a function on its first call.
 
-    It runs without the interpreter lock, and what was compiled is kept for the next process wherever there is a place to write.
+    Its decisions rest on whole numbers, or on float64 in strict IEEE 754 arithmetic.
+
+    It runs without the interpreter lock, and what was compiled is kept for the next process
+    wherever there is a place to write.
 
     Parameters
     ----------
@@ -40,16 +48,24 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
         return partial(loop, loose=loose)
     from numba import njit
 
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(LOOSE) if loose else False}
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": set(LOOSE) if loose else False,
+    }
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:
-        # Neither the package's folder nor the user's can be written to: compile anew in every process.
+        # Neither the package's folder nor the user's can be written to: compile anew in every
+        # process.
         return njit(**options)(function)
 
 
 def use_loops() -> None:
-    """Let searches use compiled loops from now on, without waiting until they pay: for a process that will search a lot."""
+    """Enable compiled loops for all further searches.
+
+    A process that will search a lot need not wait until the loops pay.
+    """
     global _left
     _left = 0
 
@@ -60,7 +76,9 @@ def loops_are_loaded() -> bool:
 
 
 def loops_pay(entries: int) -> bool:
-    """Return whether a search is to use compiled loops; one that is not counts as work done by arrays.
+    """Return whether a search is to use compiled loops.
+
+    A search without them is counted as work done by arrays.
 
     Parameters
     ----------

@@ -30,28 +30,41 @@ def log_event(event: str, **fields: Any) -> None:
 
 def event_line(event: str, moment: float, fields: dict[str, Any]) -> str:
     """Write an event as JSON on one line."""
-    shown = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    shown = (
+        datetime.fromtimestamp(moment, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
     text = json.dumps({"time": shown, "event": event, **fields}, ensure_ascii=False, default=str)
     # Halves of letters, which a lake's names may hold, cannot be written as UTF-8.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats what `log_event` logs, and any other record as an event ``log`` with its logger, level and message."""
+    """Formatter of the records of `log_event`.
+
+    Any other record becomes an event ``log`` with its logger, level and message.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
         fields = getattr(record, _FIELDS, None)
         if fields is not None:
             return event_line(record.getMessage(), record.created, fields)
-        message = {"logger": record.name, "level": record.levelname.lower(), "message": record.getMessage()}
+        message = {
+            "logger": record.name,
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
         if record.exc_info:
             message["error"] = self.formatException(record.exc_info)
         return event_line("log", record.created, message)
 
 
 class MessageLines(io.TextIOBase):
-    """A text stream that writes each of its lines to another one as an event ``message``, or ``error``.
+    """A text stream that writes its lines to another stream as JSON events.
+
+    Each line is an event ``message``, or ``error``.
 
     Parameters
     ----------
@@ -103,7 +116,11 @@ class MessageLines(io.TextIOBase):
         text = line.strip()
         if not text:
             return
-        event, message = ("error", text.removeprefix("Error: ")) if text.startswith("Error: ") else ("message", text)
+        event, message = (
+            ("error", text.removeprefix("Error: "))
+            if text.startswith("Error: ")
+            else ("message", text)
+        )
         moment = datetime.now(UTC).timestamp()
         self._stream.write(f"{event_line(event, moment, {'message': message})}\n")
         self._stream.flush()

@@ -12,7 +12,8 @@ _HELD = threading.local()
 def borrow_counters(n: int) -> np.ndarray:
     """Take counters that are all 0; they go back by `give_back`, all 0 again: int32 (n,).
 
-    Each thread keeps those of the largest index that it searched: 4 bytes a set. A search that fails does not give them back, and the next one gets new ones.
+    Each thread keeps those of the largest index that it searched: 4 bytes a set. A search that
+    fails does not give them back, and the next one gets new ones.
 
     Parameters
     ----------

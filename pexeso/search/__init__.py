@@ -1,1 +1,5 @@
-"""Semantic search over an open index: a query column is encoded, the partitions are searched, and what is found is ranked and described."""
+"""Semantic search over an open index.
+
+A query column is encoded, the partitions are searched, and the columns found are ranked and
+described.
+"""

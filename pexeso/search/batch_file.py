@@ -1,4 +1,7 @@
-"""Answer a file of queries into a file of answers, so that an interrupted run can be taken up where it stopped."""
+"""Batch search from a file of queries to a file of answers.
+
+An interrupted run can be resumed where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ MAX_CHUNK_QUERIES = 64
 """Most queries that share a pass over the index; after each pass their answers are on the disk."""
 
 MAX_CHUNK_ROWS = 200_000
-"""A chunk ends with the query that takes its rows above this, which bounds what is held in memory."""
+"""A chunk ends with the query that takes its rows above this, which bounds what is held in
+memory."""
 
 MAX_ERRORS_KEPT = 10
 
@@ -61,7 +65,12 @@ class BatchRun:
 
 
 def answer_lines(
-    index: Index, lines: Iterable[NumberedLine], *, explain: bool = False, passes: int = 1, **options: Any
+    index: Index,
+    lines: Iterable[NumberedLine],
+    *,
+    explain: bool = False,
+    passes: int = 1,
+    **options: Any,
 ) -> Iterator[list[dict[str, Any]]]:
     """Answer the lines of a batch file, a chunk at a time.
 
@@ -71,12 +80,14 @@ def answer_lines(
     explain : bool
         Add the matching values.
     passes : int
-        A chunk has the queries of so many passes over the index: more than 1 where passes run side by side.
+        A chunk has the queries of so many passes over the index: more than 1 where passes run side
+        by side.
 
     Yields
     ------
     list of dict
-        For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or ``{"id", "error"}`` for one that cannot be used.
+        For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or
+        ``{"id", "error"}`` for one that cannot be used.
     """
     for chunk in _chunks(lines, passes):
         queries = [line.query for line in chunk if line.query is not None]
@@ -117,8 +128,9 @@ def run_batch(
 ) -> BatchRun:
     """Answer the lines of a batch file into a file of JSON lines, in the same order.
 
-    Answers are on the disk before the next chunk is begun, so whenever the run is stopped, the file holds complete answers and at most one
-    cut line at its end. With `resume` that line is cut off and the run goes on after the last complete one.
+    Answers are on the disk before the next chunk is begun, so whenever the run is stopped, the file
+    holds complete answers and at most one cut line at its end. With `resume` that line is cut off
+    and the run goes on after the last complete one.
 
     Parameters
     ----------
@@ -138,8 +150,9 @@ def run_batch(
     Raises
     ------
     OutputError
-        The file is there and neither `resume` nor `restart` was asked for; its answers are not to these queries or were made with other options; another run
-        is writing it; it cannot be written.
+        The file is there and neither `resume` nor `restart` was asked for; its answers are not to
+        these queries or were made with other options; another run is writing it; it cannot be
+        written.
     """
     if resume and restart:
         raise InputError("resume and restart exclude each other. Got both.")
@@ -167,10 +180,13 @@ def _open_output(path: Path, *, must_be_new: bool) -> Iterator[IO[bytes]]:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
     with stream:
         if lock(stream.fileno(), EXCLUSIVE) is False:
-            raise OutputError(f"Another run is writing '{path}': wait for its end, or choose another name.")
+            raise OutputError(
+                f"Another run is writing '{path}': wait for its end, or choose another name."
+            )
         if must_be_new and os.fstat(stream.fileno()).st_size:
             raise OutputError(
-                f"'{path}' is there already. Go on with it by --resume, write it anew by --restart, or choose another name."
+                f"'{path}' is there already. Go on with it by --resume, write it anew by "
+                "--restart, or choose another name."
             )
         yield stream
 
@@ -185,13 +201,19 @@ def _append(stream: IO[bytes], answers: Sequence[dict[str, Any]]) -> None:
         # What a file system without fsync has to say is no reason to stop.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise OutputError(
-                f"'{stream.name}' cannot be written: {error.strerror}. Its complete lines are kept; run again with --resume."
+                f"'{stream.name}' cannot be written: {error.strerror}. Its complete lines are "
+                "kept; run again with --resume."
             ) from error
 
 
 def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that an answer of this run carries, but for the table left out, which differs by query."""
-    asked = {name: value for name, value in options.items() if name not in ("exclude_self", "rerank")}
+    """Return the options that an answer of this run records.
+
+    The excluded table is not among them, since it differs by query.
+    """
+    asked = {
+        name: value for name, value in options.items() if name not in ("exclude_self", "rerank")
+    }
     chosen = index.search_options(asked).to_dict()
     return {
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
@@ -200,9 +222,16 @@ def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, An
 
 
 def _skip_answered(
-    path: Path, stream: IO[bytes], remaining: Iterator[NumberedLine], run: BatchRun, marks: dict[str, Any]
+    path: Path,
+    stream: IO[bytes],
+    remaining: Iterator[NumberedLine],
+    run: BatchRun,
+    marks: dict[str, Any],
 ) -> None:
-    """Cut off a half-written last line, and pass over the queries whose answers are there; refuse answers to others."""
+    """Skip the queries that have answers, and cut off an incomplete last line.
+
+    Raises an error if the answers belong to other queries.
+    """
     stream.seek(0)
     end = 0
     for position, line in enumerate(stream, 1):
@@ -212,11 +241,14 @@ def _skip_answered(
         answer = _answer(path, position, line)
         query = next(islice(remaining, 1), None)
         if query is None:
-            raise OutputError(f"'{path}' holds more answers than there are queries: it belongs to another run.")
+            raise OutputError(
+                f"'{path}' holds more answers than there are queries: it belongs to another run."
+            )
         expected = json.loads(json.dumps(batch_id(*query)))
         if answer["id"] != expected:
             raise OutputError(
-                f"'{path}' belongs to other queries: answer {position} is to {answer['id']!r}, and query {position} is {expected!r} (line {query[0]})."
+                f"'{path}' belongs to other queries: answer {position} is to {answer['id']!r}, "
+                f"and query {position} is {expected!r} (line {query[0]})."
             )
         _require_same_options(path, position, answer, marks)
         run.note(answer)
@@ -229,24 +261,35 @@ def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
         answer = json.loads(line)
     except (ValueError, RecursionError):
         answer = None
-    if not isinstance(answer, dict) or "id" not in answer or not answer.keys() & {"results", "error"}:
+    if (
+        not isinstance(answer, dict)
+        or "id" not in answer
+        or not answer.keys() & {"results", "error"}
+    ):
         raise OutputError(
-            f"'{path}' is no file of answers: its line {position} is none. Choose another name, or --restart to lose what is in it."
+            f"'{path}' is no file of answers: its line {position} is none. Choose another name, "
+            "or --restart to lose what is in it."
         )
     return answer
 
 
-def _require_same_options(path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]) -> None:
+def _require_same_options(
+    path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]
+) -> None:
     if "results" not in answer:
         return
     theirs = answer.get("options")
-    # With automatic thresholds, columns of few values ask for a larger share of their rows than others.
-    by_query = dict.fromkeys(["exclude_table", *(["min_joinability"] if "advice" in marks["options"] else [])])
+    # With automatic thresholds, columns of few values ask for a larger share of their rows than
+    # others.
+    by_query = dict.fromkeys(
+        ["exclude_table", *(["min_joinability"] if "advice" in marks["options"] else [])]
+    )
     same = isinstance(theirs, dict) and {**theirs, **by_query} == {**marks["options"], **by_query}
     # What was asked beside the options of the search shows in what each result has.
     for name, asked in marks["members"].items():
         same = same and all((name in result) == asked for result in answer["results"])
     if not same:
         raise OutputError(
-            f"The answers in '{path}' were made with other options (line {position}). Resume with the same ones, or --restart to answer everything anew."
+            f"The answers in '{path}' were made with other options (line {position}). Resume "
+            "with the same ones, or --restart to answer everything anew."
         )

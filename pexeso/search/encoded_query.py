@@ -60,7 +60,10 @@ class EncodedQuery:
 
     @cached_property
     def texts(self) -> tuple[list[str], np.ndarray]:
-        """The distinct texts as they stand in the column, by first appearance, and for each its place in `values`."""
+        """Return the distinct texts of the column, and the position of each in `values`.
+
+        The texts are as they are in the column, by first appearance.
+        """
         rows = pc.drop_null(pc.indices_nonzero(pc.is_valid(self.value_of_row)))
         encoded = self.column.values.take(rows).dictionary_encode()
         _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
@@ -76,7 +79,9 @@ class EncodedQuery:
     def rows_of_text(self) -> np.ndarray:
         """How many rows of the column have each of `texts`, int64."""
         positions = pc.drop_null(pc.index_in(self.column.values, value_set=self.text_array))
-        return np.bincount(positions.to_numpy(zero_copy_only=False), minlength=len(self.text_array)).astype(np.int64)
+        return np.bincount(
+            positions.to_numpy(zero_copy_only=False), minlength=len(self.text_array)
+        ).astype(np.int64)
 
     def describe(self) -> dict[str, Any]:
         """Return the query as plain JSON: source, rows, distinct values, rows that cannot match."""
@@ -97,4 +102,6 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
     vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
     require_unit_or_zero(values, vectors)
-    return EncodedQuery(column, values, value_of_row, torch.from_numpy(vectors), torch.from_numpy(weights))
+    return EncodedQuery(
+        column, values, value_of_row, torch.from_numpy(vectors), torch.from_numpy(weights)
+    )

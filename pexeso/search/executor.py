@@ -1,4 +1,7 @@
-"""Search over all partitions of a store: one partition after the other, each for all queries of a batch."""
+"""Search over all partitions of a store.
+
+Partitions are searched one after the other, each for all queries of a batch.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,11 @@ def prefetched(items: Iterable[Item], *, threaded: bool = True) -> Iterator[Iter
     Parameters
     ----------
     items : iterable
-        No more than one is made ahead, and no two at a time. An error that making one raises reaches the caller where the item would have.
+        No more than one is made ahead, and no two at a time. An error that making one raises
+        reaches the caller where the item would have.
     threaded : bool
-        False makes each item when it is asked for: a thread takes a tenth of a millisecond to start.
+        False makes each item when it is asked for: a thread takes a tenth of a millisecond to
+        start.
 
     Yields
     ------
@@ -63,12 +68,21 @@ Answer = tuple[list[Hit], SearchStats]
 
 
 class Executor(Protocol):
-    """Where the searches of an index run; it holds no snapshot, so it serves whichever one the index has."""
+    """Protocol of what runs the searches of an index.
+
+    An executor holds no snapshot, so it serves the current snapshot of the index.
+    """
 
     def search(
-        self, loader: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+        self,
+        loader: PartitionLoader,
+        queries: Sequence[EncodedQuery],
+        options: Sequence[SearchOptions],
     ) -> list[Answer]:
-        """Search all partitions for several query columns, each with its options; answers in their order."""
+        """Search all partitions for several query columns, each with its options.
+
+        The answers are in the order of the queries.
+        """
         ...
 
 
@@ -76,7 +90,10 @@ class LocalExecutor:
     """Searches in this process."""
 
     def search(
-        self, loader: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+        self,
+        loader: PartitionLoader,
+        queries: Sequence[EncodedQuery],
+        options: Sequence[SearchOptions],
     ) -> list[Answer]:
         """Search all partitions, one after the other; see `search_store`."""
         return search_store(loader, queries, options)
@@ -86,16 +103,19 @@ class LocalExecutor:
 def search_store(
     scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
 ) -> list[tuple[list[Hit], SearchStats]]:
-    """Search all partitions for several query columns, each with its options; columns that ask alike share one pass.
+    """Search all partitions for several query columns, each with its options.
 
-    A partition whose summary shows that no column in it can be found is skipped. With `k` those that promise most come first. While one is searched, the
-    summary of the next is looked at, and what will be read of it is asked for where pages are missing.
+    Query columns with the same threshold and filters can share one pass.
+
+    A partition whose summary shows that no column in it can be found is skipped. With `k` those
+    that promise most come first. While one is searched, the summary of the next is looked at, and
+    what will be read of it is asked for where pages are missing.
 
     Returns
     -------
     list of (hits, stats)
-        In the order of `queries`; hits best first, equal counts by table, then column, at most `k`. Query columns that shared a pass have its
-        counters and seconds as a whole, each.
+        In the order of `queries`; hits best first, equal counts by table, then column, at most `k`.
+        Query columns that shared a pass have its counters and seconds as a whole, each.
     """
     scan.require_room()
     scan.watch.restart()
@@ -105,7 +125,8 @@ def search_store(
             partition = scan.open(visit.number) if visit.partition is None else visit.partition
             for each, probed in visit.probed:
                 each.search(visit.number, partition, probed)
-            # The next one is copied to a device only when this one is gone, unless there is room for both.
+            # The next one is copied to a device only when this one is gone, unless there is room
+            # for both.
             del partition, visit
     results: list[tuple[list[Hit], SearchStats]] = [([], SearchStats()) for _ in queries]
     for each in passes:
@@ -131,12 +152,19 @@ class Visit:
     probed: list[tuple[Pass, ProbeResult]]
 
 
-def _passes(scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]) -> list[Pass]:
+def _passes(
+    scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+) -> list[Pass]:
     shared = batches_of(queries, options)
-    alone = sorted(set(range(len(queries))) - {position for batch in shared for position in batch.positions})
+    alone = sorted(
+        set(range(len(queries))) - {position for batch in shared for position in batch.positions}
+    )
     return [
         *(SharedPass(scan, batch, queries, options) for batch in shared),
-        *(SingleQueryPass(scan, position, queries[position], options[position]) for position in alone),
+        *(
+            SingleQueryPass(scan, position, queries[position], options[position])
+            for position in alone
+        ),
     ]
 
 
@@ -152,14 +180,19 @@ def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
 
 
 def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:
-    """Put the partitions that promise most first, where that raises the count that further columns need."""
+    """Return the order of the partitions, the most promising first.
+
+    They are reordered only if that raises the count that further columns need.
+    """
     numbers = list(range(scan.store.n_partitions))
     ranked = [each for each in passes if each.ranks]
     if not ranked or len(numbers) < 2:
         return numbers
     with few_threads():
         promises = {
-            number: [sum(part) for part in zip(*(each.promise(number) for each in ranked), strict=True)]
+            number: [
+                sum(part) for part in zip(*(each.promise(number) for each in ranked), strict=True)
+            ]
             for number in numbers
         }
     return sorted(numbers, key=lambda number: [-part for part in promises[number]])

@@ -1,16 +1,18 @@
 """What makes two values match: that they are equal, near in letters, or near in meaning alone.
 
-The kind of a pair is decided on the two values as the index holds them, normalised (see `pexeso.lake.normalise.normaliser`):
+The kind of a pair is decided on the two values as the index holds them, normalised (see
+`pexeso.lake.normalise.normaliser`):
 
-- ``exact``: they are the same text. In the tables they differ at most in case, accents, punctuation, the way of writing a
-  date or an abbreviation.
-- ``spelling``: their letters are nearly the same: the normalised Indel similarity (twice the length of the longest common
-  subsequence by the sum of the two lengths) is at least `LEAST_LIKENESS` of 100, as they stand or with their words sorted.
+- ``exact``: they are the same text. In the tables they differ at most in case, accents,
+  punctuation, the way of writing a date or an abbreviation.
+- ``spelling``: their letters are nearly the same: the normalised Indel similarity (twice the length
+  of the longest common subsequence by the sum of the two lengths) is at least `LEAST_LIKENESS` of
+  100, as they stand or with their words sorted.
 - ``meaning``: all other pairs. The model alone brought them together.
 
-`LEAST_LIKENESS` of 75 is one wrong letter in a word of four. Measured on the linked cells of 2,108 tables of Wikipedia: all of 4,837
-values of four letters or more with one letter added, left out, changed or swapped with the next reach it, and 3 of 20,000 pairs
-of values drawn at random.
+`LEAST_LIKENESS` of 75 is one wrong letter in a word of four. Measured on the linked cells of 2,108
+tables of Wikipedia: all of 4,837 values of four letters or more with one letter added, left out,
+changed or swapped with the next reach it, and 3 of 20,000 pairs of values drawn at random.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ LEAST_LIKENESS = 75.0
 """Smallest similarity of letters, of 100, that is a spelling."""
 
 MAX_LETTERS = 1000
-"""So many letters of a value are compared, the first ones: comparing takes time in proportion to the product of two lengths."""
+"""So many letters of a value are compared, the first ones: comparing takes time in proportion to
+the product of two lengths."""
 
 
 PAIRS_AT_ONCE = 1 << 16
@@ -49,8 +52,8 @@ def kinds_of(values: pa.Array, others: pa.Array) -> np.ndarray:
     Returns
     -------
     numpy.ndarray of shape (n,), int8
-        Places in `KINDS`. Some 100,000 pairs of names take a tenth of a second; beside the arrays, the texts of `PAIRS_AT_ONCE` pairs are in
-        memory.
+        Places in `KINDS`. Some 100,000 pairs of names take a tenth of a second; beside the arrays,
+        the texts of `PAIRS_AT_ONCE` pairs are in memory.
     """
     kinds = np.zeros(len(values), dtype=np.int8)
     equal = pc.equal(values.cast(pa.large_string()), others.cast(pa.large_string()))
@@ -115,8 +118,8 @@ class KindCounts:
     pairs : dict of str to int
         Pairs of values of each kind, for all of `KINDS`.
     rows : dict of str to int
-        Rows of the query column; a row whose value is in several pairs has the closest of their kinds, so that these add up to the
-        rows that match.
+        Rows of the query column; a row whose value is in several pairs has the closest of their
+        kinds, so that these add up to the rows that match.
     """
 
     pairs: dict[str, int]
@@ -132,6 +135,10 @@ class KindCounts:
         """Return the plain JSON form: ``{kind: {"pairs": ..., "rows": ..., "share": ...}}``."""
         shares = self.shares
         return {
-            kind: {"pairs": self.pairs[kind], "rows": self.rows[kind], "share": round(shares[kind], 6)}
+            kind: {
+                "pairs": self.pairs[kind],
+                "rows": self.rows[kind],
+                "share": round(shares[kind], 6),
+            }
             for kind in KINDS
         }

@@ -50,8 +50,8 @@ class OpenOptions:
 class OpenIndex:
     """One snapshot of an index. Later commits leave it as it is.
 
-    It can be sent to another process, which opens the same snapshot when it first needs a file of it: files that a
-    commit has removed since are missed then.
+    It can be sent to another process, which opens the same snapshot when it first needs a file of
+    it: files that a commit has removed since are missed then.
 
     Attributes
     ----------
@@ -104,8 +104,10 @@ class OpenIndex:
         expected = self.store.manifest.fingerprints["embedder"]
         if embedder.fingerprint != expected:
             raise EmbedderError(
-                f"The model in '{self.store.embedder_folder}' is not the one that the index was built with "
-                f"(fingerprint {embedder.fingerprint[:12]}, expected {expected[:12]}). Restore the folder, or build "
+                f"The model in '{self.store.embedder_folder}' is not the one that the index was "
+                "built with "
+                f"(fingerprint {embedder.fingerprint[:12]}, expected {expected[:12]}). Restore "
+                "the folder, or build "
                 "the index again."
             )
         return embedder
@@ -144,7 +146,7 @@ class OpenIndex:
         return prepare(query_from_values(values), self.normaliser, self.embedder)
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
-        """Return the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        """Return the table name of a file in this lake, or None if it lies outside the lake."""
         return name_within(self.lake, file)
 
     def labels_of(self, table: str) -> list[str]:

@@ -19,7 +19,9 @@ _log = logging.getLogger("pexeso.index")
 
 
 def require_searchable(store: Store) -> None:
-    """Refuse an index that this version cannot search: of another layout, with another normaliser, or with a manifest that says too little.
+    """Raise an error if this version cannot search the index.
+
+    Reasons are another layout, another normaliser, or a manifest without the required entries.
 
     Raises
     ------
@@ -34,7 +36,9 @@ def require_searchable(store: Store) -> None:
 def choose_device(name: str) -> torch.device:
     """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``."""
     if not isinstance(name, str):
-        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
+        raise InputError(
+            f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead."
+        )
     if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -42,10 +46,13 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cpu")
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
-        raise InputError(f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead.")
+        raise InputError(
+            f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead."
+        )
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
         raise DeviceError(
-            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. Use the device auto or cpu, or install a torch with CUDA."
+            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. "
+            "Use the device auto or cpu, or install a torch with CUDA."
         )
     return torch.device(name)
 
@@ -61,8 +68,10 @@ def _require_layout(store: Store) -> None:
     found = store.manifest.options.get("layout", 1)
     if found != LAYOUT_VERSION:
         raise IndexVersionError(
-            f"The index '{store.path}' was written by {store.manifest.written_by} with partitions of layout {found}, and this version "
-            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with the one that wrote it."
+            f"The index '{store.path}' was written by {store.manifest.written_by} with "
+            f"partitions of layout {found}, and this version "
+            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with "
+            "the one that wrote it."
         )
 
 
@@ -75,7 +84,9 @@ def normaliser_of(store: Store) -> Normaliser:
         same = False
     if not same:
         raise IndexVersionError(
-            f"The index '{store.path}' was written by {store.manifest.written_by} with other rules for normalising values than this version's "
-            f"(version {NORMALISER_VERSION}). Build it again with this version, or search it with the one that wrote it."
+            f"The index '{store.path}' was written by {store.manifest.written_by} with other "
+            "rules for normalising values than this version's "
+            f"(version {NORMALISER_VERSION}). Build it again with this version, or search it "
+            "with the one that wrote it."
         )
     return normaliser

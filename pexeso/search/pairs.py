@@ -1,4 +1,7 @@
-"""The value pairs behind an answer, found for columns of a result and held as arrays: some 60 bytes a pair beside its texts."""
+"""Matching value pairs of the columns of a result, as arrays.
+
+They take about 60 bytes per pair, in addition to the texts.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ from pexeso.store.texts import take_texts
 
 @dataclass(frozen=True)
 class PairTable:
-    """The pairs of a query column and one column of the lake, n of them: in the query's order, nearest first.
+    """The n pairs of a query column and one lake column.
+
+    They are in the query's order, nearest first.
 
     Attributes
     ----------
@@ -87,7 +92,10 @@ class PairTable:
         if len(self):
             closest = np.minimum.reduceat(self.kinds, self.starts)
             np.add.at(rows, closest, rows_of_text[self.text[self.starts]])
-        return KindCounts(dict(zip(KINDS, pairs.tolist(), strict=True)), dict(zip(KINDS, rows.tolist(), strict=True)))
+        return KindCounts(
+            dict(zip(KINDS, pairs.tolist(), strict=True)),
+            dict(zip(KINDS, rows.tolist(), strict=True)),
+        )
 
     def to_pairs(self, most: int | None = None) -> list[Pair]:
         """Return the first `most` pairs, or all, as objects."""
@@ -104,16 +112,25 @@ class PairTable:
 
 @damage_made_plain("the index")
 def find_pairs(
-    scan: PartitionLoader, query: EncodedQuery, hits: Sequence[Hit], options: SearchOptions, stats: SearchStats
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hits: Sequence[Hit],
+    options: SearchOptions,
+    stats: SearchStats,
 ) -> list[PairTable]:
-    """Return the matching value pairs of columns found, one table a hit, each in the query's order, nearest first."""
+    """Return the matching value pairs of found columns, one table per hit.
+
+    The pairs of a table are in the query's order, nearest first.
+    """
     started = time.perf_counter()
     tables: dict[int, PairTable] = {}
     texts_of_value = _rows_by_value(query)
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         positions = torch.tensor([hits[position].position for position in here])
-        found = column_pairs(scan.open(number), query.vectors, positions, options.max_distance, stats)
+        found = column_pairs(
+            scan.open(number), query.vectors, positions, options.max_distance, stats
+        )
         column, value, posting, distance = (each.cpu().numpy() for each in found)
         values, keys = posting_arrays(scan, number, posting)
         kinds = kinds_of(query.values.take(pa.array(value)), keys)
@@ -126,35 +143,54 @@ def find_pairs(
             rows = start + rows[order]
             taken = pa.array(rows)
             tables[position] = PairTable(
-                query.text_array, text[order], values.take(taken), keys.take(taken), distance[rows], kinds[rows]
+                query.text_array,
+                text[order],
+                values.take(taken),
+                keys.take(taken),
+                distance[rows],
+                kinds[rows],
             )
     stats.add_seconds("explain", time.perf_counter() - started)
     return [tables[position] for position in range(len(hits))]
 
 
-def posting_arrays(scan: PartitionLoader, number: int, postings: np.ndarray) -> tuple[pa.Array, pa.Array]:
-    """Return the texts of postings as they stand in their columns, and as the index holds them; none of a whole index is missing."""
+def posting_arrays(
+    scan: PartitionLoader, number: int, postings: np.ndarray
+) -> tuple[pa.Array, pa.Array]:
+    """Return the texts of postings as in their columns, and as in the index.
+
+    An intact index has no missing text.
+    """
     store = scan.store
     rows = store.array(number, "posting_texts")[postings]
     values = store.array(number, "column_values_members")[postings]
-    found = take_texts(store.texts(number, "texts"), rows), take_texts(store.texts(number, "values"), values)
+    found = (
+        take_texts(store.texts(number, "texts"), rows),
+        take_texts(store.texts(number, "values"), values),
+    )
     if any(each.null_count for each in found):
         raise IndexCorruptError(
-            f"A text of partition {number} of '{store.path}' is missing: build the index again. 'pexeso check' lists what is damaged."
+            f"A text of partition {number} of '{store.path}' is missing: build the index again. "
+            "'pexeso check' lists what is damaged."
         )
     return found
 
 
 def _rows_by_value(query: EncodedQuery) -> tuple[np.ndarray, np.ndarray]:
-    """Put the places of texts in the order of their values: where those of each value start, and the places."""
+    """Sort the positions of texts by value; return each value's start and the positions."""
     _, value_of_text = query.texts
     starts = np.zeros(len(query.values) + 1, dtype=np.int64)
     np.cumsum(np.bincount(value_of_text, minlength=len(query.values)), out=starts[1:])
     return starts, np.argsort(value_of_text, kind="stable")
 
 
-def _of_texts(values: np.ndarray, starts: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat each row of `values` for each text of its value; give the rows and the places of the texts."""
+def _of_texts(
+    values: np.ndarray, starts: np.ndarray, texts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat each row of `values` for each text of its value.
+
+    Returns the rows and the positions of the texts.
+    """
     sizes = starts[values + 1] - starts[values]
     rows = np.repeat(np.arange(len(values)), sizes)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -30,8 +30,10 @@ _CPU = torch.device("cpu")
 class PartitionLoader:
     """Opens the partitions of a store on a device, within a memory budget.
 
-    On the CPU partitions are memory-mapped, so opening is free and they are kept: the budget bounds what a search holds besides, and the system drops mapped
-    pages when it needs the room. On another device one at a time is copied there, or two where the budget allows it; it is kept if it is the only one.
+    On the CPU partitions are memory-mapped, so opening is free and they are kept: the budget bounds
+    what a search holds besides, and the system drops mapped pages when it needs the room. On
+    another device one at a time is copied there, or two where the budget allows it; it is kept if
+    it is the only one.
 
     Attributes
     ----------
@@ -66,22 +68,31 @@ class PartitionLoader:
         """Refuse a budget of a device that a partition does not fit into."""
         if not self.on_cpu and os.getpid() != self._process:
             raise DeviceError(
-                f"The index '{self.store.path}' was opened on the device {self._device} before this process was forked, and a "
-                "forked process cannot use it: open the index with device='cpu', or start processes by 'spawn'."
+                f"The index '{self.store.path}' was opened on the device {self._device} before "
+                "this process was forked, and a "
+                "forked process cannot use it: open the index with device='cpu', or start "
+                "processes by 'spawn'."
             )
         if self.on_cpu or self._budget is None or not self.store.n_partitions:
             return
-        needed, number = max((self._fixed_bytes(number), number) for number in range(self.store.n_partitions))
+        needed, number = max(
+            (self._fixed_bytes(number), number) for number in range(self.store.n_partitions)
+        )
         needed += MIN_PAIRS * BYTES_A_PAIR
         if needed > self._budget:
             raise DeviceError(
-                f"To search partition {number} of '{self.store.path}' on the device {self._device} takes {format_bytes(needed)}, and the memory budget is "
-                f"{format_bytes(self._budget)}: raise the budget above that, build the index with smaller partitions (--partition-bytes), or search on the "
+                f"To search partition {number} of '{self.store.path}' on the device "
+                f"{self._device} takes {format_bytes(needed)}, and the memory budget is "
+                f"{format_bytes(self._budget)}: raise the budget above that, build the index "
+                "with smaller partitions (--partition-bytes), or search on the "
                 "CPU (--device cpu)."
             )
 
     def max_pairs(self, number: int) -> int:
-        """Return the most (query value, stored value) pairs to be held at a time while a partition is searched, as the budget allows."""
+        """Return the maximum number of pairs to hold while a partition is searched.
+
+        A pair is (query value, stored value). The memory budget limits the number.
+        """
         if self._budget is None:
             return MAX_PAIRS
         return max_pairs_within(self._budget - self._fixed_bytes(number))
@@ -105,7 +116,10 @@ class PartitionLoader:
         return self._mapped[number]
 
     def names(self, number: int) -> ColumnNames:
-        """Map what the columns of a partition are called; kept, since opening a file takes longer than many a search."""
+        """Map the names of a partition's columns, and cache them.
+
+        Opening a file takes longer than many searches.
+        """
         if number not in self._names:
             texts = (self.store.texts(number, name) for name in ("tables", "labels"))
             self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
@@ -126,7 +140,10 @@ class PartitionLoader:
         return partition
 
     def open_ahead(self, number: int) -> Partition:
-        """Do as `open` while another partition is searched: copied in a stream of its own, so that neither waits for the other."""
+        """Open a partition, as `open` does, while another one is searched.
+
+        It is copied in a separate stream, so that neither waits for the other.
+        """
         if self._device.type != "cuda":
             return self.open(number)
         stream = torch.cuda.Stream(self._device)
@@ -143,23 +160,31 @@ class PartitionLoader:
             return Partition.from_arrays(self._arrays(number), self._options, self._device)
         except torch.OutOfMemoryError as error:
             raise DeviceError(
-                f"A partition of '{self.store.path}' does not fit into the memory of the device {self._device}. Build the index with smaller partitions "
+                f"A partition of '{self.store.path}' does not fit into the memory of the device "
+                f"{self._device}. Build the index with smaller partitions "
                 "(--partition-bytes), or search on the CPU (--device cpu)."
             ) from error
 
     def _arrays(self, number: int) -> dict[str, np.ndarray]:
         arrays = self.store.partition(number)
-        return {name: array for name, array in arrays.items() if name not in ENGINE_ARRAYS_NOT_NEEDED}
+        return {
+            name: array for name, array in arrays.items() if name not in ENGINE_ARRAYS_NOT_NEEDED
+        }
 
     def _fixed_bytes(self, number: int) -> int:
-        """Return what a search of a partition takes before it holds a single pair; on the CPU the partition itself takes nothing."""
+        """Return the bytes that a search of a partition needs before it holds any pair.
+
+        On the CPU the partition itself needs none.
+        """
         if self.on_cpu:
             return self.kernel.working_bytes
         # Where two fit, the pairs have all the room they can use anyway.
         return self.kernel.working_bytes + self._copied_bytes(number)
 
     def _copied_bytes(self, number: int) -> int:
-        return copied_bytes(self.store, number) - copied_bytes(self.store, number, ENGINE_ARRAYS_NOT_NEEDED)
+        return copied_bytes(self.store, number) - copied_bytes(
+            self.store, number, ENGINE_ARRAYS_NOT_NEEDED
+        )
 
 
 def max_pairs_within(n_bytes: int) -> int:
@@ -168,11 +193,16 @@ def max_pairs_within(n_bytes: int) -> int:
 
 
 def copied_bytes(store: Store, number: int, names: Collection[str] | None = None) -> int:
-    """Return the bytes of a partition's arrays of these names (None for all), as the manifest has them.
+    """Return the bytes of the named arrays of a partition according to the manifest.
 
-    Each counts with its file's header of 128 bytes or a little more. Mapped arrays take no memory of their own: the operating system reads the pages that are
-    used and drops them when it needs the room.
+    If `names` is None, all arrays count.
+
+    Each counts with its file's header of 128 bytes or a little more. Mapped arrays take no memory
+    of their own: the operating system reads the pages that are used and drops them when it needs
+    the room.
     """
     files = store.partition_entry(number).files
-    arrays = {file.path.removesuffix(".npy"): file.n_bytes for file in files if file.path.endswith(".npy")}
+    arrays = {
+        file.path.removesuffix(".npy"): file.n_bytes for file in files if file.path.endswith(".npy")
+    }
     return sum(n_bytes for name, n_bytes in arrays.items() if names is None or name in names)

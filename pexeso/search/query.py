@@ -1,4 +1,4 @@
-"""Query columns: from a file and column, from values in memory, or from the lines of a batch file."""
+"""Query columns from a table file, from values in memory, or from lines of a batch file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from pexeso.lake.sniff import profile_column
 TEXT_KINDS = ("text", "date")
 """Kinds of columns that a semantic search is for."""
 
-_NOT_UTF8 = "A query column holds bytes that are no UTF-8 text. Decode them first, such as by bytes.decode with the right encoding."
+_NOT_UTF8 = (
+    "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
+    "bytes.decode with the right encoding."
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ def query_from_values(values: Any, name: str | None = None) -> QueryColumn:
         return values
     if isinstance(values, (str, bytes)):
         raise QueryError(
-            "A query column must be a list of values, not one text. Put it into a list, or read a file with read_query."
+            "A query column must be a list of values, not one text. Put it into a list, or read "
+            "a file with read_query."
         )
     _require_one_column(values)
     own_name = getattr(values, "name", None)
@@ -64,19 +68,28 @@ def query_from_values(values: Any, name: str | None = None) -> QueryColumn:
 
 
 def _require_one_column(values: Any) -> None:
-    """Refuse tables, whose elements are the names of columns or whole rows, and what has no rows at all."""
+    """Raise QueryError if the values are a table or have no rows at all.
+
+    The elements of tables are column names or whole rows.
+    """
     shape = getattr(values, "shape", None)
-    has_columns = isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names")
+    has_columns = (
+        isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names")
+    )
     if has_columns or (isinstance(shape, tuple) and len(shape) != 1):
         size = f" of shape {shape}" if isinstance(shape, tuple) else ""
         raise QueryError(
-            f"A query column must be one column of values. Got {type(values).__name__}{size} instead. Take one column of a "
+            f"A query column must be one column of values. Got {type(values).__name__}{size} "
+            "instead. Take one column of a "
             'table, such as table["city"].'
         )
 
 
 def split_spec(spec: str) -> tuple[str, str | None]:
-    """Split ``FILE:COLUMN`` at the last colon; the column is None where the whole of it is a file."""
+    """Split ``FILE:COLUMN`` at the last colon.
+
+    The column is None where the whole of it is a file.
+    """
     file, colon, column = spec.rpartition(":")
     if not colon or (not os.path.exists(file) and os.path.exists(spec)):
         return spec, None
@@ -91,7 +104,8 @@ def read_query(spec: str | os.PathLike[str], column: str | None = None) -> Query
     spec : str or path
         ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), or ``FILE`` alone.
     column : str, optional
-        The column, when `spec` is the file alone. Without one the text column with most distinct values is taken.
+        The column, when `spec` is the file alone. Without one the text column with most distinct
+        values is taken.
 
     Raises
     ------
@@ -106,12 +120,19 @@ def read_query(spec: str | os.PathLike[str], column: str | None = None) -> Query
     if column is None:
         file, column = split_spec(file)
     table = read_table(file)
-    position = find_column(table.names, column) if column is not None else _widest_column(file, table)
+    position = (
+        find_column(table.names, column) if column is not None else _widest_column(file, table)
+    )
     return _column(file, table, position)
 
 
-def read_every_query(file: str | os.PathLike[str], *, kinds: Sequence[str] = TEXT_KINDS) -> list[QueryColumn]:
-    """Read every column of a table file that is of one of some kinds as a query column; by default those of text and dates."""
+def read_every_query(
+    file: str | os.PathLike[str], *, kinds: Sequence[str] = TEXT_KINDS
+) -> list[QueryColumn]:
+    """Read the columns of some kinds of a table file as query columns.
+
+    By default these are columns of text and of dates.
+    """
     table = read_table(os.fspath(file))
     return [_column(os.fspath(file), table, position) for position in _columns_of(table, kinds)]
 
@@ -129,9 +150,13 @@ def _widest_column(file: str, table: Any) -> int:
     positions = _columns_of(table, TEXT_KINDS)
     if not positions:
         raise QueryError(
-            f"'{file}' has no column of text or dates to search with. Name a column: {file}:COLUMN, one of {', '.join(label_columns(table.names))}."
+            f"'{file}' has no column of text or dates to search with. Name a column: "
+            f"{file}:COLUMN, one of {', '.join(label_columns(table.names))}."
         )
-    return max(positions, key=lambda position: (pc.count_distinct(table.columns[position]).as_py(), -position))
+    return max(
+        positions,
+        key=lambda position: (pc.count_distinct(table.columns[position]).as_py(), -position),
+    )
 
 
 def _as_texts(values: Any) -> pa.StringArray:
@@ -145,14 +170,23 @@ def _as_texts(values: Any) -> pa.StringArray:
         if array is not None and _holds_bytes(array.type):
             raise QueryError(_NOT_UTF8) from None
     except (OverflowError, UnicodeEncodeError):
-        pass  # whole numbers of more than 64 bits; halves of letters, which JSON can write and UTF-8 cannot
+        # Whole numbers of more than 64 bits; halves of letters, which JSON can write and UTF-8
+        # cannot.
+        pass
     if not isinstance(values, Iterable):
-        raise QueryError(f"A query column must be a list of values. Got {type(values).__name__} instead.")
+        raise QueryError(
+            f"A query column must be a list of values. Got {type(values).__name__} instead."
+        )
     # Mixed types, which Arrow has no type for.
     import pandas as pd
 
     series = pd.Series(list(values), dtype=object)
-    return strings([None if missing else _text(value) for value, missing in zip(series, series.isna(), strict=True)])
+    return strings(
+        [
+            None if missing else _text(value)
+            for value, missing in zip(series, series.isna(), strict=True)
+        ]
+    )
 
 
 def _sound(texts: pa.StringArray) -> pa.StringArray:
@@ -165,14 +199,20 @@ def _sound(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
 
 
 def _text(value: Any) -> str:
     try:
         return str(value)
     except ValueError as error:  # Python writes out no whole number of more than 4,300 digits
-        raise QueryError(f"A query column holds a value that has no text: {error}. Give it as a text.") from None
+        raise QueryError(
+            f"A query column holds a value that has no text: {error}. Give it as a text."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -196,7 +236,10 @@ class BatchLine:
 
 
 def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Return the lines of a batch file that are not blank, with their numbers from 1; no table is read."""
+    """Yield the lines of a batch file that are not blank, with their numbers from 1.
+
+    No table is read.
+    """
     try:
         with open(path, encoding="utf-8-sig") as lines:
             for number, text in enumerate(lines, 1):
@@ -205,12 +248,16 @@ def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise QueryError(
-            f"The batch file '{path}' cannot be read: {reason}. It must hold one JSON object a line."
+            f"The batch file '{path}' cannot be read: {reason}. It must hold one JSON object a "
+            "line."
         ) from error
 
 
 def batch_id(number: int, text: str) -> Any:
-    """Return the ``id`` of a line of a batch file; its number where it has none or is no JSON object."""
+    """Return the ``id`` of a line of a batch file, or its number if there is none.
+
+    The number is also returned if the line is no JSON object.
+    """
     try:
         document = read_json(text)
     except (ValueError, RecursionError):
@@ -241,4 +288,6 @@ def _batch_query(document: dict[str, Any]) -> QueryColumn:
     column = document.get("column")
     if not isinstance(document["file"], str) or not (column is None or isinstance(column, str)):
         raise QueryError("'file' and 'column' must be texts.")
-    return read_query(document["file"], column) if column is not None else read_query(document["file"])
+    return (
+        read_query(document["file"], column) if column is not None else read_query(document["file"])
+    )

@@ -1,6 +1,9 @@
-"""The columns that a search has found so far, best first: by count, then by the names of table and column.
+"""The columns that a search has found so far, best first.
 
-Column ids are no part of the order. An update gives new columns later ids, and the same lake must give the same answer however its index came to be.
+They are ordered by count, then by the names of table and column.
+
+Column ids are no part of the order. An update gives new columns later ids, and the same lake must
+give the same answer however its index came to be.
 """
 
 from __future__ import annotations
@@ -14,8 +17,16 @@ import pyarrow.compute as pc
 
 from pexeso.store.texts import Texts, require_sound, take_texts
 
-ORDER = [("matched", "descending"), ("table", "ascending"), ("label", "ascending"), ("column_id", "ascending")]
-"""UTF-8 sorts by code point. Ids decide between columns of one name, of which an index has at most one that is not deleted."""
+ORDER = [
+    ("matched", "descending"),
+    ("table", "ascending"),
+    ("label", "ascending"),
+    ("column_id", "ascending"),
+]
+"""UTF-8 sorts by code point.
+
+Ids decide between columns of one name, of which an index has at most one that is not deleted.
+"""
 
 _SCHEMA = pa.schema(
     [
@@ -31,7 +42,10 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Hit:
-    """A column found: where it is, how many query rows match it, and what it is called where the search has looked that up."""
+    """A found column: its location, and the number of query rows that match it.
+
+    It has its name if the search has looked that up.
+    """
 
     column_id: int
     matched: int
@@ -72,7 +86,8 @@ class Ranking:
 
     Notes
     -----
-    Names are read for columns that can be among the best alone: with `k`, for those that match at least as often as the k-th.
+    Names are read for columns that can be among the best alone: with `k`, for those that match at
+    least as often as the k-th.
     """
 
     def __init__(self, k: int | None = None) -> None:
@@ -81,9 +96,16 @@ class Ranking:
 
     @property
     def floor(self) -> int:
-        """The count of the k-th column, which a further column must have at least; 0 while there are fewer than `k`, or where all are kept."""
+        """Return the count of the k-th column, the minimum for a further column.
+
+        It is 0 while there are fewer than `k` columns, or if all are kept.
+        """
         best = self._parts[0]
-        return best["matched"][self._k - 1].as_py() if self._k is not None and len(best) == self._k else 0
+        return (
+            best["matched"][self._k - 1].as_py()
+            if self._k is not None and len(best) == self._k
+            else 0
+        )
 
     def add(self, number: int, names: ColumnNames, columns: np.ndarray, counts: np.ndarray) -> None:
         """Add what a partition gave.
@@ -101,11 +123,17 @@ class Ranking:
         if not len(columns):
             return
         positions = pa.array(columns, pa.int64())
-        table, label = (take_texts(texts, columns).cast(pa.large_string()) for texts in (names.tables, names.labels))
+        table, label = (
+            take_texts(texts, columns).cast(pa.large_string())
+            for texts in (names.tables, names.labels)
+        )
         ids = pa.array(names.ids[columns], pa.int64())
         partition = pa.array(np.full(len(columns), number), pa.int64())
         self._parts.append(
-            pa.table([pa.array(counts, pa.int64()), table, label, ids, partition, positions], schema=_SCHEMA)
+            pa.table(
+                [pa.array(counts, pa.int64()), table, label, ids, partition, positions],
+                schema=_SCHEMA,
+            )
         )
         if self._k is not None:
             self._merge()
@@ -114,10 +142,13 @@ class Ranking:
         """Return the columns, best first."""
         self._merge()
         fields = ("column_id", "matched", "partition", "position", "table", "label")
-        return [Hit(*row) for row in zip(*(self._parts[0][name].to_pylist() for name in fields), strict=True)]
+        return [
+            Hit(*row)
+            for row in zip(*(self._parts[0][name].to_pylist() for name in fields), strict=True)
+        ]
 
     def _enough(self, columns: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Drop the columns that match less often than the k-th of all of them, those so far included."""
+        """Drop the columns with fewer matches than the k-th of all, those so far included."""
         if self._k is None:
             return columns, counts
         known = np.concatenate([self._parts[0]["matched"].to_numpy(), counts])

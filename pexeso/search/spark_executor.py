@@ -1,8 +1,10 @@
-"""Batch search in Spark's tasks: each searches one partition for some of the queries, and what they find is put together here.
+"""Batch search in Spark's tasks.
 
-The driver normalises and embeds the queries and sends their vectors to the tasks, opens no partition of its own but to
-re-rank what was found and for the value pairs behind answers, and holds the hits of one call. A task maps one partition into memory and
-reads what its queries need of it.
+Each task searches one partition for some of the queries, and the results are merged here.
+
+The driver normalises and embeds the queries and sends their vectors to the tasks, opens no
+partition of its own but to re-rank what was found and for the value pairs behind answers, and holds
+the hits of one call. A task maps one partition into memory and reads what its queries need of it.
 """
 
 from __future__ import annotations
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     from pexeso.index import Index
 
 TASKS_PER_CORE = 4
-"""Tasks of a call for each core, where there are queries enough: one that takes longer than the others then holds up less."""
+"""Tasks of a call for each core, where there are queries enough: one that takes longer than the
+others then holds up less."""
 
 MAX_PASSES = 16
-"""Most passes over the index whose queries are sent to the tasks together: 16 times what a local batch holds at a time."""
+"""Most passes over the index whose queries are sent to the tasks together: 16 times what a local
+batch holds at a time."""
 
 MIN_CHUNK_QUERIES = 8
 """Fewer queries are not divided: they share the work on what they have in common."""
@@ -58,7 +62,8 @@ _SCHEMA = pa.schema(
     ]
 )
 _SPARK_SCHEMA = (
-    "query long, partition long, stats string, column_id array<long>, matched array<long>, place array<long>, "
+    "query long, partition long, stats string, column_id array<long>, matched array<long>, place "
+    "array<long>, "
     "table array<string>, label array<string>"
 )
 
@@ -83,16 +88,24 @@ class _Asked:
 
 
 def on_spark(
-    index: Index, spark: SparkSession, *, device: str = "auto", kernel: str = "auto", memory_budget: int | None = None
+    index: Index,
+    spark: SparkSession,
+    *,
+    device: str = "auto",
+    kernel: str = "auto",
+    memory_budget: int | None = None,
 ) -> Index:
-    """Return an index whose searches run in Spark's tasks, one task for each partition and chunk of queries.
+    """Return an index whose searches run in Spark's tasks.
+
+    There is one task for each partition and chunk of queries.
 
     Parameters
     ----------
     index : Index
         Opened on the CPU; its folder is at the same path on all machines.
     device : str
-        ``"auto"`` takes the GPU that Spark gave the task, and else the CPU. Others as in `pexeso.open_index`.
+        ``"auto"`` takes the GPU that Spark gave the task, and else the CPU. Others as in
+        `pexeso.open_index`.
     kernel : str
         As in `pexeso.open_index`.
     memory_budget : int, optional
@@ -101,33 +114,53 @@ def on_spark(
     Returns
     -------
     Index
-        Its answers are those of `index`; seconds and counters of the stats are those of all tasks together.
+        Its answers are those of `index`; seconds and counters of the stats are those of all tasks
+        together.
     """
     return index._with_executor(SparkExecutor(spark, device, kernel, memory_budget))
 
 
 def passes_of(index: Index, spark: SparkSession) -> int:
-    """Return how many passes over an index keep the cores of a session busy, from 1 to `MAX_PASSES`."""
-    wanted = math.ceil(TASKS_PER_CORE * spark.sparkContext.defaultParallelism / max(1, index.store.n_partitions))
+    """Return the number of passes over an index that keep the cores of a session busy.
+
+    The number is from 1 to `MAX_PASSES`.
+    """
+    wanted = math.ceil(
+        TASKS_PER_CORE * spark.sparkContext.defaultParallelism / max(1, index.store.n_partitions)
+    )
     return max(1, min(MAX_PASSES, wanted))
 
 
 class SparkExecutor:
     """Searches in the tasks of a Spark session; arguments as for `on_spark`."""
 
-    def __init__(self, spark: SparkSession, device: str, kernel: str, memory_budget: int | None) -> None:
-        self._spark, self._device, self._kernel, self._memory_budget = spark, device, kernel, memory_budget
+    def __init__(
+        self, spark: SparkSession, device: str, kernel: str, memory_budget: int | None
+    ) -> None:
+        self._spark, self._device, self._kernel, self._memory_budget = (
+            spark,
+            device,
+            kernel,
+            memory_budget,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
-            "An index whose searches run on Spark cannot be sent to another process, since its Spark session cannot. "
+            "An index whose searches run on Spark cannot be sent to another process, since its "
+            "Spark session cannot. "
             "Send the index that on_spark was given."
         )
 
     def search(
-        self, loader: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+        self,
+        loader: PartitionLoader,
+        queries: Sequence[EncodedQuery],
+        options: Sequence[SearchOptions],
     ) -> list[Answer]:
-        """Search all partitions for several query columns, each with its options; the loader tells which snapshot."""
+        """Search all partitions for several query columns, each with its options.
+
+        The loader determines the snapshot.
+        """
         # The hold stays with the index here: while it is open, no file that tasks read is removed.
         plan = _Asked(loader.store, self._device, self._kernel, self._memory_budget)
         n_partitions = plan.store.n_partitions
@@ -147,27 +180,39 @@ class SparkExecutor:
         n_tasks = n_partitions * len(chunks)
         try:
             with _plain_errors(plan.store):
-                rows = self._spark.range(0, n_tasks, 1, n_tasks).mapInArrow(work, _SPARK_SCHEMA).toArrow()
+                rows = (
+                    self._spark.range(0, n_tasks, 1, n_tasks)
+                    .mapInArrow(work, _SPARK_SCHEMA)
+                    .toArrow()
+                )
         finally:
             for each in (asked, *sent):
                 each.destroy()
         return merge(rows, options)
 
 
-def divide(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions], n_wanted: int) -> list[_Chunk]:
+def divide(
+    queries: Sequence[EncodedQuery], options: Sequence[SearchOptions], n_wanted: int
+) -> list[_Chunk]:
     """Divide queries into chunks of about the same number of values.
 
-    As many as wanted, but none of more than `MAX_CHUNK_QUERIES`, and of fewer than `MIN_CHUNK_QUERIES` only where there are no more.
+    As many as wanted, but none of more than `MAX_CHUNK_QUERIES`, and of fewer than
+    `MIN_CHUNK_QUERIES` only where there are no more.
     """
     least = math.ceil(len(queries) / MAX_CHUNK_QUERIES)
     n_chunks = max(1, least, min(n_wanted, len(queries) // MIN_CHUNK_QUERIES))
     chunks: list[list[int]] = [[] for _ in range(n_chunks)]
-    # The largest first, each to the next chunk in turn: so every chunk has as many queries, and nearly as many values.
+    # The largest first, each to the next chunk in turn: so every chunk has as many queries, and
+    # nearly as many values.
     order = sorted(range(len(queries)), key=lambda position: -len(queries[position].values))
     for rank, position in enumerate(order):
         chunks[rank % n_chunks].append(position)
     return [
-        _Chunk(positions, [_without_texts(queries[position]) for position in positions], [options[position] for position in positions])
+        _Chunk(
+            positions,
+            [_without_texts(queries[position]) for position in positions],
+            [options[position] for position in positions],
+        )
         for positions in map(sorted, chunks)
     ]
 
@@ -178,31 +223,49 @@ def _without_texts(query: EncodedQuery) -> EncodedQuery:
 
 
 def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.RecordBatch:
-    """Search one partition of an index for the queries of a chunk; give a row for each query, with all that it found."""
+    """Search one partition of an index for the queries of a chunk.
+
+    Returns a row for each query, with all columns that it found.
+    """
     torch.set_num_threads(1)  # tasks run side by side already
     device = torch.device(task_device() if asked.device == "auto" else asked.device)
     manifest = asked.store.manifest
-    store = replace(asked.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)}))
+    store = replace(
+        asked.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
+    )
     scan = PartitionLoader(
-        store, stored_grid_options(manifest), device, asked.memory_budget, choose_kernel(asked.kernel, device)
+        store,
+        stored_grid_options(manifest),
+        device,
+        asked.memory_budget,
+        choose_kernel(asked.kernel, device),
     )
     rows = [
         {
             "query": position,
             "partition": number,
             "stats": json.dumps(vars(stats)),
-            **{name: [getattr(hit, name) for hit in hits] for name in ("column_id", "matched", "position")},
+            **{
+                name: [getattr(hit, name) for hit in hits]
+                for name in ("column_id", "matched", "position")
+            },
             **{name: [getattr(hit, name) for hit in hits] for name in ("table", "label")},
         }
-        for position, (hits, stats) in zip(chunk.positions, search_store(scan, chunk.queries, chunk.options), strict=True)
+        for position, (hits, stats) in zip(
+            chunk.positions, search_store(scan, chunk.queries, chunk.options), strict=True
+        )
     ]
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
 
 def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
-    """Put together what the tasks found: best first, equal counts by table, then column, at most `k` of each query."""
+    """Merge the results of the tasks, at most `k` per query, best first.
+
+    Ties are ordered by table, then column.
+    """
     answers: list[Answer] = [([], SearchStats()) for _ in options]
-    # In the order of partitions, so that sums of seconds do not depend on which task was done first.
+    # In the order of partitions, so that sums of seconds do not depend on which task was done
+    # first.
     for row in rows.sort_by([("query", "ascending"), ("partition", "ascending")]).to_pylist():
         hits, stats = answers[row["query"]]
         stats.add(SearchStats(**json.loads(row["stats"])))
@@ -220,7 +283,10 @@ def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
 
 @contextmanager
 def _plain_errors(store: Store) -> Iterator[None]:
-    """Turn what Spark raises for a failed task into the error of ours that the task raised, or one sentence."""
+    """Convert Spark's error for a failed task into the pexeso error that the task raised.
+
+    Without such an error, one sentence states the reason.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -230,4 +296,6 @@ def _plain_errors(store: Store) -> Iterator[None]:
         text = str(error)
         if (own := error_in(text)) is not None:
             raise own from error
-        raise SparkError(f"A Spark task failed while searching '{store.path}': {reason_of_failure(error)}.") from error
+        raise SparkError(
+            f"A Spark task failed while searching '{store.path}': {reason_of_failure(error)}."
+        ) from error

@@ -13,7 +13,13 @@ from pexeso.runtime.formatting import plain_scalar, shown
 
 Record = TypeVar("Record")
 
-_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
+_WORDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "null",
+}
 
 
 class _Refused(Exception):
@@ -107,7 +113,8 @@ def _as(hint: Any, value: Any) -> Any:
         return os.fspath(value)
     elif hint is Any or (
         # True is an int to Python, and no number.
-        isinstance(value, bool) is (hint is bool) and isinstance(value, (int, float) if hint is float else hint)
+        isinstance(value, bool) is (hint is bool)
+        and isinstance(value, (int, float) if hint is float else hint)
     ):
         return value
     raise _Refused

@@ -8,7 +8,12 @@ from typing import Any, Literal
 
 from pexeso.errors import InputError
 from pexeso.join.options import JoinOptions
-from pexeso.options import DEFAULT_MIN_CONTAINMENT, DEFAULT_OVERLAP_COLUMNS, BuildOptions, require_min_containment
+from pexeso.options import (
+    DEFAULT_MIN_CONTAINMENT,
+    DEFAULT_OVERLAP_COLUMNS,
+    BuildOptions,
+    require_min_containment,
+)
 from pexeso.registry import require_parts
 from pexeso.service.bases import (
     ColumnsRequest,
@@ -61,7 +66,8 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         ]
         if useless:
             raise RequestError(
-                f"{{method}} {self.method} compares equal texts and has no use for {', '.join(useless)}: "
+                f"{{method}} {self.method} compares equal texts and has no use for "
+                f"{', '.join(useless)}: "
                 f"leave {'it' if len(useless) == 1 else 'them'} out."
             )
 
@@ -120,7 +126,9 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
 
 @dataclass(frozen=True, kw_only=True)
 class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
-    """Add to a table the matching rows of one of the lake; see also `pexeso.join.options.JoinOptions`.
+    """Add to a table the matching rows of one of the lake.
+
+    See also `pexeso.join.options.JoinOptions`.
 
     Attributes
     ----------
@@ -170,7 +178,9 @@ class BatchRequest(SparkRequest, DistanceRequest, verb="batch"):
         if self.output is None and (self.resume or self.restart):
             raise RequestError("{resume} and {restart} need a file of answers: {output}.")
         if self.conf and self.master is None:
-            raise RequestError("{conf} is for a search on Spark: give {master} too, such as {master} local[*].")
+            raise RequestError(
+                "{conf} is for a search on Spark: give {master} too, such as {master} local[*]."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +295,7 @@ def split_lake_column(spec: str) -> tuple[str, str]:
     table, colon, column = spec.rpartition(":")
     if not colon or not table:
         raise InputError(
-            f"A column of the lake must be given as TABLE:COLUMN, as search prints them. Got {spec!r} instead."
+            "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got "
+            f"{spec!r} instead."
         )
     return table, column

@@ -126,7 +126,12 @@ class RulesResponse:
         from pexeso.lake.normalise.rules import RULES
 
         described = [
-            {"name": rule.name, "on": rule.name in self.on, "default": rule.is_default, "does": rule.does}
+            {
+                "name": rule.name,
+                "on": rule.name in self.on,
+                "default": rule.is_default,
+                "does": rule.does,
+            }
             for rule in RULES
         ]
         return {"version": VERSION, "rules": described, "extra": dict(self.extra)}

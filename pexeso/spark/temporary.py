@@ -46,7 +46,8 @@ def _locked(folder: Path) -> int:
     """Return the open file of a folder, locked before it has the name that others look for."""
     draft = folder / f"{LOCK}.new"
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    # On a file system without locks the file is not put there, and nobody takes the folder for abandoned.
+    # On a file system without locks the file is not put there, and nobody takes the folder for
+    # abandoned.
     if lock(descriptor, EXCLUSIVE):
         draft.rename(folder / LOCK)
     return descriptor

@@ -58,17 +58,22 @@ def checksum_open(file: BinaryIO, on_chunk: Callable[[int], None] | None = None)
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file for reading; a link at the end of its path is not followed, and a pipe does not wait.
+    """Open a file for reading without following a link or waiting for a pipe.
 
-    All that is asked of the file afterwards, its size included, is asked of its descriptor: what takes
-    its name meanwhile does no harm.
+    Only a link at the end of the path is covered.
+
+    All that is asked of the file afterwards, its size included, is asked of its descriptor: what
+    takes its name meanwhile does no harm.
 
     Raises
     ------
     OSError
-        There is no such file, or it cannot be opened; with `errno.ELOOP` it is a link, or no plain file.
+        There is no such file, or it cannot be opened; with `errno.ELOOP` it is a link, or no plain
+        file.
     """
-    return _plain(open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_SURPRISE)), path)
+    return _plain(
+        open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_SURPRISE)), path
+    )
 
 
 class RootFolder:
@@ -90,7 +95,10 @@ class RootFolder:
         self._close = weakref.finalize(self, os.close, self._descriptor)
 
     def open_plain(self, relative: str) -> BinaryIO:
-        """Open a file below the folder as `pexeso.store.files.open_plain` does; no folder on the way may be a link either."""
+        """Open a file below the folder, as `pexeso.store.files.open_plain` does.
+
+        No folder on the way may be a link either.
+        """
         *folders, name = relative.split("/")
         descriptor = self._descriptor
         try:
@@ -118,7 +126,10 @@ def _plain(file: BinaryIO, path: Path | str) -> BinaryIO:
 
 
 class ChecksumWriter:
-    """A binary file to write to that sums what passes, so that a large file is never read again for its checksum."""
+    """A binary file for writing that computes a checksum of what is written.
+
+    A large file is never read again for its checksum.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -145,7 +156,9 @@ class ChecksumWriter:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[ChecksumWriter]:
-    """Open a file that must not exist yet; when the block ends it is on the disk itself, not only in a cache.
+    """Open a file that must not exist yet, and sync it to disk when the block ends.
+
+    The content is then on the disk itself, not only in a cache.
 
     Raises
     ------
@@ -181,7 +194,9 @@ def write_document(path: Path, document: Any) -> FileEntry:
 
 
 def replace_document(path: Path, document: Any) -> None:
-    """Write plain JSON data to a file that is replaced at once or not at all; what was there before is lost.
+    """Write plain JSON data to a file, replacing it atomically.
+
+    The previous content is lost.
 
     Raises
     ------
@@ -210,7 +225,9 @@ def read_open_document(file: BinaryIO, path: Path) -> Any:
     try:
         data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_DOCUMENT_BYTES) + 1)
         if len(data) > _MAX_DOCUMENT_BYTES:
-            raise IndexCorruptError(f"'{path}' has more than {_MAX_DOCUMENT_BYTES:,} bytes, the most that is read.")
+            raise IndexCorruptError(
+                f"'{path}' has more than {_MAX_DOCUMENT_BYTES:,} bytes, the most that is read."
+            )
         return json.loads(data)
     except OSError as error:
         raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
@@ -225,7 +242,10 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the folder's list of names is on the disk, where the file system can promise that at all."""
+    """Wait until the folder's list of names is on the disk.
+
+    This holds only if the file system can guarantee it.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -256,12 +276,16 @@ def output_error(error: OSError, path: Path) -> OutputError:
     position = error.filename if isinstance(error.filename, str) else os.fspath(path)
     if error.errno in _NO_SPACE:
         return OutputError(
-            f"No space is left where '{position}' is being written: free some, or choose another place for the index."
+            f"No space is left where '{position}' is being written: free some, or choose another "
+            "place for the index."
         )
     if error.errno in _NO_PERMISSION:
         return OutputError(
-            f"There is no permission to write '{position}': change it, or choose another place for the index."
+            f"There is no permission to write '{position}': change it, or choose another place "
+            "for the index."
         )
     if error.errno == errno.EROFS:
-        return OutputError(f"'{position}' is on a read-only file system: choose another place for the index.")
+        return OutputError(
+            f"'{position}' is on a read-only file system: choose another place for the index."
+        )
     return OutputError(f"'{position}' cannot be written: {error.strerror or error}.")

@@ -1,4 +1,7 @@
-"""Sets of column ids as ranges: the columns of a table have ids in a row, so a deleted table is one range."""
+"""Sets of column ids as ranges.
+
+The columns of a table have consecutive ids, so a deleted table is one range.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ def ranges_of(ids: np.ndarray) -> Ranges:
     if not len(ids):
         return []
     breaks = np.flatnonzero(np.diff(ids) > 1)
-    first, last = ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [len(ids) - 1]])]
+    first, last = (
+        ids[np.concatenate([[0], breaks + 1])],
+        ids[np.concatenate([breaks, [len(ids) - 1]])],
+    )
     return [(int(a), int(b) + 1) for a, b in zip(first, last, strict=True)]
 
 

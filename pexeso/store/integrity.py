@@ -26,10 +26,11 @@ class Problem:
     path
         The file or folder, below the index folder.
     kind
-        ``manifest``, ``version``, ``missing``, ``size``, ``checksum``, ``structure`` (the bytes are those written,
-        but are no array, list of texts or JSON), ``content`` (they are, but cannot be searched; told by
-        `pexeso.diagnostics.check`), ``not-plain`` (a link, folder or device), ``unreadable``; or a mere note: ``foreign``
-        (nothing of the index), ``unfinished`` (of a build under way or broken off).
+        ``manifest``, ``version``, ``missing``, ``size``, ``checksum``, ``structure`` (the bytes are
+        those written, but are no array, list of texts or JSON), ``content`` (they are, but cannot
+        be searched; told by `pexeso.diagnostics.check`), ``not-plain`` (a link, folder or device),
+        ``unreadable``; or a mere note: ``foreign`` (nothing of the index), ``unfinished`` (of a
+        build under way or broken off).
     sentence
         What it is and what to do.
     """
@@ -44,7 +45,9 @@ class Problem:
         return self.kind not in NOTES
 
 
-def check_store(path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+def check_store(
+    path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None
+) -> list[Problem]:
     """Compare every byte of an index with its manifest.
 
     Files are read once, 1 MiB at a time.
@@ -59,7 +62,8 @@ def check_store(path: str | os.PathLike[str], progress: Callable[[int, int], Non
     Returns
     -------
     list[Problem]
-        Failures in the order of the manifest, then notes. Where none is a failure, every byte is as it was written.
+        Failures in the order of the manifest, then notes. Where none is a failure, every byte is as
+        it was written.
 
     Raises
     ------
@@ -74,7 +78,11 @@ def check_store(path: str | os.PathLike[str], progress: Callable[[int, int], Non
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "manifest", str(error))]
     counted = _Counter(progress, manifest.n_bytes)
-    problems = [problem for file in manifest.files() if (problem := _check_file(root, file, counted)) is not None]
+    problems = [
+        problem
+        for file in manifest.files()
+        if (problem := _check_file(root, file, counted)) is not None
+    ]
     return [*problems, *_notes(root, manifest)]
 
 
@@ -98,18 +106,31 @@ def _check_file(root: Path, file: FileEntry, counted: _Counter) -> Problem | Non
         if size is None:
             return Problem(file.path, "missing", f"'{path}' is missing: {restore}")
         if size != file.n_bytes:
-            return Problem(file.path, "size", f"'{path}' has {size} bytes, but {file.n_bytes} were written: {restore}")
+            return Problem(
+                file.path,
+                "size",
+                f"'{path}' has {size} bytes, but {file.n_bytes} were written: {restore}",
+            )
         if checksum_file(path, counted) != (file.n_bytes, file.checksum):
-            return Problem(file.path, "checksum", f"'{path}' is not as it was written, by its checksum: {restore}")
+            return Problem(
+                file.path,
+                "checksum",
+                f"'{path}' is not as it was written, by its checksum: {restore}",
+            )
     except IndexCorruptError as error:
         return Problem(file.path, "not-plain", str(error))
     except OSError as error:
-        return Problem(file.path, "unreadable", f"'{path}' cannot be read: {error.strerror or error}.")
+        return Problem(
+            file.path, "unreadable", f"'{path}' cannot be read: {error.strerror or error}."
+        )
     return _check_structure(path, file)
 
 
 def _check_structure(path: Path, file: FileEntry) -> Problem | None:
-    """Open a file of a partition as its reader does; the formats of all other files belong to others."""
+    """Open a file of a partition as its reader does, and return a problem if that fails.
+
+    The formats of all other files are not checked here.
+    """
     if not file.path.startswith(f"{PARTITIONS}/"):
         return None
     try:
@@ -125,7 +146,10 @@ def _check_structure(path: Path, file: FileEntry) -> Problem | None:
 
 
 def _notes(root: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Yield what is in the folder and not in the manifest; a folder without a file of the index is one note."""
+    """Yield what is in the folder but not in the manifest.
+
+    A folder without a file of the index is one note.
+    """
     known = {MANIFEST}
     for path in (*(file.path for file in manifest.files()), *retired_files(root)):
         parts = path.split("/")
@@ -139,7 +163,13 @@ def _notes(root: Path, manifest: Manifest) -> Iterator[Problem]:
 
 def _note(root: Path, relative: str) -> Problem:
     if relative == BUILDING:
-        return Problem(relative, "unfinished", f"'{root / relative}' is of a build under way, or of one broken off.")
+        return Problem(
+            relative,
+            "unfinished",
+            f"'{root / relative}' is of a build under way, or of one broken off.",
+        )
     return Problem(
-        relative, "foreign", f"'{root / relative}' is nothing of the index; pexeso neither reads nor removes it."
+        relative,
+        "foreign",
+        f"'{root / relative}' is nothing of the index; pexeso neither reads nor removes it.",
     )

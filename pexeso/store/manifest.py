@@ -1,7 +1,8 @@
 """The manifest: the one file that says what an index is made of, and that makes it valid.
 
-It is canonical JSON: for given contents there is exactly one sequence of bytes, which carries a checksum over itself. A
-manifest of any other bytes is refused, so every changed byte is found. Names in it are checked before they are used.
+It is canonical JSON: for given contents there is exactly one sequence of bytes, which carries a
+checksum over itself. A manifest of any other bytes is refused, so every changed byte is found.
+Names in it are checked before they are used.
 """
 
 import hashlib
@@ -51,7 +52,10 @@ class FileEntry:
         require_relative(self.path)
         _require_count(self.n_bytes, f"n_bytes of {self.path!r}")
         if not isinstance(self.checksum, str) or not _CHECKSUM.fullmatch(self.checksum):
-            raise InputError(f"The checksum of {self.path!r} must be 32 hexadecimal digits. Got {self.checksum!r}.")
+            raise InputError(
+                f"The checksum of {self.path!r} must be 32 hexadecimal digits. Got "
+                f"{self.checksum!r}."
+            )
 
 
 @dataclass(frozen=True)
@@ -103,14 +107,16 @@ class Manifest:
     options, fingerprints, facts
         Plain JSON objects of the index's author; the store keeps them and reads nothing in them.
     catalogs
-        The folders of the catalog, at least one: that of the first build, then one for each update since, in order.
+        The folders of the catalog, at least one: that of the first build, then one for each update
+        since, in order.
     embedder
         The folder of the model, which every index has once.
     parts
         By the name of each part of the index its folders, all below ``partitions/``, in search
         order. Their positions here, not their folder names, number them.
     deleted_columns
-        Ids of columns that are still in the files but must not be returned, as ranges (first, end), `end` exclusive, ascending and apart.
+        Ids of columns that are still in the files but must not be returned, as ranges (first, end),
+        `end` exclusive, ascending and apart.
     format_version
         Version of the layout of all files, this one included. Version 3 had two lists of folders in
         place of `parts`.
@@ -131,13 +137,18 @@ class Manifest:
     def __post_init__(self) -> None:
         object.__setattr__(self, "catalogs", tuple(self.catalogs))
         object.__setattr__(self, "parts", {name: tuple(each) for name, each in self.parts.items()})
-        object.__setattr__(self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns))
+        object.__setattr__(
+            self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns)
+        )
         _require_text(self.written_by, "written_by")
         _require_text(self.created, "created")
         _require_count(self.format_version, "format_version", minimum=OLDEST_VERSION)
         _require_count(self.generation, "generation", minimum=1)
         if self.generation >= 2**63:
-            raise InputError(f"generation must be a number of 63 bits. Got one of {self.generation.bit_length()} bits.")
+            raise InputError(
+                "generation must be a number of 63 bits. Got one of "
+                f"{self.generation.bit_length()} bits."
+            )
         for name in ("options", "fingerprints", "facts"):
             require_json_object(getattr(self, name), name)
         _require_own_places(self)
@@ -165,7 +176,9 @@ class Manifest:
                 yield FileEntry(f"{folder.folder}/{file.path}", file.n_bytes, file.checksum)
 
     def to_bytes(self) -> bytes:
-        """Return the one canonical form: sorted keys, no white space between tokens, ASCII, a newline at the end.
+        """Return the canonical form as ASCII bytes.
+
+        Keys are sorted, there is no white space between tokens, and a newline is at the end.
 
         Its field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
@@ -191,7 +204,9 @@ class Manifest:
         try:
             return _from_document(document)
         except (InputError, TypeError) as error:
-            raise IndexCorruptError(f"The manifest of the index holds what no index can hold: {error}") from error
+            raise IndexCorruptError(
+                f"The manifest of the index holds what no index can hold: {error}"
+            ) from error
 
 
 def read_manifest(root: Path, n_bytes: int) -> Manifest:
@@ -215,7 +230,8 @@ def require_readable_size(path: Path, n_bytes: int) -> None:
     """Refuse to read a manifest of more than `MAX_MANIFEST_BYTES`."""
     if n_bytes > MAX_MANIFEST_BYTES:
         raise IndexCorruptError(
-            f"'{path}' has {format_bytes(n_bytes)}; a manifest has at most {format_bytes(MAX_MANIFEST_BYTES)}."
+            f"'{path}' has {format_bytes(n_bytes)}; a manifest has at most "
+            f"{format_bytes(MAX_MANIFEST_BYTES)}."
         )
 
 
@@ -230,8 +246,11 @@ def manifest_from(root: Path | str, data: bytes) -> Manifest:
 
 
 def _canonical(document: dict[str, Any]) -> bytes:
-    # Without indentation: only then is the encoder compiled code, ten times faster for a manifest of many files.
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    # Without indentation: only then is the encoder compiled code, ten times faster for a manifest
+    # of many files.
+    text = json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
     return text.encode("ascii") + b"\n"
 
 
@@ -240,8 +259,14 @@ def _checksum(document: dict[str, Any]) -> str:
 
 
 def _verified_document(data: bytes) -> dict[str, Any]:
-    """Parse the bytes and require the canonical form and a right checksum, whatever the format version."""
-    damaged = "It was changed or cut short after it was written: restore it from a copy, or build the index again."
+    """Parse the bytes and require the canonical form and a correct checksum.
+
+    This applies to every format version.
+    """
+    damaged = (
+        "It was changed or cut short after it was written: restore it from a copy, or "
+        "build the index again."
+    )
     try:
         document = json.loads(data)
         whole = isinstance(document, dict) and _canonical(document) == data
@@ -254,15 +279,19 @@ def _verified_document(data: bytes) -> dict[str, Any]:
 
 def _require_version(found: Any) -> None:
     if type(found) is not int or found < 1:
-        raise IndexCorruptError(f"The manifest of the index has the format version {found!r}; it must be 1 or more.")
+        raise IndexCorruptError(
+            f"The manifest of the index has the format version {found!r}; it must be 1 or more."
+        )
     if found > FORMAT_VERSION:
         raise IndexVersionError(
-            f"The index has format version {found}, and this pexeso reads up to version {FORMAT_VERSION}: "
+            f"The index has format version {found}, and this pexeso reads up to version "
+            f"{FORMAT_VERSION}: "
             "upgrade pexeso, or build the index again with this one."
         )
     if found < OLDEST_VERSION:
         raise IndexVersionError(
-            f"The index has format version {found}, and this pexeso reads versions {OLDEST_VERSION} to {FORMAT_VERSION}: "
+            f"The index has format version {found}, and this pexeso reads versions "
+            f"{OLDEST_VERSION} to {FORMAT_VERSION}: "
             "build the index again."
         )
 
@@ -270,7 +299,9 @@ def _require_version(found: Any) -> None:
 def _from_document(document: dict[str, Any]) -> Manifest:
     if document["format_version"] == 3:
         if "parts" in document or not set(_FORMER_FIELDS) <= set(document):
-            raise InputError(f"an index of format version 3 lists its folders as {' and '.join(_FORMER_FIELDS)}.")
+            raise InputError(
+                f"an index of format version 3 lists its folders as {' and '.join(_FORMER_FIELDS)}."
+            )
         document["parts"] = {part: document.pop(name) for name, part in _FORMER_FIELDS.items()}
     found = document.pop("parts", None)
     if not isinstance(found, dict):
@@ -279,7 +310,9 @@ def _from_document(document: dict[str, Any]) -> Manifest:
         catalogs=_folders(document.pop("catalogs", None)),
         embedder=_folder(document.pop("embedder", None)),
         parts={name: _folders(entries) for name, entries in found.items()},
-        deleted_columns=tuple(tuple(_list(each)) for each in _list(document.pop("deleted_columns", None))),
+        deleted_columns=tuple(
+            tuple(_list(each)) for each in _list(document.pop("deleted_columns", None))
+        ),
         **document,
     )
 
@@ -350,20 +383,33 @@ def _require_distinct_files(folder: FolderEntry) -> None:
         above = path.rsplit("/", 1)[0] if "/" in path else None
         while above is not None:
             if above in paths:
-                raise InputError(f"{above!r} in {folder.folder!r} cannot be both a file and a folder.")
+                raise InputError(
+                    f"{above!r} in {folder.folder!r} cannot be both a file and a folder."
+                )
             above = above.rsplit("/", 1)[0] if "/" in above else None
 
 
 def _require_own_places(manifest: Manifest) -> None:
     if not manifest.catalogs:
         raise InputError("An index must have a catalog.")
-    for entry, position in (*((catalog, "catalog") for catalog in manifest.catalogs), (manifest.embedder, "embedder")):
+    for entry, position in (
+        *((catalog, "catalog") for catalog in manifest.catalogs),
+        (manifest.embedder, "embedder"),
+    ):
         if not isinstance(entry, FolderEntry) or not entry.folder.startswith(position):
-            raise InputError(f"The entry {position} must be a folder named {position} or {position}. with a number.")
+            raise InputError(
+                f"The entry {position} must be a folder named {position} or {position}. with a "
+                "number."
+            )
     for name, entries in manifest.parts.items():
         if not isinstance(name, str) or not _PART_NAME.fullmatch(name):
-            raise InputError(f"The name of a part must be of lower-case letters, digits and _. Got {name!r}.")
-        if not all(isinstance(entry, FolderEntry) and entry.folder.startswith("partitions/") for entry in entries):
+            raise InputError(
+                f"The name of a part must be of lower-case letters, digits and _. Got {name!r}."
+            )
+        if not all(
+            isinstance(entry, FolderEntry) and entry.folder.startswith("partitions/")
+            for entry in entries
+        ):
             raise InputError("Every folder of a part must be a folder below partitions/.")
     names = [folder.folder for folder in manifest.folders]
     if len(set(names)) < len(names):
@@ -397,7 +443,8 @@ def _require_json(value: Any, name: str, depth: int) -> None:
             _require_json(item, name, depth - 1)
     elif not _is_json_scalar(value):
         raise InputError(
-            f"{name} must hold plain JSON values: dictionaries, lists, Unicode texts, finite numbers, whole numbers of "
+            f"{name} must hold plain JSON values: dictionaries, lists, Unicode texts, finite "
+            "numbers, whole numbers of "
             f"64 bits, true, false, None. Got a {kind.__name__}."
         )
 

@@ -30,9 +30,16 @@ def open_store_anywhere(path: str | os.PathLike[str] | Location) -> Store:
 
 
 def open_writer(
-    path: str | os.PathLike[str] | Location, *, overwrite: bool = False, update: bool = False, purpose: str | None = None
+    path: str | os.PathLike[str] | Location,
+    *,
+    overwrite: bool = False,
+    update: bool = False,
+    purpose: str | None = None,
 ) -> BuildWriter:
-    """Return the writer for an index at a path, an URL or a `Location`; arguments as for `pexeso.store.local.writer.IndexWriter`."""
+    """Return the writer for an index at a path, a URL or a `Place`.
+
+    The arguments are those of `pexeso.store.local.writer.IndexWriter`.
+    """
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.writer import RemoteWriter
@@ -48,7 +55,9 @@ def publish_index(
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Manifest:
-    """Put an index that was built in a local folder in place on another storage; the local one stays.
+    """Put an index that was built in a local folder in place on other storage.
+
+    The local index stays.
 
     Parameters
     ----------

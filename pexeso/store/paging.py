@@ -1,4 +1,4 @@
-"""Pages of mapped arrays: read where they are touched and nowhere else, and asked for before they are touched."""
+"""Paging of mapped arrays: only the pages used are read, and they are requested in advance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 FEW_FAULTS = 8
-"""Pages that a process may find missing now and then, as its own code does when a function first runs."""
+"""Pages that a process may find missing now and then, as its own code does when a function first
+runs."""
 
 PAGE_BYTES = mmap.PAGESIZE
 
@@ -31,8 +32,9 @@ class FaultWatch:
 class MappedPages:
     """The pages of some arrays that are mapped files.
 
-    A system that finds a page missing reads its neighbours too, some megabytes of them where it is set up for films and backups. A search touches a
-    page here and a page there, so it is told not to: the arrays are marked as read at random.
+    A system that finds a page missing reads its neighbours too, some megabytes of them where it is
+    set up for films and backups. A search touches a page here and a page there, so it is told not
+    to: the arrays are marked as read at random.
 
     Parameters
     ----------
@@ -45,7 +47,9 @@ class MappedPages:
         self._arrays = {
             name: array
             for name, array in arrays.items()
-            if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and hasattr(array.base, "madvise")
+            if isinstance(array, np.memmap)
+            and isinstance(array.base, mmap.mmap)
+            and hasattr(array.base, "madvise")
         }
         for array in self._arrays.values():
             array.base.madvise(mmap.MADV_RANDOM)
@@ -68,7 +72,9 @@ class MappedPages:
         if array is None:
             return
         for first, last in page_runs(rows, len(array), array.strides[0], array.offset):
-            array.base.madvise(mmap.MADV_WILLNEED, first * PAGE_BYTES, (last + 1 - first) * PAGE_BYTES)
+            array.base.madvise(
+                mmap.MADV_WILLNEED, first * PAGE_BYTES, (last + 1 - first) * PAGE_BYTES
+            )
 
 
 def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> list[tuple[int, int]]:
@@ -84,7 +90,9 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
     rows = np.asarray(rows)
     if not len(rows):
         return []
-    if rows[0] < 0 or rows[-1] >= n_rows or (rows[1:] < rows[:-1]).any():  # numbers of a file may be anything
+    if (
+        rows[0] < 0 or rows[-1] >= n_rows or (rows[1:] < rows[:-1]).any()
+    ):  # numbers of a file may be anything
         return page_runs(np.sort(rows[(rows >= 0) & (rows < n_rows)]), n_rows, row_bytes, offset)
     if rows[-1] - rows[0] == len(rows) - 1:
         end = offset + (int(rows[-1]) + 1) * row_bytes
@@ -92,11 +100,20 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
     begin = offset + rows * row_bytes
     first, last = begin // PAGE_BYTES, (begin + max(1, row_bytes) - 1) // PAGE_BYTES
     cuts = np.flatnonzero(first[1:] > last[:-1] + 1) + 1
-    return list(zip(first[np.r_[0, cuts]].tolist(), last[np.r_[cuts - 1, len(last) - 1]].tolist(), strict=True))
+    return list(
+        zip(
+            first[np.r_[0, cuts]].tolist(),
+            last[np.r_[cuts - 1, len(last) - 1]].tolist(),
+            strict=True,
+        )
+    )
 
 
 def usage(field: str) -> int:
-    """Return what the system counts of this process (`resource.getrusage`); 0 on a system that does not tell."""
+    """Return what the system counts of this process (`resource.getrusage`).
+
+    It is 0 on a system that does not tell.
+    """
     try:
         import resource
     except ModuleNotFoundError:  # not a Unix

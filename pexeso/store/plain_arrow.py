@@ -1,8 +1,9 @@
-"""Return whether an Arrow file holds its record batch as it is, before Arrow unpacks what it does not.
+"""A check, before Arrow unpacks anything, that an Arrow file stores its batch uncompressed.
 
-A few bytes of a compressed file may ask for any amount of memory, and Arrow grants it as soon as the batch is looked at.
-So the batch's description is read by hand first: a flatbuffer, whose tables tell where each of their fields is (`Message`,
-`RecordBatch` and `Footer` in Arrow's ``Message.fbs`` and ``File.fbs``).
+A few bytes of a compressed file may ask for any amount of memory, and Arrow grants it as soon as
+the batch is looked at. So the batch's description is read by hand first: a flatbuffer, whose tables
+tell where each of their fields is (`Message`, `RecordBatch` and `Footer` in Arrow's ``Message.fbs``
+and ``File.fbs``).
 """
 
 import os

@@ -16,7 +16,10 @@ Texts = pa.StringArray | pa.LargeStringArray
 
 _COLUMN = "text"
 _TYPES = (pa.string(), pa.large_string())
-_DAMAGED = "A list of texts of the index is damaged: 'pexeso check' tells which. Restore it from a copy, or build the index again."
+_DAMAGED = (
+    "A list of texts of the index is damaged: 'pexeso check' tells which. Restore it from "
+    "a copy, or build the index again."
+)
 _SCHEMAS = tuple(pa.schema([(_COLUMN, kind)]) for kind in _TYPES)
 
 
@@ -28,8 +31,8 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
     path
         The file; it must not exist yet.
     texts
-        Arrow texts, nulls allowed, none at all allowed. Chunked texts are joined to one array, of ``large_string``
-        where they are too long for ``string`` (2 GiB).
+        Arrow texts, nulls allowed, none at all allowed. Chunked texts are joined to one array, of
+        ``large_string`` where they are too long for ``string`` (2 GiB).
 
     Raises
     ------
@@ -49,8 +52,8 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
 def open_texts(path: Path) -> Texts:
     """Open texts memory-mapped; their bytes are read when they are used.
 
-    What is read then may be damaged: Arrow goes wherever an offset of the file leads. So texts are taken with `take_texts`, and used as
-    a whole after `require_sound` alone.
+    What is read then may be damaged: Arrow goes wherever an offset of the file leads. So texts are
+    taken with `take_texts`, and used as a whole after `require_sound` alone.
 
     Raises
     ------
@@ -61,7 +64,9 @@ def open_texts(path: Path) -> Texts:
 
 
 def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
-    """Open texts as `open_texts` does, and give the file's bytes too, of which pages can be asked for before texts on them are taken.
+    """Open texts as `open_texts` does, and return the bytes of the file too.
+
+    Pages of the bytes can be requested before texts on them are read.
 
     Returns
     -------
@@ -80,7 +85,10 @@ def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
 
 
 def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
-    """Do as `open_mapped_texts` with a file that is open, which may be closed then; messages call it by its path."""
+    """Map the texts of an open file as `open_mapped_texts` does.
+
+    The file may be closed afterwards. Error messages name it by `path`.
+    """
     try:
         if not is_plain(file):
             raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
@@ -92,12 +100,16 @@ def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
         texts.validate()
     except (pa.ArrowException, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise IndexCorruptError(f"'{path}' is not a list of texts that pexeso wrote: {reason}.") from error
+        raise IndexCorruptError(
+            f"'{path}' is not a list of texts that pexeso wrote: {reason}."
+        ) from error
     return texts, mapped
 
 
 def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
-    """Take some of the texts that `open_texts` gave, having looked at the place and the letters of each.
+    """Return selected texts after checking the position and the characters of each of them.
+
+    `texts` is a result of `open_texts`.
 
     Parameters
     ----------
@@ -115,7 +127,8 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     outside = (rows < 0) | (rows >= len(texts))
     if outside.any():
         raise IndexCorruptError(
-            f"A file of the index names the text {rows[outside][0]}, and there are {len(texts):,}: it was changed. "
+            f"A file of the index names the text {rows[outside][0]}, and there are "
+            f"{len(texts):,}: it was changed. "
             "'pexeso check' tells which."
         )
     if len(rows) == 0:

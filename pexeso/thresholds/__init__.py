@@ -1,1 +1,1 @@
-"""Advice on thresholds: learnt from the distances of an index alone, or from pairs that a user has labelled."""
+"""Advice on thresholds, learned from the distances of an index alone or from labelled pairs."""

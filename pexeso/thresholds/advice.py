@@ -26,7 +26,8 @@ class Advice:
     max_distance : float
         In [0, 1], a fraction of the largest distance: the scale of `SearchOptions.max_distance`.
     min_joinability : float or None
-        In (0, 1]; None where the advice is about two given columns, whose share of matches is not in question.
+        In (0, 1]; None where the advice is about two given columns, whose share of matches is not
+        in question.
     why : str
         One or two sentences with the figures that decided.
     evidence : dict
@@ -56,9 +57,14 @@ class Advice:
 def require_min_precision(min_precision: Any) -> float:
     """Return `min_precision`, or refuse it."""
     min_precision = plain_scalar(min_precision)
-    if isinstance(min_precision, bool) or not isinstance(min_precision, int | float) or not 0 < min_precision <= 1:
+    if (
+        isinstance(min_precision, bool)
+        or not isinstance(min_precision, int | float)
+        or not 0 < min_precision <= 1
+    ):
         raise InputError(
-            f"min_precision must be a number in (0, 1]. Got {shown(min_precision)} instead. It is the share of what is found that must be right: "
+            f"min_precision must be a number in (0, 1]. Got {shown(min_precision)} instead. It "
+            "is the share of what is found that must be right: "
             f"{DEFAULT_MIN_PRECISION} is usual."
         )
     return float(min_precision)

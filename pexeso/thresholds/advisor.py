@@ -1,4 +1,8 @@
-"""Advice for an open index: what was learnt is kept while the index is open, and put into the options of searches that ask for it."""
+"""Advice on thresholds for an open index, and its use in search options.
+
+What was learned is kept while the index is open. It is put into the options of searches that ask
+for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,13 @@ from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import QueryColumn
 from pexeso.search.ranking import Hit
-from pexeso.thresholds.advice import ASKED, DEFAULT_MIN_PRECISION, HALF, Advice, require_min_precision
+from pexeso.thresholds.advice import (
+    ASKED,
+    DEFAULT_MIN_PRECISION,
+    HALF,
+    Advice,
+    require_min_precision,
+)
 from pexeso.thresholds.columns import Learnt, advise_columns, joinability_beyond_chance, learn
 from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import value_order, vectors_by_hash
@@ -28,7 +38,8 @@ class Advisor:
     Parameters
     ----------
     usual : float
-        The `max_distance` that suits the model of the index, for an index that is too small to learn from.
+        The `max_distance` that suits the model of the index, for an index that is too small to
+        learn from.
     """
 
     def __init__(self, scan: PartitionLoader, usual: float) -> None:
@@ -37,12 +48,19 @@ class Advisor:
 
     @cached_property
     def learnt(self) -> Learnt | None:
-        """What a sample of the index has taught, with a fixed seed; None where it has fewer than two columns of five values."""
+        """Return what was learned from a sample of the index, drawn with a fixed seed.
+
+        The result is None if the index has fewer than two columns of five values.
+        """
         return learn(self._scan)
 
-    def columns(self, min_precision: float | None = None, min_joinability: float | None = None) -> Advice:
+    def columns(
+        self, min_precision: float | None = None, min_joinability: float | None = None
+    ) -> Advice:
         """Advise on a search; see `pexeso.thresholds.columns.advise_columns`."""
-        precision = DEFAULT_MIN_PRECISION if min_precision is None else require_min_precision(min_precision)
+        precision = (
+            DEFAULT_MIN_PRECISION if min_precision is None else require_min_precision(min_precision)
+        )
         SearchOptions(min_joinability=min_joinability)  # refuses a share that is none
         asked = (precision, min_joinability)
         if asked not in self._given:
@@ -54,7 +72,10 @@ class Advisor:
         return self._given[asked]
 
     def pair(self, query: EncodedQuery, hit: Hit, min_precision: float | None = None) -> Advice:
-        """Advise on joining a query column with one of the index; see `pexeso.thresholds.pair.advise_pair`."""
+        """Return advice on joining a query column with a column of the index.
+
+        See `pexeso.thresholds.pair.advise_pair`.
+        """
         if min_precision is not None:
             require_min_precision(min_precision)
         partition = self._scan.mapped(hit.partition)
@@ -80,7 +101,9 @@ class Advisor:
             options["min_joinability"] = advice.min_joinability
         return {**options, "max_distance": advice.max_distance, "advice": advice}
 
-    def pair_options(self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit) -> dict[str, Any]:
+    def pair_options(
+        self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit
+    ) -> dict[str, Any]:
         """Do as `column_options` where the column of the index is known."""
         options, asked, min_precision = _split(given)
         if not asked:
@@ -89,25 +112,45 @@ class Advisor:
         return {**options, "max_distance": advice.max_distance, "advice": advice}
 
     def _too_small(self, min_joinability: float | None) -> Advice:
-        why = "there are too few values to learn from, so this is what usually suits the model of the index."
+        why = (
+            "there are too few values to learn from, so this is what usually suits the model "
+            "of the index."
+        )
         return Advice(self._usual, HALF if min_joinability is None else None, why)
 
 
 def for_query(options: SearchOptions, column: QueryColumn) -> SearchOptions:
     """Raise an advised share of rows where the query column is so short that chance reaches it."""
-    if options.advice is None or options.min_joinability is None or options.advice.min_joinability is None:
+    if (
+        options.advice is None
+        or options.min_joinability is None
+        or options.advice.min_joinability is None
+    ):
         return options
-    return replace(options, min_joinability=joinability_beyond_chance(options.advice, effective_values(column)))
+    return replace(
+        options, min_joinability=joinability_beyond_chance(options.advice, effective_values(column))
+    )
 
 
 def effective_values(column: QueryColumn) -> int:
-    """Count the distinct values of a query column; where some fill most of the rows, as many as count in fact."""
-    counts = pc.value_counts(column.values.drop_null()).field("counts").to_numpy(zero_copy_only=False).astype(float)
+    """Return the effective number of distinct values of a query column.
+
+    If some values fill most of the rows, the result is smaller than the number of distinct values.
+    """
+    counts = (
+        pc.value_counts(column.values.drop_null())
+        .field("counts")
+        .to_numpy(zero_copy_only=False)
+        .astype(float)
+    )
     return round(counts.sum() ** 2 / (counts**2).sum()) if len(counts) else 0
 
 
 def column_vectors(scan: PartitionLoader, hit: Hit) -> torch.Tensor:
-    """Return the vectors of a column of the index by the hashes of its values, float32 (n, d), without those that are zero."""
+    """Return the non-zero vectors of an indexed column in the order of value hashes.
+
+    The result is float32 (n, d).
+    """
     partition = scan.mapped(hit.partition)
     start = int(partition.column_values.offsets[hit.position])
     (size,) = partition.column_values.sizes_of(torch.tensor([hit.position])).tolist()
@@ -121,6 +164,7 @@ def _split(given: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None
     asked = bool(given.get("auto")) or min_precision is not None
     if asked and options.get("max_distance") is not None:
         raise InputError(
-            f"max_distance is chosen with auto=True or min_precision, and max_distance={options['max_distance']!r} was given too. Leave one of them out."
+            "max_distance is chosen with auto=True or min_precision, and "
+            f"max_distance={options['max_distance']!r} was given too. Leave one of them out."
         )
     return options, asked, min_precision

@@ -1,12 +1,19 @@
-"""Thresholds for finding columns, without labels: how many of the columns found at a distance join by more than unrelated neighbours.
+"""Thresholds for finding columns, without labels.
 
-Columns of the index are drawn, and some of them ask the others. A pair of columns is *found* at a distance where at least the wanted share
-of the asked values have a match. Some matches are unrelated neighbours: values that are near and not the same. How often a value meets one is known from
-within columns, whose values are nearly always different things: the share of them that have another value that near. A pair with m
-matches of n values, e of them of equal text, truly has the count needed c with the probability that at most m - c of n - e values met an unrelated neighbour, a binomial
-one. The mean of these over all pairs found is the estimated precision at that distance; what equal texts find counts as right.
+They depend on how many of the columns found at a distance join by more than matches of unrelated
+values.
 
-The advice is the largest distance at which the precision holds, and at which no more values have an unrelated neighbour within reach than may be wrong.
+Columns of the index are drawn, and some of them ask the others. A pair of columns is *found* at a
+distance where at least the wanted share of the asked values have a match. Some matches are
+unrelated neighbours: values that are near and not the same. How often a value meets one is known
+from within columns, whose values are nearly always different things: the share of them that have
+another value that near. A pair with m matches of n values, e of them of equal text, truly has the
+count needed c with the probability that at most m - c of n - e values met an unrelated neighbour, a
+binomial one. The mean of these over all pairs found is the estimated precision at that distance;
+what equal texts find counts as right.
+
+The advice is the largest distance at which the precision holds, and at which no more values have an
+unrelated neighbour within reach than may be wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +34,13 @@ from pexeso.search.executor import search_store
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import QueryColumn
 from pexeso.thresholds.advice import HALF, Advice, percent
-from pexeso.thresholds.sample import ROWS_AT_ONCE, SampledColumns, distances, in_steps, sample_columns
+from pexeso.thresholds.sample import (
+    ROWS_AT_ONCE,
+    SampledColumns,
+    distances,
+    in_steps,
+    sample_columns,
+)
 from pexeso.thresholds.unrelated_neighbours import (
     EQUAL,
     distance_reaching,
@@ -41,10 +54,12 @@ QUERY_VALUES = 64
 """So many columns ask, each with at most so many of its values."""
 
 CLOSE = 1e-9
-"""A precision that is short of the one asked for by no more has it: probabilities are right to some 1e-14, on one machine otherwise than on another."""
+"""A precision that is short of the one asked for by no more has it: probabilities are right to some
+1e-14, on one machine otherwise than on another."""
 
 PRIOR_VALUES = 20
-"""The unrelated neighbours of a column are mixed with the mean of all columns as if that came from so many more values of it."""
+"""The unrelated neighbours of a column are mixed with the mean of all columns as if that came from
+so many more values of it."""
 
 FEW_COLUMNS = 30
 """Advice from fewer columns says that it is from few."""
@@ -59,7 +74,10 @@ class Learnt:
 
     @property
     def median(self) -> float:
-        """The distance within which half of the values have an unrelated neighbour, in the mean over columns."""
+        """Return the distance within which half of the values have an unrelated value.
+
+        The share is the mean over columns.
+        """
         return distance_reaching(self.unrelated, HALF)
 
 
@@ -76,7 +94,9 @@ class _Tally:
 
 @damage_made_plain("the index")
 def learn(scan: PartitionLoader) -> Learnt | None:
-    """Draw a sample of an index and measure how near unrelated neighbours lie; None where fewer than two columns can be used.
+    """Draw a sample of an index and measure the distances between unrelated values.
+
+    The result is None if fewer than two columns can be used.
 
     Takes about 200 MiB at 256 dimensions, whatever the size of the index.
     """
@@ -88,7 +108,10 @@ def learn(scan: PartitionLoader) -> Learnt | None:
 
 @damage_made_plain("the index")
 def advise_columns(
-    scan: PartitionLoader, learnt: Learnt, min_precision: float, min_joinability: float | None = None
+    scan: PartitionLoader,
+    learnt: Learnt,
+    min_precision: float,
+    min_joinability: float | None = None,
 ) -> Advice:
     """Choose the thresholds of a search.
 
@@ -97,11 +120,13 @@ def advise_columns(
     min_precision : float
         In (0, 1]: the share of columns found that must be right, as estimated.
     min_joinability : float, optional
-        In (0, 1]: the share of rows that makes a column joinable, where that is settled; one half by default.
+        In (0, 1]: the share of rows that makes a column joinable, where that is settled; one half
+        by default.
 
     Notes
     -----
-    Takes 20 MiB beside the sample, and what a search with 6,400 values for equal ones takes where the sample is not the whole index.
+    Takes 20 MiB beside the sample, and what a search with 6,400 values for equal ones takes where
+    the sample is not the whole index.
     """
     share = HALF if min_joinability is None else min_joinability
     limits = tried_distances(distance_reaching(learnt.unrelated, 1 - min_precision))
@@ -125,16 +150,19 @@ def advise_columns(
         "asked_columns": min(QUERY_COLUMNS, len(learnt.sample)),
         "asked_joinability": share,
     }
-    return Advice(float(limits[position]), HALF if min_joinability is None else None, _why(evidence), evidence)
+    return Advice(
+        float(limits[position]), HALF if min_joinability is None else None, _why(evidence), evidence
+    )
 
 
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
-    """Return the smallest share of a query column's values that chance does not reach in any column of the index.
+    """Return the smallest share of query values that chance does not reach in any column.
 
     Returns
     -------
     float
-        At least ``advice.min_joinability``; 1 where a column is so short that any share could be chance.
+        At least ``advice.min_joinability``; 1 where a column is so short that any share could be
+        chance.
     """
     least = advice.min_joinability or HALF
     evidence = advice.evidence
@@ -149,17 +177,28 @@ def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
 
 
 def _asked(
-    scan: PartitionLoader, sample: SampledColumns, within: np.ndarray, limits: np.ndarray, share: float
+    scan: PartitionLoader,
+    sample: SampledColumns,
+    within: np.ndarray,
+    limits: np.ndarray,
+    share: float,
 ) -> _Tally:
-    """Let the first columns of the sample ask all others, each with the first of its values: both are in the order of hashes."""
+    """Search the sample with its first columns as queries, and count the columns found.
+
+    The first values of each query column are used. Columns and values are both in the order of
+    hashes.
+    """
     weight = np.minimum(sample.sizes, ROWS_AT_ONCE)[:, None]
     unrelated = (within * weight + PRIOR_VALUES * within.mean(0)) / (weight + PRIOR_VALUES)
     tally = _Tally(*np.zeros((3, len(limits))))
     queries, equal_in_sample = [], 0
     for position in range(min(QUERY_COLUMNS, len(sample))):
         queries.append(_query_of(sample.column(position)[:QUERY_VALUES]))
-        equal_in_sample += _ask(sample, position, queries[-1].vectors, unrelated, limits, share, tally)
-    # What is found by equal values can be counted in the whole index; the rest is known for the sample alone.
+        equal_in_sample += _ask(
+            sample, position, queries[-1].vectors, unrelated, limits, share, tally
+        )
+    # What is found by equal values can be counted in the whole index; the rest is known for the
+    # sample alone.
     whole = sample.share == 1.0
     tally.equal = float(equal_in_sample if whole else _equal_columns(scan, sample, queries, share))
     tally.found /= sample.share
@@ -201,18 +240,32 @@ def _ask(
 
 
 def _query_of(vectors: torch.Tensor) -> EncodedQuery:
-    """Make a query column of vectors; the index has no need of their texts, but equal texts must have equal vectors."""
-    texts = pa.array([blake2b(row.tobytes(), digest_size=16).hexdigest() for row in vectors.numpy()], pa.string())
+    """Return a query column made of vectors.
+
+    The index does not need the texts of the vectors, but equal texts must have equal vectors.
+    """
+    texts = pa.array(
+        [blake2b(row.tobytes(), digest_size=16).hexdigest() for row in vectors.numpy()], pa.string()
+    )
     ones = torch.ones(len(vectors), dtype=torch.int64)
-    return EncodedQuery(QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones)
+    return EncodedQuery(
+        QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones
+    )
 
 
-def _equal_columns(scan: PartitionLoader, sample: SampledColumns, queries: list[EncodedQuery], share: float) -> int:
-    """Count the columns of the whole index that the query columns find by equal values, without themselves."""
+def _equal_columns(
+    scan: PartitionLoader, sample: SampledColumns, queries: list[EncodedQuery], share: float
+) -> int:
+    """Return the number of columns of the whole index found by exact values.
+
+    A query column does not count itself.
+    """
     options = SearchOptions(max_distance=0.0, min_joinability=share)
     found = search_store(scan, queries, [options] * len(queries))
     ids = sample.ids[: len(queries)].tolist()
-    return sum(hit.column_id != own for own, (hits, _) in zip(ids, found, strict=True) for hit in hits)
+    return sum(
+        hit.column_id != own for own, (hits, _) in zip(ids, found, strict=True) for hit in hits
+    )
 
 
 def _why(evidence: dict[str, float]) -> str:
@@ -222,7 +275,9 @@ def _why(evidence: dict[str, float]) -> str:
         else ""
     )
     return (
-        f"estimated precision {percent(evidence['estimated_precision'])} (target {percent(evidence['min_precision'])}) over "
-        f"{evidence['asked_columns']:,} columns of the lake; at this distance {percent(evidence['within_columns'])} of values "
+        f"estimated precision {percent(evidence['estimated_precision'])} (target "
+        f"{percent(evidence['min_precision'])}) over "
+        f"{evidence['asked_columns']:,} columns of the lake; at this distance "
+        f"{percent(evidence['within_columns'])} of values "
         f"have an unrelated neighbour in their own column.{few}"
     )

@@ -36,18 +36,25 @@ def tune(
     prior = advisor.columns(min_precision)
     if isinstance(every[0], ValueLabel):
         return tune_values(every, _label_distances(opened, every), prior, min_precision)
-    return tune_columns(every, np.stack([_label_curve(opened, label) for label in every]), prior, min_precision)
+    return tune_columns(
+        every, np.stack([_label_curve(opened, label) for label in every]), prior, min_precision
+    )
 
 
 def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndarray:
-    """Return the distances of labelled values, float64; infinite where one of them has no vector."""
+    """Return the distances of labelled values, float64.
+
+    A distance is infinite if one of its two values has no vector.
+    """
     texts = [label.query for label in labels] + [label.value for label in labels]
     query = opened.encode(texts)
     positions = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
     known = np.append((query.vectors != 0).any(1).numpy(), False)[positions]
     left, right = np.split(np.arange(len(texts)), 2)
     metric = Metric(opened.store.manifest.options["grid"]["metric"])
-    sides = (query.vectors[torch.from_numpy(np.maximum(positions[side], 0))] for side in (left, right))
+    sides = (
+        query.vectors[torch.from_numpy(np.maximum(positions[side], 0))] for side in (left, right)
+    )
     apart = metric.fraction(metric.distances(*sides), query.vectors.shape[1]).numpy()
     return np.where(known[left] & known[right], apart, np.inf)
 

@@ -44,13 +44,15 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
     Parameters
     ----------
     path : path
-        A table with the header ``query_value,lake_value,same`` (two texts), or ``query_column,lake_column,same`` (``FILE:COLUMN``, relative to the
-        current folder, and ``TABLE:COLUMN`` of the lake); `same` is yes or no.
+        A table with the header ``query_value,lake_value,same`` (two texts), or
+        ``query_column,lake_column,same`` (``FILE:COLUMN``, relative to the current folder, and
+        ``TABLE:COLUMN`` of the lake); `same` is yes or no.
 
     Raises
     ------
     QueryError
-        The table has another header, or rows that cannot be used; the message names the first of them.
+        The table has another header, or rows that cannot be used; the message names the first of
+        them.
     TableReadError
         It cannot be read.
 
@@ -59,14 +61,18 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels.csv"
     >>> _ = path.write_text("query_value,lake_value,same\nOslo,OSLO,yes\nOslo,Rome,no\n")
-    >>> read_labels(path)
-    [ValueLabel(query='Oslo', value='OSLO', same=True), ValueLabel(query='Oslo', value='Rome', same=False)]
+    >>> first, second = read_labels(path)
+    >>> first
+    ValueLabel(query='Oslo', value='OSLO', same=True)
+    >>> second
+    ValueLabel(query='Oslo', value='Rome', same=False)
     """
     table = read_table(os.fspath(path))
     names = tuple(name.strip().lower() for name in table.names)
     if names not in (VALUE_HEADER, COLUMN_HEADER):
         raise QueryError(
-            f"The labels '{path}' must have the header {','.join(VALUE_HEADER)} or {','.join(COLUMN_HEADER)}. Got {','.join(table.names)}."
+            f"The labels '{path}' must have the header {','.join(VALUE_HEADER)} or "
+            f"{','.join(COLUMN_HEADER)}. Got {','.join(table.names)}."
         )
     labels, wrong, queries = [], [], {}
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
@@ -84,8 +90,12 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
         except PexesoError as error:
             wrong.append(f"row {number}: {error}")
     if wrong:
-        more = f" And {len(wrong) - MAX_ERRORS_SHOWN:,} more." if len(wrong) > MAX_ERRORS_SHOWN else ""
-        raise QueryError(f"The labels '{path}' cannot be used: {' '.join(wrong[:MAX_ERRORS_SHOWN])}{more}")
+        more = (
+            f" And {len(wrong) - MAX_ERRORS_SHOWN:,} more." if len(wrong) > MAX_ERRORS_SHOWN else ""
+        )
+        raise QueryError(
+            f"The labels '{path}' cannot be used: {' '.join(wrong[:MAX_ERRORS_SHOWN])}{more}"
+        )
     return labels
 
 
@@ -95,12 +105,14 @@ def require_labels(labels: Iterable[ValueLabel] | Iterable[ColumnLabel]) -> Labe
     kinds = {type(label) for label in every}
     if not kinds <= {ValueLabel} and not kinds <= {ColumnLabel}:
         raise InputError(
-            f"Labels must be all ValueLabel or all ColumnLabel. Got {', '.join(sorted(kind.__name__ for kind in kinds))}."
+            "Labels must be all ValueLabel or all ColumnLabel. Got "
+            f"{', '.join(sorted(kind.__name__ for kind in kinds))}."
         )
     n_same = sum(label.same for label in every)
     if not 0 < n_same < len(every):
         raise InputError(
-            f"Labels must be of both kinds: a threshold lies between what is the same and what is not. Got {n_same:,} yes and {len(every) - n_same:,} no."
+            "Labels must be of both kinds: a threshold lies between what is the same and what "
+            f"is not. Got {n_same:,} yes and {len(every) - n_same:,} no."
         )
     return every
 

@@ -1,11 +1,17 @@
-"""A threshold for joining two given columns, without labels: unrelated neighbours taken out of the nearest matches, and the best balance of what is left.
+"""A threshold for joining two given columns, without labels.
 
-Each value of the query column is joined with the nearest one of the lake column. Of the values, M(d) have one within d. A value without a
-partner is joined with an unrelated neighbour as often as values of one column have another one that near: W(d), known from within the two columns, the
-smaller of both. Where half of the index's values have an unrelated neighbour nearby, hardly a partner is still to come; what is not joined there tells
-the share p of values without a partner. So M - p W are joined rightly, 1 - p could be, and precision, recall and F1 follow for each distance.
+Expected matches of unrelated values are subtracted from the nearest matches. The threshold is the
+best balance of precision and recall for the rest.
 
-Source: the share of true nulls from the tail of a mixture is that of Storey, "A direct approach to false discovery rates" (2002).
+Each value of the query column is joined with the nearest one of the lake column. Of the values,
+M(d) have one within d. A value without a partner is joined with an unrelated neighbour as often as
+values of one column have another one that near: W(d), known from within the two columns, the
+smaller of both. Where half of the index's values have an unrelated neighbour nearby, hardly a
+partner is still to come; what is not joined there tells the share p of values without a partner. So
+M - p W are joined rightly, 1 - p could be, and precision, recall and F1 follow for each distance.
+
+Source: the share of true nulls from the tail of a mixture is that of Storey, "A direct approach to
+false discovery rates" (2002).
 """
 
 from __future__ import annotations
@@ -26,15 +32,18 @@ from pexeso.thresholds.unrelated_neighbours import (
 )
 
 MOST_PAIRS = 1 << 27
-"""Pairs of values that are compared, for each of three purposes: of longer columns, fewer values ask."""
+"""Pairs of values that are compared, for each of three purposes: of longer columns, fewer values
+ask."""
 
 LEAST_ROWS, MOST_ROWS = 1 << 7, 1 << 11
 
 ENOUGH_COLUMNS = 10
-"""From so many columns on, what is known of the whole index says where unrelated neighbours abound; else the two columns alone do."""
+"""From so many columns on, what is known of the whole index says where unrelated neighbours abound;
+else the two columns alone do."""
 
 PRIOR_VALUES = 30
-"""The unrelated neighbours of a column are mixed with those of the index as if they came from so many more values."""
+"""The unrelated neighbours of a column are mixed with those of the index as if they came from so
+many more values."""
 
 
 def advise_pair(
@@ -49,13 +58,15 @@ def advise_pair(
     Parameters
     ----------
     asked : float32 (n, d)
-        The distinct values of the query column; none zero, in the order of `pexeso.thresholds.sample.value_order`, so that the first are a sample.
+        The distinct values of the query column; none zero, in the order of
+        `pexeso.thresholds.sample.value_order`, so that the first are a sample.
     others : float32 (m, d)
         Those of the lake column, likewise.
     learnt : Learnt or None
         What is known of the whole index, for columns that are short themselves.
     min_precision : float, optional
-        In (0, 1]: of the distances at which so many of the joined values are right, as estimated, the one with the highest estimated F1.
+        In (0, 1]: of the distances at which so many of the joined values are right, as estimated,
+        the one with the highest estimated F1.
 
     Returns
     -------
@@ -65,7 +76,10 @@ def advise_pair(
     if min(len(asked), len(others)) < 2:
         return None
     nearest = nearest_distances(metric, asked[: _most_rows(len(others))], others)
-    own = [np.sort(unrelated_distances(metric, each, _most_rows(len(each)))) for each in (asked, others)]
+    own = [
+        np.sort(unrelated_distances(metric, each, _most_rows(len(each))))
+        for each in (asked, others)
+    ]
     every = own if learnt is None or len(learnt.sample) < ENOUGH_COLUMNS else learnt.unrelated
     limits = tried_distances(distance_reaching(every, HALF))
     within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
@@ -77,7 +91,11 @@ def advise_pair(
 
 
 def _chosen(
-    limits: np.ndarray, matched: np.ndarray, unrelated_share: np.ndarray, min_precision: float | None, n_rows: int
+    limits: np.ndarray,
+    matched: np.ndarray,
+    unrelated_share: np.ndarray,
+    min_precision: float | None,
+    n_rows: int,
 ) -> Advice:
     alone = min(1.0, float((1 - matched[-1]) / max(1 - unrelated_share[-1], 1e-9)))
     right = np.clip(matched - alone * unrelated_share, 0, None)
@@ -96,8 +114,10 @@ def _chosen(
     }
     aim = "best F1" if min_precision is None else f"target {percent(min_precision)}"
     why = (
-        f"estimated precision of the join {percent(precision[position])} ({aim}); {percent(matched[position])} of your values have a neighbour "
-        f"in that column; at this distance {percent(unrelated_share[position])} of values have an unrelated neighbour in their own column."
+        f"estimated precision of the join {percent(precision[position])} ({aim}); "
+        f"{percent(matched[position])} of your values have a neighbour "
+        f"in that column; at this distance {percent(unrelated_share[position])} of values have "
+        "an unrelated neighbour in their own column."
     )
     return Advice(float(limits[position]), None, why, evidence)
 

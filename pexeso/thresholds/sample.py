@@ -1,4 +1,4 @@
-"""A bounded sample of an index's columns with their vectors, from which advice on thresholds is learnt.
+"""A bounded sample of an index's columns with their vectors, to learn thresholds from.
 
 Samples are drawn by hashes of texts: of a value, and of a column's table and label. The row that a
 value is stored in plays no part, since rows are laid out along axes whose last bits and signs are
@@ -39,8 +39,10 @@ ROWS_AT_ONCE = 1 << 8
 SEED = 0
 
 STEPS_OF_ONE = 1 << 24
-"""Vectors are compared as whole numbers of steps, so many of which make 1. For vectors of unit length each product of two, and each part of the sum that
-makes it up, is a whole number below ``2**49``, which float64 holds exactly: no order of summing, and no fused step, changes a bit of it."""
+"""Vectors are compared as whole numbers of steps, so many of which make 1. For vectors of unit
+length each product of two, and each part of the sum that makes it up, is a whole number below
+``2**49``, which float64 holds exactly: no order of summing, and no fused step, changes a bit of
+it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class SampledColumns:
     Attributes
     ----------
     vectors : float32 (n, d)
-        The values of all columns, one column after the other; within a column in the order of `value_order`. None is zero.
+        The values of all columns, one column after the other; within a column in the order of
+        `value_order`. None is zero.
     offsets : int64 (c + 1,)
         Column i has the rows from ``offsets[i]`` to ``offsets[i + 1]``.
     ids : int64 (c,)
@@ -116,11 +119,16 @@ def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
         sizes.append(len(vectors))
         ids.append(column_id)
         n_values, n_cut = n_values + len(vectors), n_cut + is_cut
-    return _put_together(scan, parts, sizes, ids, n_cut, round(len(ids) / max(n_seen, 1) * len(every)))
+    return _put_together(
+        scan, parts, sizes, ids, n_cut, round(len(ids) / max(n_seen, 1) * len(every))
+    )
 
 
 def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
-    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,). Its beginning is a sample of them."""
+    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,).
+
+    Its beginning is a sample of them.
+    """
     texts = values.cast(pa.large_string())
     hashes = _mixed_hashes(texts, seed)
     if len(np.unique(hashes)) == len(hashes):
@@ -131,19 +139,27 @@ def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
 def vectors_by_hash(
     scan: PartitionLoader, number: int, rows: np.ndarray, most: int | None = None, seed: int = SEED
 ) -> torch.Tensor:
-    """Return the vectors of stored rows in the order of `value_order`, at most so many; zero ones are left out of them."""
+    """Return the vectors of stored rows in the order of `value_order`, at most `most` rows.
+
+    Zero vectors among these rows are left out.
+    """
     order = value_order(take_texts(scan.store.texts(number, "values"), rows), seed)[:most]
     vectors = scan.mapped(number).vectors[torch.from_numpy(rows[order])]
     return vectors[(vectors != 0).any(1)]
 
 
 def in_steps(vectors: torch.Tensor) -> torch.Tensor:
-    """Return vectors as whole numbers of steps, float64, each rounded once; a distance moves by less than a millionth by that."""
+    """Return vectors as whole numbers of steps, float64, each entry rounded once.
+
+    The rounding changes a distance by less than a millionth.
+    """
     return torch.round(vectors.double() * STEPS_OF_ONE)
 
 
 def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
-    """Return all distances between two sets of vectors as fractions of the largest, the same bits on every machine.
+    """Return all distances between two sets of vectors as fractions of the largest one.
+
+    The result has the same bits on every machine.
 
     Parameters
     ----------
@@ -157,8 +173,9 @@ def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.nda
 
     Notes
     -----
-    Up to the root all is whole numbers below ``2**51``, and roots are rounded once as IEEE 754 says. An angle is the arc sine of half the chord, of which
-    libraries may give the last bit of float64 in their own way; rounded to float32 that is gone, but for one in many millions.
+    Up to the root all is whole numbers below ``2**51``, and roots are rounded once as IEEE 754
+    says. An angle is the arc sine of half the chord, of which libraries may give the last bit of
+    float64 in their own way; rounded to float32 that is gone, but for one in many millions.
     """
     if metric.name in ("euclidean", "angular"):
         squares = (left * left).sum(1)[:, None] + (right * right).sum(1) - 2 * (left @ right.T)
@@ -170,7 +187,10 @@ def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.nda
 
 
 def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
-    """Return the distance of each vector to the nearest of others, float32 (n,); infinite where there is no other."""
+    """Return the distance of each vector to the nearest vector of another set.
+
+    The result is float32 (n,). It is infinite if the other set is empty.
+    """
     nearest, left = np.full(len(left), np.inf, np.float32), in_steps(left)
     for theirs in range(0, len(right), MOST_VALUES):
         others = in_steps(right[theirs : theirs + MOST_VALUES])
@@ -181,23 +201,36 @@ def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -
 
 
 def _columns_by_hash(scan: PartitionLoader, seed: int) -> np.ndarray:
-    """List the columns that are there by a hash of their names: partition, place and id of each, int64 (columns, 3)."""
+    """Return the columns that are not deleted, in the order of a hash of their names.
+
+    The result is int64 (columns, 3): partition, position and id of each column.
+    """
     parts, hashes = [np.zeros((0, 3), np.int64)], [np.zeros(0, np.uint64)]
     for number in range(scan.store.n_partitions):
-        ids, deleted = np.asarray(scan.store.array(number, "column_ids")), scan.store.deleted_mask(number)
+        ids, deleted = (
+            np.asarray(scan.store.array(number, "column_ids")),
+            scan.store.deleted_mask(number),
+        )
         there = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
         tables, labels = (scan.store.texts(number, name) for name in ("tables", "labels"))
         for begin in range(0, len(there), COLUMNS_AT_ONCE):
             rows = there[begin : begin + COLUMNS_AT_ONCE]
             parts.append(np.stack([np.full(len(rows), number), rows, ids[rows]], 1))
-            hashes.append(_mixed_hashes(take_texts(labels, rows), _mixed_hashes(take_texts(tables, rows), seed)))
+            hashes.append(
+                _mixed_hashes(
+                    take_texts(labels, rows), _mixed_hashes(take_texts(tables, rows), seed)
+                )
+            )
     every = np.concatenate(parts)
     return every[np.lexsort((every[:, 2], np.concatenate(hashes)))]
 
 
 def _mixed_hashes(texts: pa.Array, seed: int | np.ndarray) -> np.ndarray:
     """Hash texts, each with a seed of its own or all with one: uint64 (n,)."""
-    return mixed(hash_strings(texts.cast(pa.large_string())) ^ mixed(np.atleast_1d(np.asarray(seed, np.uint64))))
+    return mixed(
+        hash_strings(texts.cast(pa.large_string()))
+        ^ mixed(np.atleast_1d(np.asarray(seed, np.uint64)))
+    )
 
 
 def _rows_of(scan: PartitionLoader, number: int, position: int) -> np.ndarray:
@@ -208,9 +241,16 @@ def _rows_of(scan: PartitionLoader, number: int, position: int) -> np.ndarray:
 
 
 def _put_together(
-    scan: PartitionLoader, parts: list[torch.Tensor], sizes: list[int], ids: list[int], n_cut: int, n_usable: int
+    scan: PartitionLoader,
+    parts: list[torch.Tensor],
+    sizes: list[int],
+    ids: list[int],
+    n_cut: int,
+    n_usable: int,
 ) -> SampledColumns:
     vectors = torch.cat(parts) if parts else torch.zeros((0, 1))
     metric = scan.mapped(0).metric if scan.store.n_partitions else Metric()
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return SampledColumns(vectors, offsets, np.array(ids, np.int64), metric, n_cut, max(n_usable, len(ids)))
+    return SampledColumns(
+        vectors, offsets, np.array(ids, np.int64), metric, n_cut, max(n_usable, len(ids))
+    )

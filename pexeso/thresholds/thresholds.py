@@ -1,4 +1,4 @@
-"""Thresholds for searches of one snapshot of an index: advised or tuned, and made into the options of searches."""
+"""Advised or tuned thresholds for searches of one snapshot, and the options made of them."""
 
 from __future__ import annotations
 
@@ -24,31 +24,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Advises on the thresholds of one snapshot, and makes the options of its searches; see `pexeso.Index`."""
+    """Advice on the thresholds of one snapshot, and the options of its searches.
+
+    See `pexeso.Index`.
+    """
 
     opened: OpenIndex
 
     @cached_property
     def advisor(self) -> Advisor:
         """What advises on this index, and keeps what it has learnt while the index is open."""
-        from pexeso.thresholds.advisor import Advisor  # a search with thresholds of the caller's does without
+        from pexeso.thresholds.advisor import (
+            Advisor,
+        )  # a search with thresholds of the caller's does without
 
         return Advisor(self.opened.loader, self.opened.usual_max_distance)
 
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Make search options, with the defaults that suit this index, or with the thresholds advised where ``auto`` or ``min_precision`` asks for them."""
+        """Return search options with default or advised thresholds.
+
+        The defaults suit this index. Thresholds are advised if ``auto`` or ``min_precision`` asks
+        for them.
+        """
         if any(name in given for name in ASKED):
             given = self.advisor.column_options(given)
         return search_options({"max_distance": self.opened.usual_max_distance, **given})
 
-    def pair_options(self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit) -> SearchOptions:
-        """Make search options for one column of the index, with the threshold advised where one is asked for."""
+    def pair_options(
+        self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit
+    ) -> SearchOptions:
+        """Return search options for one column of the index.
+
+        The threshold is advised if the arguments ask for that.
+        """
         if any(name in given for name in ASKED):
             given = self.advisor.pair_options(given, query, hit)
         return self.search_options(given)
 
     def for_column(self, options: SearchOptions, column: QueryColumn) -> SearchOptions:
-        """Raise an advised share of rows where the query column is so short that chance reaches it."""
+        """Raise an advised share of rows if the query column is so short that chance reaches it."""
         if options.advice is None:
             return options
         from pexeso.thresholds.advisor import for_query
@@ -76,7 +90,8 @@ class Thresholds:
         """Advise on thresholds from the distances in the index; see `pexeso.Index.advise`."""
         if (table is None) != (column is None) or (table is not None and values is None):
             raise InputError(
-                "Advice on joining needs values, table and column; advice on searching takes values alone, or nothing."
+                "Advice on joining needs values, table and column; advice on searching takes "
+                "values alone, or nothing."
             )
         if table is not None and column is not None:
             hit = locate_column(self.opened.store, table, column)
@@ -91,7 +106,10 @@ class Thresholds:
         least = joinability_beyond_chance(advice, n_values)
         if least == advice.min_joinability:
             return advice
-        why = f"{advice.why} Of only {n_values:,} values, {percent(least)} must match, since fewer may match some column by chance."
+        why = (
+            f"{advice.why} Of only {n_values:,} values, {percent(least)} must match, since "
+            "fewer may match some column by chance."
+        )
         return replace(advice, min_joinability=least, why=why)
 
     def tune(

@@ -1,8 +1,13 @@
-"""Thresholds from labelled pairs: the best on the labels, and among those as good within their uncertainty the one nearest to the advice without labels.
+"""Thresholds from labelled pairs.
 
-How sure the labels are is asked of them: they are drawn again and again, with replacement. An option is as good as the best where its F1 falls
-behind by no more than a quarter of the spread of that difference. With few labels many options are, and the advice without labels decides among them; with
-many, few are. Each draw also leaves labels out; on these the choice made without them is scored.
+Among the thresholds that are as good as the best one on the labels, within the uncertainty of the
+labels, the one nearest to the advice without labels is chosen.
+
+How sure the labels are is asked of them: they are drawn again and again, with replacement. An
+option is as good as the best where its F1 falls behind by no more than a quarter of the spread of
+that difference. With few labels many options are, and the advice without labels decides among them;
+with many, few are. Each draw also leaves labels out; on these the choice made without them is
+scored.
 """
 
 from __future__ import annotations
@@ -20,8 +25,9 @@ from pexeso.thresholds.sample import SEED
 
 RESAMPLES = 200
 AS_GOOD = 0.25
-"""An option is as good as the best where its F1 falls behind by this share of the spread of the difference, and no more. On 6 to 200 labels of fuzzy joins
-a quarter lost nothing where the advice without labels was good, and little where it was poor; a whole spread clung to poor advice."""
+"""An option is as good as the best where its F1 falls behind by this share of the spread of the
+difference, and no more. On 6 to 200 labels of fuzzy joins a quarter lost nothing where the advice
+without labels was good, and little where it was poor; a whole spread clung to poor advice."""
 
 FEW_LABELS = 10
 """With fewer of either answer the labels are said to be few."""
@@ -29,7 +35,8 @@ FEW_LABELS = 10
 VALUE_DISTANCES = np.arange(501) * 2 / 1000
 COLUMN_DISTANCES = np.arange(101) / 100
 JOINABILITIES = np.arange(1, 21) / 20
-"""The options that are tried: distances alone for values, distances with shares of rows for columns."""
+"""The options that are tried: distances alone for values, distances with shares of rows for
+columns."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +85,16 @@ def tune_values(
     options = np.unique(np.append(VALUE_DISTANCES, prior.max_distance))
     found = distances[:, None] <= options
     chosen = choose(found, _answers(labels), np.abs(options - prior.max_distance), min_precision)
-    return _advice(labels, chosen, float(options[chosen.position]), prior.min_joinability, prior, min_precision)
+    return _advice(
+        labels, chosen, float(options[chosen.position]), prior.min_joinability, prior, min_precision
+    )
 
 
 def tune_columns(
-    labels: Sequence[ColumnLabel], joinabilities: np.ndarray, prior: Advice, min_precision: float | None
+    labels: Sequence[ColumnLabel],
+    joinabilities: np.ndarray,
+    prior: Advice,
+    min_precision: float | None,
 ) -> Advice:
     """Choose `max_distance` and `min_joinability` from pairs of columns.
 
@@ -98,12 +110,23 @@ def tune_columns(
     found = (joinabilities[:, :, None] >= JOINABILITIES - 1e-9).reshape(len(labels), -1)
     least = prior.min_joinability or 0.5
     away = np.abs(COLUMN_DISTANCES - prior.max_distance)[:, None] / max(prior.max_distance, 0.01)
-    chosen = choose(found, _answers(labels), (away + np.abs(JOINABILITIES - least)).ravel(), min_precision)
+    chosen = choose(
+        found, _answers(labels), (away + np.abs(JOINABILITIES - least)).ravel(), min_precision
+    )
     distance, share = divmod(chosen.position, len(JOINABILITIES))
-    return _advice(labels, chosen, float(COLUMN_DISTANCES[distance]), float(JOINABILITIES[share]), prior, min_precision)
+    return _advice(
+        labels,
+        chosen,
+        float(COLUMN_DISTANCES[distance]),
+        float(JOINABILITIES[share]),
+        prior,
+        min_precision,
+    )
 
 
-def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision: float | None) -> Chosen:
+def choose(
+    found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision: float | None
+) -> Chosen:
     """Choose an option.
 
     Parameters
@@ -118,14 +141,22 @@ def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision:
     """
     every = np.ones((1, len(same)), np.float32)
     f1, precision, recall = (rates[0] for rates in _rates(every, found, same))
-    drawn = np.random.default_rng(SEED).multinomial(len(same), np.full(len(same), 1 / len(same)), size=RESAMPLES)
+    drawn = np.random.default_rng(SEED).multinomial(
+        len(same), np.full(len(same), 1 / len(same)), size=RESAMPLES
+    )
     drawn = drawn.astype(np.float32)
     f1s = _rates(drawn, found, same)[0]
-    allowed = np.ones(len(away), bool) if min_precision is None else precision >= min_precision - 1e-9
+    allowed = (
+        np.ones(len(away), bool) if min_precision is None else precision >= min_precision - 1e-9
+    )
     allowed &= recall > 0
     reached = bool(allowed.any())
     if not reached:
-        allowed = precision >= precision[recall > 0].max() - 1e-9 if (recall > 0).any() else np.ones(len(away), bool)
+        allowed = (
+            precision >= precision[recall > 0].max() - 1e-9
+            if (recall > 0).any()
+            else np.ones(len(away), bool)
+        )
     best = int(np.argmax(np.where(allowed, f1, -1.0)))
     spread = (f1s[:, [best]] - f1s).std(0)
     as_good = allowed & (f1[best] - f1 <= AS_GOOD * spread + 1e-9)
@@ -144,15 +175,22 @@ def choose(found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision:
 
 
 def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
-    """Return the interval in which the F1 lies with a probability of 90 %, from what was found rightly, found wrongly, and missed.
+    """Return the interval in which the F1 lies with a probability of 90 %.
 
-    Drawing labels again would say nothing where a few of them are all told rightly; this is the posterior of F1 under a flat prior.
+    The arguments are the numbers of pairs found correctly, found wrongly and missed.
 
-    Source: Goutte and Gaussier, "A probabilistic interpretation of precision, recall and F-score" (ECIR 2005), section 2.
+    Drawing labels again would say nothing where a few of them are all told rightly; this is the
+    posterior of F1 under a flat prior.
+
+    Source: Goutte and Gaussier, "A probabilistic interpretation of precision, recall and F-score"
+    (ECIR 2005), section 2.
     """
     # A ratio of two gamma variates, of scales 2 and 1.
     generator = np.random.default_rng(SEED)
-    hits, errors = generator.gamma(right + 1, 2, 10_000), generator.gamma(wrong + missed + 2, 1, 10_000)
+    hits, errors = (
+        generator.gamma(right + 1, 2, 10_000),
+        generator.gamma(wrong + missed + 2, 1, 10_000),
+    )
     low, high = np.quantile(hits / (hits + errors), [0.05, 0.95])
     return float(low), float(high)
 
@@ -161,20 +199,36 @@ def _counts(found: np.ndarray, same: np.ndarray) -> tuple[int, int, int]:
     return int((found & same).sum()), int((found & ~same).sum()), int((~found & same).sum())
 
 
-def _rates(weights: np.ndarray, found: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return F1, precision (1 where nothing is found) and recall of every option under weights of the labels, float32 (draws, labels)."""
+def _rates(
+    weights: np.ndarray, found: np.ndarray, same: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return F1, precision and recall of every option under weighted labels.
+
+    `weights` is float32 (draws, labels). The precision is 1 if nothing is found.
+    """
     right, wrong = (weights[:, which] @ found[which].astype(np.float32) for which in (same, ~same))
     positive = weights[:, same].sum(1, keepdims=True)
     n_found = right + wrong
     precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
-    return 2 * right / np.maximum(n_found + positive, 1e-9), precision, right / np.maximum(positive, 1e-9)
+    return (
+        2 * right / np.maximum(n_found + positive, 1e-9),
+        precision,
+        right / np.maximum(positive, 1e-9),
+    )
 
 
 def _left_out_f1(
-    drawn: np.ndarray, f1s: np.ndarray, found: np.ndarray, same: np.ndarray, away: np.ndarray, allowed: np.ndarray
+    drawn: np.ndarray,
+    f1s: np.ndarray,
+    found: np.ndarray,
+    same: np.ndarray,
+    away: np.ndarray,
+    allowed: np.ndarray,
 ) -> float:
     """Score, on the labels that each draw leaves out, the option that is best on the draw."""
-    positions = np.argmax(np.where(allowed, f1s, -1.0) - 1e-6 * away / max(float(away.max()), 1e-9), axis=1)
+    positions = np.argmax(
+        np.where(allowed, f1s, -1.0) - 1e-6 * away / max(float(away.max()), 1e-9), axis=1
+    )
     left = drawn == 0
     taken = found[:, positions].T & left
     right, wrong, positive = (taken & same).sum(), (taken & ~same).sum(), (left & same).sum()
@@ -207,15 +261,21 @@ def _advice(
     }
     low, high = chosen.interval
     why = (
-        f"on {len(labels):,} labelled pairs ({n_same:,} yes) precision is {percent(chosen.precision)}, recall {percent(chosen.recall)}, F1 {chosen.f1:.2f} "
-        f"(90 % interval {low:.2f} to {high:.2f}; {chosen.left_out_f1:.2f} on labels left out). Without labels it would be {_thresholds(prior)}."
+        f"on {len(labels):,} labelled pairs ({n_same:,} yes) precision is "
+        f"{percent(chosen.precision)}, recall {percent(chosen.recall)}, F1 {chosen.f1:.2f} "
+        f"(90 % interval {low:.2f} to {high:.2f}; {chosen.left_out_f1:.2f} on labels left out). "
+        f"Without labels it would be {_thresholds(prior)}."
     )
     if not chosen.reached and min_precision is not None:
         why += (
-            f" No threshold reaches the precision of {percent(min_precision)} on these labels; this one comes nearest."
+            f" No threshold reaches the precision of {percent(min_precision)} on these "
+            "labels; this one comes nearest."
         )
     if min(n_same, len(labels) - n_same) < FEW_LABELS:
-        why += f" These are few labels: where they leave a choice, it is the one nearest to that; {FEW_LABELS} of either answer tell more."
+        why += (
+            " These are few labels: where they leave a choice, it is the one nearest to "
+            f"that; {FEW_LABELS} of either answer tell more."
+        )
     return Advice(max_distance, min_joinability, why, evidence)
 
 
@@ -225,7 +285,10 @@ def _thresholds(advice: Advice) -> str:
 
 
 def joinability_curve(nearest: np.ndarray, weights: torch.Tensor, total: int) -> np.ndarray:
-    """Return the share of rows whose nearest value lies within each of `COLUMN_DISTANCES`, float64 (101,)."""
+    """Return the share of rows whose nearest value lies within each distance.
+
+    The distances are `COLUMN_DISTANCES`. The result is float64 (101,).
+    """
     # Distances of equal vectors are off by rounding.
     within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
     return (weights.numpy() @ within) / max(total, 1)

@@ -1,4 +1,8 @@
-"""How near unrelated neighbours lie: values of one column are nearly always different things, so their distances are a sample of false matches."""
+"""Distances between unrelated values.
+
+Values of one column are nearly always different things, so their distances are a sample of false
+matches.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,20 @@ STEPS = 64
 """Distances that are tried, from 0 to the largest at which unrelated neighbours are few enough."""
 
 EQUAL = 1e-3
-"""Vectors no farther apart than this are those of one text in two forms; the rounding of the vectors keeps them from 0."""
+"""Vectors no farther apart than this are those of one text in two forms; the rounding of the
+vectors keeps them from 0."""
 
 
-def unrelated_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | None = None) -> np.ndarray:
+def unrelated_distances(
+    metric: Metric, vectors: torch.Tensor, n_asked: int | None = None
+) -> np.ndarray:
     """Return for values of a column the distance of the nearest other thing in it.
 
     Returns
     -------
     numpy.ndarray, float32 (n,) or (n_asked,)
-        Fractions of the largest distance; infinite where there is no other thing. What lies within `EQUAL` is the same thing.
+        Fractions of the largest distance; infinite where there is no other thing. What lies within
+        `EQUAL` is the same thing.
     """
     asked = in_steps(vectors[:n_asked])
     nearest = np.full(len(asked), np.inf, np.float32)
@@ -36,13 +44,19 @@ def unrelated_distances(metric: Metric, vectors: torch.Tensor, n_asked: int | No
 
 
 def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
-    """Return `unrelated_distances` of every sampled column, of the first `ROWS_AT_ONCE` of its values, each sorted."""
+    """Return `unrelated_distances` of every sampled column.
+
+    They are those of the first `ROWS_AT_ONCE` of its values, each sorted.
+    """
     columns = (sample.column(position) for position in range(len(sample)))
     return [np.sort(unrelated_distances(sample.metric, column, ROWS_AT_ONCE)) for column in columns]
 
 
 def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
-    """Return the share of each column's values that have an unrelated neighbour within each distance, float64 (columns, limits)."""
+    """Return the share of each column's values with an unrelated value within each distance.
+
+    The result is float64 (columns, limits).
+    """
     return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in unrelated])
 
 
@@ -52,7 +66,9 @@ def tried_distances(largest: float) -> np.ndarray:
 
 
 def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
-    """Return the largest distance at which, in the mean over columns, at most a share of the values have an unrelated neighbour that near.
+    """Return the largest distance within which at most `share` of values have a false match.
+
+    A false match is an unrelated value within the distance. The share is the mean over columns.
 
     Returns
     -------
@@ -61,7 +77,13 @@ def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
     """
     apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")
-    weights = np.concatenate([np.full(len(each), 1 / len(each) / len(unrelated)) for each in unrelated])[order]
+    weights = np.concatenate(
+        [np.full(len(each), 1 / len(each) / len(unrelated)) for each in unrelated]
+    )[order]
     position = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
     # Just below the first distance at which the share is passed.
-    return 1.0 if position == len(apart) or not np.isfinite(apart[order[position]]) else float(apart[order[position]]) - 1e-6
+    return (
+        1.0
+        if position == len(apart) or not np.isfinite(apart[order[position]])
+        else float(apart[order[position]]) - 1e-6
+    )

@@ -1,4 +1,7 @@
-"""Searches for the columns that contain a share of a query: each shard is asked in turn, and what they find is put in one order."""
+"""Containment searches: the shards are searched in turn, and the results merged in one order.
+
+The columns found contain at least a share of a query.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,18 @@ def search_containment(
     k: int | None = None,
     exclude_table: str | None = None,
 ) -> TokenSearchResult:
-    """Find the columns that have at least a share of a query's distinct values; see `pexeso.Index.contain`."""
+    """Find the columns that have at least a share of a query's distinct values.
+
+    See `pexeso.Index.contain`.
+    """
     require_min_containment(min_containment)
     if k is not None:
         require_k(k)
     started, found, n_candidates, routes = time.perf_counter(), [], 0, []
     for shard in shards if len(query) else ():
-        some, n_some, way = _containing(shard, query, float(min_containment), verify, shard.hidden(exclude_table))
+        some, n_some, way = _containing(
+            shard, query, float(min_containment), verify, shard.hidden(exclude_table)
+        )
         n_candidates += n_some
         routes.append(way)
         found += some
@@ -51,7 +59,12 @@ def search_containment(
         "candidates": n_candidates,
         "seconds": round(time.perf_counter() - started, 6),
     }
-    options = {"min_containment": min_containment, "verify": verify, "k": k, "exclude_table": exclude_table}
+    options = {
+        "min_containment": min_containment,
+        "verify": verify,
+        "k": k,
+        "exclude_table": exclude_table,
+    }
     return result_of(query, options, found, FIELDS, stats)
 
 
@@ -61,7 +74,8 @@ def _containing(
     """Search one shard: what is found, how many candidates there were, and which way was taken."""
     asked = prepare_query(shard.overlap, query.tokens)
     if not loops_pay(int(asked.frequencies.sum())):
-        # Loading the loops would take longer than they save: arrays count every set that shares a token.
+        # Loading the loops would take longer than they save: arrays count every set that shares a
+        # token.
         needed, most = tokens_needed(asked.n_asked, min_containment), max(shard.overlap.n_sets, 1)
         counted = merge_list(shard.overlap, asked, most, exclude=hidden, at_least=needed)
         return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"

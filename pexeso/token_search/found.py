@@ -18,7 +18,10 @@ from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 @dataclass(frozen=True)
 class SetFound:
-    """A set that was found: the shard and the set's number there, its size, its overlap (None: not counted) and containment."""
+    """A set that was found, with its shard, number, size, overlap and containment.
+
+    The number is that of the set in the shard. The overlap is None if it was not counted.
+    """
 
     shard: Shard
     number: int
@@ -49,13 +52,18 @@ def found_by_lists(shard: Shard, answer: Overlaps, n_asked: int) -> list[SetFoun
     numbers = answer.ids
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < shard.overlap.n_sets:
         raise IndexCorruptError(
-            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a copy, or build it again."
+            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a "
+            "copy, or build it again."
         )
     sizes = shard.overlap.set_offsets[numbers + 1] - shard.overlap.set_offsets[numbers]
     return [
         SetFound(shard, number, table, label, size, overlap, overlap / n_asked)
         for number, (table, label), size, overlap in zip(
-            numbers.tolist(), shard.names.of(numbers), sizes.tolist(), answer.overlaps.tolist(), strict=True
+            numbers.tolist(),
+            shard.names.of(numbers),
+            sizes.tolist(),
+            answer.overlaps.tolist(),
+            strict=True,
         )
     ]
 
@@ -63,14 +71,22 @@ def found_by_lists(shard: Shard, answer: Overlaps, n_asked: int) -> list[SetFoun
 def match_of(query: TokenQuery, found: SetFound) -> TokenMatch:
     """Make the match of a set that was found."""
     shared = partial(shared_values, found.shard, found.number, query.tokens)
-    return TokenMatch(found.table, found.label, found.overlap, found.containment, found.size, shared)
+    return TokenMatch(
+        found.table, found.label, found.overlap, found.containment, found.size, shared
+    )
 
 
 def result_of(
-    query: TokenQuery, options: dict[str, Any], found: list[SetFound], fields: tuple[str, ...], stats: dict[str, Any]
+    query: TokenQuery,
+    options: dict[str, Any],
+    found: list[SetFound],
+    fields: tuple[str, ...],
+    stats: dict[str, Any],
 ) -> TokenSearchResult:
     """Make a result of the sets found, in their order."""
-    return TokenSearchResult(query.describe(), options, tuple(match_of(query, each) for each in found), fields, stats)
+    return TokenSearchResult(
+        query.describe(), options, tuple(match_of(query, each) for each in found), fields, stats
+    )
 
 
 def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> list[str]:

@@ -1,4 +1,7 @@
-"""The token sets of an index opened by themselves: what a command that compares equal values needs, without the model and without torch."""
+"""The token sets of an index, opened without the model and without torch.
+
+They are all that a command for exact-value comparison needs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class TokenSets:
         return open_shards(self.store)
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
-        """Return the name under which a file is a table of this lake, or None where it does not lie in the lake."""
+        """Return the table name of a file in this lake, or None if it lies outside the lake."""
         return name_within(locate(self.store.manifest.facts["lake"]), file)
 
 

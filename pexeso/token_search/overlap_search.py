@@ -1,4 +1,7 @@
-"""Searches for the columns with the largest overlaps: each shard is asked in turn, and what they find is put in one order."""
+"""Overlap searches: the shards are searched in turn, and the results merged in one order.
+
+The columns found are those with the largest overlaps.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,14 @@ from pexeso.overlap.index.reading import Reads
 from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import require_k
 from pexeso.parts.token_sets.open import Shard
-from pexeso.token_search.found import SetFound, best_of, counted_ways, found_by_lists, match_of, result_of
+from pexeso.token_search.found import (
+    SetFound,
+    best_of,
+    counted_ways,
+    found_by_lists,
+    match_of,
+    result_of,
+)
 from pexeso.token_search.query import TokenQuery
 from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
@@ -22,11 +32,14 @@ FIELDS = ("table", "column", "overlap")
 def search_overlap(
     shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
 ) -> TokenSearchResult:
-    """Find the k columns that share most distinct values with a query, exactly; see `pexeso.Index.overlap`.
+    """Find the k columns that share most distinct values with a query, exactly.
+
+    See `pexeso.Index.overlap`.
 
     Notes
     -----
-    The k-th overlap found so far is what the shards that follow must reach, so that they stop early.
+    The k-th overlap found so far is what the shards that follow must reach, so that they stop
+    early.
     """
     require_k(k)
     started, found, reads, ways = time.perf_counter(), [], [], []
@@ -50,7 +63,10 @@ def search_overlap_batch(
     device: str = "cpu",
     exclude_tables: Sequence[str | None] | None = None,
 ) -> list[TokenSearchResult]:
-    """Find the k columns that share most distinct values with each of several queries, whose lists are counted together on a device."""
+    """Find the k columns that share most distinct values with each of several queries.
+
+    The lists of the queries are counted together on a device.
+    """
     require_k(k)
     started = time.perf_counter()
     without = [None] * len(queries) if exclude_tables is None else list(exclude_tables)
@@ -58,18 +74,30 @@ def search_overlap_batch(
     reads: list[list[Reads]] = [[] for _ in queries]
     for shard in shards:
         asked = [prepare_query(shard.overlap, query.tokens) for query in queries]
-        answers = shard.batched(device).search(asked, k, exclude=[shard.hidden(table) for table in without])
+        answers = shard.batched(device).search(
+            asked, k, exclude=[shard.hidden(table) for table in without]
+        )
         for row, answer in enumerate(answers):
-            found[row] = best_of([*found[row], *found_by_lists(shard, answer, len(queries[row]))], k)
+            found[row] = best_of(
+                [*found[row], *found_by_lists(shard, answer, len(queries[row]))], k
+            )
             reads[row].append(answer.reads)
     ways = ["batched"] * len(shards)
     return [
-        result_of(query, {"k": k, "exclude_table": table}, best, FIELDS, _overlap_stats(shards, ways, read, started))
+        result_of(
+            query,
+            {"k": k, "exclude_table": table},
+            best,
+            FIELDS,
+            _overlap_stats(shards, ways, read, started),
+        )
         for query, table, best, read in zip(queries, without, found, reads, strict=True)
     ]
 
 
-def _overlap_stats(shards: Sequence[Shard], ways: list[str], reads: Sequence[Reads], started: float) -> dict[str, Any]:
+def _overlap_stats(
+    shards: Sequence[Shard], ways: list[str], reads: Sequence[Reads], started: float
+) -> dict[str, Any]:
     names = ("lists", "sets", "entries", "tokens", "n_bytes")
     return {
         "shards": len(shards),
@@ -103,6 +131,8 @@ def overlap_with(
             tokens = shard.overlap.suffix(number, 0)
             overlap = int(np.isin(asked, tokens).sum())
             if overlap:
-                one = SetFound(shard, number, table, label, len(tokens), overlap, overlap / len(query))
+                one = SetFound(
+                    shard, number, table, label, len(tokens), overlap, overlap / len(query)
+                )
                 found[position] = match_of(query, one)
     return found

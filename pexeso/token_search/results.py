@@ -1,17 +1,19 @@
-"""What searches by equal values return: columns, best first, each with the values that it shares with the query on demand."""
+"""Results of exact-value searches: columns, best first.
+
+Each column provides on demand the values that it shares with the query.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 
 
 @dataclass(frozen=True)
-class TokenMatch:
+class TokenMatch(ColumnMatch):
     """A column of the lake that has values of the query column, as equal texts.
 
     Attributes
@@ -28,8 +30,6 @@ class TokenMatch:
         Distinct values of this column.
     """
 
-    table: str
-    column: str
     overlap: int | None
     containment: float
     size: int
@@ -41,12 +41,15 @@ class TokenMatch:
         return self.overlap is None
 
     def shared(self) -> list[str]:
-        """Return the values that both columns have, in the form in which they are compared (`pexeso.lake.tokens`), sorted."""
+        """Return the values that both columns have, sorted.
+
+        They have the form in which values are compared (`pexeso.lake.tokens`).
+        """
         return self._shared()
 
 
 @dataclass(frozen=True)
-class TokenSearchResult(Sequence[TokenMatch]):
+class TokenSearchResult(ColumnMatches[TokenMatch]):
     """The columns found, best first; equal ones by table, then column.
 
     Attributes
@@ -62,30 +65,8 @@ class TokenSearchResult(Sequence[TokenMatch]):
         What was read and counted, and the seconds that it took.
     """
 
-    query: dict[str, Any]
-    options: dict[str, Any]
-    matches: tuple[TokenMatch, ...]
     fields: tuple[str, ...]
     stats: dict[str, Any]
-
-    @overload
-    def __getitem__(self, position: int) -> TokenMatch: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> tuple[TokenMatch, ...]: ...
-
-    def __getitem__(self, position: int | slice) -> TokenMatch | tuple[TokenMatch, ...]:
-        return self.matches[position]
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def __iter__(self) -> Iterator[TokenMatch]:
-        return iter(self.matches)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return `fields` of each column found."""
-        return [{name: getattr(match, name) for name in self.fields} for match in self.matches]
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
@@ -97,11 +78,13 @@ class TokenSearchResult(Sequence[TokenMatch]):
         """
         results = self.rows()
         if explain:
-            results = [{**row, "shared": match.shared()} for row, match in zip(results, self.matches, strict=True)]
-        return {"query": self.query, "options": self.options, "results": results, "stats": self.stats}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row a column found."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=list(self.fields))
+            results = [
+                {**row, "shared": match.shared()}
+                for row, match in zip(results, self.matches, strict=True)
+            ]
+        return {
+            "query": self.query,
+            "options": self.options,
+            "results": results,
+            "stats": self.stats,
+        }

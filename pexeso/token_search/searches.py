@@ -1,4 +1,4 @@
-"""Searches by equal values over one snapshot of an index: what is asked is looked at, and the token sets are searched."""
+"""Exact-value searches over one snapshot: queries are checked and token sets are searched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenSearches:
-    """Answers searches by equal values of one snapshot; for the meaning of arguments see `pexeso.Index`."""
+    """Exact-value searches of one snapshot.
+
+    See `pexeso.Index` for the meaning of the arguments.
+    """
 
     opened: OpenIndex | TokenSets
 
@@ -30,15 +33,23 @@ class TokenSearches:
         require_part(self.opened.store, "overlap")
         query = token_query(values)
         return search_overlap(
-            self.opened.shards, query, small_enough("k", k), exclude_table=self._own_table(query, exclude_self)
+            self.opened.shards,
+            query,
+            small_enough("k", k),
+            exclude_table=self._own_table(query, exclude_self),
         )
 
     def overlap_batch(
         self, queries: Iterable[Any], k: int, exclude_self: bool, device: str | None
     ) -> list[TokenSearchResult]:
-        """Search with several query columns as `overlap` does, counting the posting lists of all of them together."""
+        """Search with several query columns as `overlap` does.
+
+        The posting lists of all query columns are counted together.
+        """
         require_part(self.opened.store, "overlap")
-        from pexeso.search.opening import choose_device  # brings torch, which other searches do without
+        from pexeso.search.opening import (
+            choose_device,
+        )  # brings torch, which other searches do without
 
         columns = [token_query(values) for values in queries]
         return search_overlap_batch(

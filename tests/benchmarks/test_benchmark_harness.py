@@ -40,7 +40,9 @@ def test_all_algorithms_agree_on_the_random_lake(small_lake):
     result = run_benchmark(small_lake, load_candidates(names, CPU), TINY)
     assert result["differences"] == []
     assert result["agree"] is True
-    assert result["columns_found"] > result["queries"], "columns beyond the query's own must be found"
+    assert result["columns_found"] > result["queries"], (
+        "columns beyond the query's own must be found"
+    )
     assert result["checked"] == {"against_each_other": 6, "against_float64": 6}
     assert set(result["algorithms"]) == set(names)
     assert set(result["ratios_to_pexeso"]) == set(names) - {"pexeso"}
@@ -83,7 +85,12 @@ class Drifting(Algorithm):
 def test_a_batch_is_one_call_and_every_query_column_in_it_is_checked(small_lake):
     candidates = load_candidates(["pexeso", "brute_gemm"], CPU)
     result = run_benchmark(small_lake, candidates, Settings(queries=12, repeats=2, batched=True))
-    assert (result["queries"], result["batch"], result["agree"], result["by_size"]) == (12, 12, True, [])
+    assert (result["queries"], result["batch"], result["agree"], result["by_size"]) == (
+        12,
+        12,
+        True,
+        [],
+    )
     assert result["checked"] == {"against_each_other": 12, "against_float64": 12}
     for values in result["algorithms"].values():
         assert 0 < values["median_seconds"] < values["batch_seconds"]
@@ -126,7 +133,9 @@ def test_one_wrong_answer_in_a_batch_is_found(small_lake):
             right[4] = {0: 10**6}
             return [(torch.tensor(list(each)), torch.tensor(list(each.values()))) for each in right]
 
-    result = run_benchmark(small_lake, [Candidate("wrong", WrongOnce, True, {}, {})], Settings(queries=6, batched=True))
+    result = run_benchmark(
+        small_lake, [Candidate("wrong", WrongOnce, True, {}, {})], Settings(queries=6, batched=True)
+    )
     assert len(result["differences"]) == 1
     assert result["differences"][0].startswith("wrong and float64 differ on query 4 ")
 
@@ -137,14 +146,18 @@ def test_a_batch_with_an_answer_too_few_is_an_error(small_lake):
             return [self.query(query) for query in queries[1:]]
 
     with pytest.raises(ValueError, match="few gave 5 answers to a batch of 6 query columns"):
-        run_benchmark(small_lake, [Candidate("few", TooFew, True, {}, {})], Settings(queries=6, batched=True))
+        run_benchmark(
+            small_lake, [Candidate("few", TooFew, True, {}, {})], Settings(queries=6, batched=True)
+        )
 
 
 def test_a_wrong_algorithm_is_caught_and_named(small_lake):
     candidates = [*load_candidates(["brute_gemm"], CPU), Candidate("wrong", Answer, True, {}, {})]
     result = run_benchmark(small_lake, candidates, TINY)
     assert result["agree"] is False
-    assert all(text.startswith("wrong and float64 differ on query ") for text in result["differences"])
+    assert all(
+        text.startswith("wrong and float64 differ on query ") for text in result["differences"]
+    )
     assert len({text.partition(":")[0] for text in result["differences"]}) == 6
 
 
@@ -157,7 +170,10 @@ def test_a_wrong_algorithm_that_runs_first_does_not_become_the_truth(small_lake)
 
 
 def test_an_approximate_algorithm_is_graded_not_refused(small_lake):
-    candidates = [*load_candidates(["brute_gemm"], CPU), Candidate("approximate", Answer, False, {}, {})]
+    candidates = [
+        *load_candidates(["brute_gemm"], CPU),
+        Candidate("approximate", Answer, False, {}, {}),
+    ]
     result = run_benchmark(small_lake, candidates, TINY)
     assert result["agree"] is True
     assert result["algorithms"]["approximate"]["recall"] < 1.0
@@ -186,7 +202,10 @@ def test_algorithms_take_turns_and_none_is_always_first():
 
     checked = []
     measured = measure_in_turn(
-        {name: Named(name) for name in "ABC"}, [0, 1], 2, lambda name, number, answer: checked.append((name, number))
+        {name: Named(name) for name in "ABC"},
+        [0, 1],
+        2,
+        lambda name, number, answer: checked.append((name, number)),
     )
     order = ["A0", "B0", "C0", "A1", "B1", "C1", "B0", "C0", "A0", "B1", "C1", "A1"]
     assert [f"{name}{number}" for name, number in calls] == order
@@ -200,7 +219,9 @@ def test_algorithms_take_turns_and_none_is_always_first():
 def test_queries_come_from_every_class_of_size_and_none_twice(small_lake):
     queries = draw_queries(small_lake, 12, max_distance=0.06, min_joinability=0.6, seed=0)
     assert len({query.name for query in queries}) == 12
-    per_class = np.bincount([size_class(len(query)) for query in queries], minlength=len(SIZE_CLASSES))
+    per_class = np.bincount(
+        [size_class(len(query)) for query in queries], minlength=len(SIZE_CLASSES)
+    )
     there = {size_class(size) for size in np.diff(small_lake.column_offsets).tolist()} - {-1}
     assert all(per_class[number] >= 2 for number in there)
     again = draw_queries(small_lake, 12, max_distance=0.06, min_joinability=0.6, seed=0)
@@ -255,7 +276,9 @@ def test_a_device_that_is_not_declared_is_refused():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
 def test_cuda_where_there_is_none_is_refused():
     for name in ("cuda", "cuda:1"):
-        with pytest.raises(DeviceError, match=f"device {name} was asked for, and torch finds no CUDA GPU here"):
+        with pytest.raises(
+            DeviceError, match=f"device {name} was asked for, and torch finds no CUDA GPU here"
+        ):
             find_device(name)
 
 
@@ -290,7 +313,9 @@ def test_query_arguments_that_are_not_known_are_refused(name):
 
 
 def test_an_unknown_data_set_is_refused():
-    with pytest.raises(InputError, match=r"Data sets are web, demo, random, swdc, open, lwdc\. Got 'gittables'"):
+    with pytest.raises(
+        InputError, match=r"Data sets are web, demo, random, swdc, open, lwdc\. Got 'gittables'"
+    ):
         datasets.data_set("gittables")
 
 
@@ -309,7 +334,19 @@ def results(tmp_path, monkeypatch):
     return tmp_path
 
 
-SMALL = ["run", "--data", "random", "--dimensions", "8", "--queries", "3", "--repeats", "1", "--threads", "1"]
+SMALL = [
+    "run",
+    "--data",
+    "random",
+    "--dimensions",
+    "8",
+    "--queries",
+    "3",
+    "--repeats",
+    "1",
+    "--threads",
+    "1",
+]
 
 
 def test_the_command_prints_one_object_and_keeps_it(results):
@@ -339,7 +376,17 @@ def test_the_command_prints_one_object_and_keeps_it(results):
 
 
 def test_the_command_asks_a_batch(results):
-    command = [*SMALL[:5], "--batch", "4", "--repeats", "1", "--threads", "1", "--algorithms", "pexeso,brute_gemm"]
+    command = [
+        *SMALL[:5],
+        "--batch",
+        "4",
+        "--repeats",
+        "1",
+        "--threads",
+        "1",
+        "--algorithms",
+        "pexeso,brute_gemm",
+    ]
     printed = json.loads(CliRunner().invoke(main, [*command, "--json"]).stdout)
     assert (printed["queries"], printed["batch"], printed["agree"]) == (4, 4, True)
     assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
@@ -378,11 +425,15 @@ def test_a_scale_is_passed_on_only_where_it_is_asked_for(monkeypatch):
 def test_a_scale_or_dimensions_are_not_taken_where_they_change_nothing(monkeypatch):
     monkeypatch.setattr("benchmarks.source.data_set", lambda name, **given: object())
     assert Source("web").variant == "own"
-    with pytest.raises(InputError, match=r"The data set web comes in one size\. Got the scale 0\.1"):
+    with pytest.raises(
+        InputError, match=r"The data set web comes in one size\. Got the scale 0\.1"
+    ):
         Source("web", scale=0.1).data_set()
 
 
-@pytest.mark.parametrize(("wrong", "says"), [({"scale": 0}, "scale must lie"), ({"dimensions": 0}, "at least 1")])
+@pytest.mark.parametrize(
+    ("wrong", "says"), [({"scale": 0}, "scale must lie"), ({"dimensions": 0}, "at least 1")]
+)
 def test_sources_out_of_range_are_refused(wrong, says):
     with pytest.raises(InputError, match=says):
         Source("random", **wrong)
@@ -422,5 +473,7 @@ def test_the_command_says_in_one_line_what_is_wrong(results):
 def test_the_real_lakes_are_asked_for_by_name(monkeypatch, tmp_path, results):
     tables = pytest.importorskip("benchmarks.datasets.tables")
     monkeypatch.setattr(tables, "SHARED", tmp_path / "nowhere")
-    with pytest.raises(LakeError, match=r"\.\./shared/data/wikitables/tables\.tar\.gz.* is not there"):
+    with pytest.raises(
+        LakeError, match=r"\.\./shared/data/wikitables/tables\.tar\.gz.* is not there"
+    ):
         datasets.data_set("web", model="hashing").load()

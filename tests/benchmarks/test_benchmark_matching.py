@@ -18,7 +18,16 @@ from benchmarks.matching import (
 )
 from pexeso.engine.postings import csr_from_pairs
 
-RIVALS = ("brute_gemm", "brute_gemm:bf16", "faiss_flat", "faiss_flat:l2", "ball_tree", "ept", "pexeso", "pexeso_h")
+RIVALS = (
+    "brute_gemm",
+    "brute_gemm:bf16",
+    "faiss_flat",
+    "faiss_flat:l2",
+    "ball_tree",
+    "ept",
+    "pexeso",
+    "pexeso_h",
+)
 
 
 def unit(rows):
@@ -26,7 +35,10 @@ def unit(rows):
 
 
 def near_tau_lake(dimensions, tau, n_values=400, seed=0):
-    """A lake of one value a column, each as near to distance tau from one query vector as float32 allows."""
+    """Return a lake of one value per column, all near distance tau from a query, and the query.
+
+    The distances are as near to tau as float32 allows.
+    """
     generator = np.random.default_rng(seed)
     query = unit(generator.standard_normal((1, dimensions)))
     away = generator.standard_normal((n_values, dimensions))
@@ -36,7 +48,9 @@ def near_tau_lake(dimensions, tau, n_values=400, seed=0):
     vectors = (cosine * query + np.sqrt(1 - cosine**2) * away).astype(np.float32)
     one = np.ones(n_values, dtype=np.int64)
     names = [str(number) for number in range(n_values)]
-    lake = BenchmarkLake("tau", vectors, np.arange(n_values + 1), np.arange(n_values), one, one, names, {})
+    lake = BenchmarkLake(
+        "tau", vectors, np.arange(n_values + 1), np.arange(n_values), one, one, names, {}
+    )
     return lake, torch.from_numpy(query)
 
 
@@ -60,12 +74,19 @@ def test_pairs_at_tau_are_decided_as_defined(name, dimensions):
 @pytest.mark.parametrize("dimensions", [16, 100, 1024])
 def test_error_bounds_hold(dimensions):
     generator = torch.Generator().manual_seed(0)
-    left, right = (torch.nn.functional.normalize(torch.randn((100, dimensions), generator=generator)) for _ in "ab")
+    left, right = (
+        torch.nn.functional.normalize(torch.randn((100, dimensions), generator=generator))
+        for _ in "ab"
+    )
     exact = left.double() @ right.double().T
-    assert float(((left @ right.T).double() - exact).abs().max()) < product_error(dimensions, 1.0 + 1e-6)
+    assert float(((left @ right.T).double() - exact).abs().max()) < product_error(
+        dimensions, 1.0 + 1e-6
+    )
     squares = ((left[:, None] - right[None]) ** 2).sum(2)
     exact_squares = ((left.double()[:, None] - right.double()[None]) ** 2).sum(2)
-    assert float((squares.double() - exact_squares).abs().max()) < square_error(dimensions, 1.0 + 1e-6)
+    assert float((squares.double() - exact_squares).abs().max()) < square_error(
+        dimensions, 1.0 + 1e-6
+    )
 
 
 def test_a_query_value_counts_once_for_a_column_with_its_weight(monkeypatch):
@@ -79,10 +100,13 @@ def test_a_query_value_counts_once_for_a_column_with_its_weight(monkeypatch):
     assert normal_form(count_columns(*pairs, query, postings, 3)) == expected
 
 
-@pytest.mark.parametrize(("dtype", "roundoff"), [(torch.bfloat16, 2.0**-8), (torch.float16, 2.0**-11)])
+@pytest.mark.parametrize(
+    ("dtype", "roundoff"), [(torch.bfloat16, 2.0**-8), (torch.float16, 2.0**-11)]
+)
 @pytest.mark.parametrize("dimensions", [16, 300, 1024])
 def test_the_bound_of_rounded_products_holds_where_rounding_is_worst(dtype, roundoff, dimensions):
-    # Every component lies half-way between two numbers of the short format, and loses nearly its whole share.
+    # Every component lies half-way between two numbers of the short format, and loses nearly its
+    # whole share.
     component = (1.0 + roundoff) / (1.0 + 3.0 * roundoff)
     vectors = torch.full((1, dimensions), 1.0 + roundoff) / 2.0 ** (dimensions.bit_length() // 2)
     rounded = vectors.to(dtype)

@@ -14,11 +14,22 @@ from pexeso.errors import InputError
 
 
 def run(answers, right, seconds=((1.0, 3.0, 2.0), (5.0, 4.0, 9.0), (7.0, 7.0, 7.0)), work=()):
-    return Run(Measured(np.array(seconds), np.array(seconds) / 2, list(work)), answers, right, 300, 1.5, 100, None, 20)
+    return Run(
+        Measured(np.array(seconds), np.array(seconds) / 2, list(work)),
+        answers,
+        right,
+        300,
+        1.5,
+        100,
+        None,
+        20,
+    )
 
 
 def query(n_values=2, name="q"):
-    return BenchmarkQuery(name, torch.zeros((n_values, 3)), torch.ones(n_values, dtype=torch.int64), n_values, 0.06, 1)
+    return BenchmarkQuery(
+        name, torch.zeros((n_values, 3)), torch.ones(n_values, dtype=torch.int64), n_values, 0.06, 1
+    )
 
 
 def test_times_are_quantiles_over_queries_of_medians_over_repeats():
@@ -40,7 +51,11 @@ def test_a_batch_is_told_whole_and_for_each_query_column():
     work = [{"distances": 40, "bytes_read": 1200, "seconds_map": 2.0}]
     batch = Measured(seconds, seconds / 2, work, batch=4)
     values = evaluate(Run(batch, [{}] * 4, [{}] * 4, 300, 1.5, 100, None, 20))
-    assert (values["batch_seconds"], values["median_seconds"], values["mean_seconds"]) == (6.0, 1.5, 1.5)
+    assert (values["batch_seconds"], values["median_seconds"], values["mean_seconds"]) == (
+        6.0,
+        1.5,
+        1.5,
+    )
     assert values["p10_seconds"] == pytest.approx(4.4 / 4)  # over repeats
     assert values["p90_seconds"] == pytest.approx(7.6 / 4)
     assert values["median_processor_seconds"] == 0.75
@@ -78,7 +93,9 @@ def test_work_is_a_mean_over_queries_and_phases_are_medians():
 
 
 def test_every_metric_is_described_and_has_a_worst_value():
-    assert all(metric.description and metric.worst in (0.0, float("inf")) for metric in METRICS.values())
+    assert all(
+        metric.description and metric.worst in (0.0, float("inf")) for metric in METRICS.values()
+    )
 
 
 def test_ratios_are_the_others_over_pexeso():
@@ -110,7 +127,8 @@ def test_float64_overrules_the_first_algorithm():
     assert compare(answers, ["a", "b"], {}, queries) == []
     found = compare(answers, ["a", "b"], {1: {2: 3}}, queries)
     assert [str(each) for each in found] == [
-        f"{name} and float64 differ on query 1 (second): column 2 has 2 matches, not 3 (1 in all)" for name in "ab"
+        f"{name} and float64 differ on query 1 (second): column 2 has 2 matches, not 3 (1 in all)"
+        for name in "ab"
     ]
 
 
@@ -136,7 +154,12 @@ def hand_made_lake():
 
 def test_the_oracle_counts_rows_with_a_match():
     asked = BenchmarkQuery(
-        "q", torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]), torch.tensor([4, 1]), 6, max_distance=0.06, needed=1
+        "q",
+        torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]),
+        torch.tensor([4, 1]),
+        6,
+        max_distance=0.06,
+        needed=1,
     )
     assert oracle_answer(hand_made_lake(), asked) == {0: 4, 1: 1}
 
@@ -164,13 +187,17 @@ def test_settings_out_of_range_are_refused(wrong, says):
 
 
 def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
-    path = result_path(tmp_path, "web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2))
+    path = result_path(
+        tmp_path, "web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2)
+    )
     assert path.name == "fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2.json"
     assert read_result(path) is None
     write_result(path, {"agree": True})
     assert read_result(path) == {"agree": True}
     assert [each.name for each in path.parent.iterdir()] == [path.name]
-    batch = result_path(tmp_path, "web", "fasttext-100d", ["pexeso"], Settings(queries=1000, batched=True))
+    batch = result_path(
+        tmp_path, "web", "fasttext-100d", ["pexeso"], Settings(queries=1000, batched=True)
+    )
     assert batch.name == "fasttext-100d_pexeso_b1000_d0.06_j0.6_r3_s0_cpu_t1.json"
 
 
@@ -196,7 +223,12 @@ def test_the_table_shows_ratios_and_names_what_differs():
         "differences": ["slow and pexeso differ on query 2 (q): column 1 is missing (1 in all)"],
         "lake": hand_made_lake().describe(),
         "settings": vars(Settings()),
-        "machine": {"processor": "a processor", "cores": 2, "load": [0.5, 0, 0], "date": "2024-01-01"},
+        "machine": {
+            "processor": "a processor",
+            "cores": 2,
+            "load": [0.5, 0, 0],
+            "date": "2024-01-01",
+        },
     }
     text = table(json.loads(json.dumps(result)))
     (slow,) = (line for line in text.splitlines() if line.endswith("4.00x"))
@@ -205,9 +237,20 @@ def test_the_table_shows_ratios_and_names_what_differs():
     assert "ANSWERS DIFFER\nslow and pexeso differ on query 2" in text
     assert "All answers agree" in table({**result, "agree": True})
     graded = {**values, "exact": False, "recall": 0.75, "precision": 1.0}
-    text = table({**result, "agree": True, "batch": 3, "by_size": [], "algorithms": {"pexeso": values, "near": graded}})
+    text = table(
+        {
+            **result,
+            "agree": True,
+            "batch": 3,
+            "by_size": [],
+            "algorithms": {"pexeso": values, "near": graded},
+        }
+    )
     assert "3 query columns of 6 values, in one batch: seconds a query column" in text
-    assert "near is approximate: it finds 75.0% of the columns, and 100.0% of what it finds is right." in text
+    assert (
+        "near is approximate: it finds 75.0% of the columns, and 100.0% of what it finds is right."
+        in text
+    )
     unknown = {**graded, "recall": None, "precision": None}
     text = table({**result, "by_size": [], "algorithms": {"pexeso": values, "near": unknown}})
     assert "nothing exact was run beside it" in text

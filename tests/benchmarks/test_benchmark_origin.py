@@ -62,9 +62,13 @@ def test_a_result_of_another_machine_does_not_stand(name):
 
 
 def test_a_result_of_this_machine_and_code_stands():
-    assert why_not_again({"machine": {**HERE, "date": "2002-02-02"}, "code": "1"}, HERE, "1") is None
+    assert (
+        why_not_again({"machine": {**HERE, "date": "2002-02-02"}, "code": "1"}, HERE, "1") is None
+    )
 
 
 def test_a_result_that_does_not_say_where_it_comes_from_does_not_stand():
-    assert "memory_gib: unknown" in why_not_again({"machine": {"processor": "A", "cores": 2}}, HERE, "1")
+    assert "memory_gib: unknown" in why_not_again(
+        {"machine": {"processor": "A", "cores": 2}}, HERE, "1"
+    )
     assert "have changed since" in why_not_again({"machine": HERE}, HERE, "1")

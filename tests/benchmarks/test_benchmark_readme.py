@@ -1,4 +1,8 @@
-"""The README of the benchmarks: its commands run, or at least are understood; its links lead somewhere; no figure and no sweep is left out."""
+"""Tests of the benchmark README: its commands, links, figures and sweeps.
+
+The commands run, or at least are understood. The links lead somewhere. No figure and no sweep is
+left out.
+"""
 
 import re
 import shlex
@@ -19,7 +23,14 @@ TEXT = README.read_text(encoding="utf-8")
 PAGES = (TEXT, (ROOT / "docs" / "explanation" / "benchmarks.md").read_text(encoding="utf-8"))
 
 START = "python -m benchmarks "
-COMMANDS = sorted({line.removeprefix(START) for text in PAGES for line in text.splitlines() if line.startswith(START)})
+COMMANDS = sorted(
+    {
+        line.removeprefix(START)
+        for text in PAGES
+        for line in text.splitlines()
+        if line.startswith(START)
+    }
+)
 QUICK = [command for command in COMMANDS if "--data random" in command]
 
 

@@ -47,12 +47,17 @@ def sweep(over, values=(), algorithms=("brute_gemm",), **more):
 
 def test_the_declared_sweeps_can_be_run():
     sweeps = known_sweeps()
-    assert {"ablation", "pivots", "axes", "tau", "joinability", "columns", "dimensions"} <= set(sweeps)
+    assert {"ablation", "pivots", "axes", "tau", "joinability", "columns", "dimensions"} <= set(
+        sweeps
+    )
     for each in sweeps.values():
         pytest.importorskip("faiss")
         candidates = load_candidates(each.algorithms, CPU)
         for argument in filter(None, (each.x, each.lines)):
-            assert all(argument in candidate.build_arguments | candidate.query_arguments for candidate in candidates)
+            assert all(
+                argument in candidate.build_arguments | candidate.query_arguments
+                for candidate in candidates
+            )
     assert sweeps["tau"].values[0] == 0
     assert sweeps["tau"].values[-1] == 0.2
     assert sweeps["joinability"].values == (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -62,7 +67,9 @@ def test_the_declared_sweeps_can_be_run():
 def test_the_ablation_leaves_out_every_lemma_once():
     from pexeso.engine.lemmas import ALL_LEMMAS
 
-    (whole, *others) = [set(each.query_arguments["lemmas"]) for each in load_candidates(["pexeso:ablation"], CPU)]
+    (whole, *others) = [
+        set(each.query_arguments["lemmas"]) for each in load_candidates(["pexeso:ablation"], CPU)
+    ]
     assert whole == set(ALL_LEMMAS)
     assert sorted(lemma for each in others for lemma in whole - each) == sorted(whole)
 
@@ -70,9 +77,15 @@ def test_the_ablation_leaves_out_every_lemma_once():
 @pytest.mark.parametrize(
     ("declared", "says"),
     [
-        ("a: {title: A, over: colour, algorithms: [pexeso]}", "must be over arguments, .* Got 'colour'"),
+        (
+            "a: {title: A, over: colour, algorithms: [pexeso]}",
+            "must be over arguments, .* Got 'colour'",
+        ),
         ("a: {title: A, over: max_distance, algorithms: [pexeso]}", "must have values"),
-        ("a: {title: A, over: arguments, algorithms: [pexeso], values: [1]}", "must have values, unless"),
+        (
+            "a: {title: A, over: arguments, algorithms: [pexeso], values: [1]}",
+            "must have values, unless",
+        ),
         ("a: {title: A, over: columns, algorithms: [pexeso], values: [1, 0.1]}", "must ascend"),
         ("a: {title: A, over: columns, values: [1]}", "not declared as it must be: .*algorithms"),
         ("a: {title: A, over: columns, algorithms: [pexeso], values: [1], colour: red}", "colour"),
@@ -89,9 +102,13 @@ def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
 
     builds, asked = [], set()
     build, query = BruteGemm.build, BruteGemm.query
-    monkeypatch.setattr(BruteGemm, "build", lambda self, *given: (builds.append(1), build(self, *given)))
     monkeypatch.setattr(
-        BruteGemm, "query", lambda self, one: (asked.add((one.name, one.max_distance)), query(self, one))[1]
+        BruteGemm, "build", lambda self, *given: (builds.append(1), build(self, *given))
+    )
+    monkeypatch.setattr(
+        BruteGemm,
+        "query",
+        lambda self, one: (asked.add((one.name, one.max_distance)), query(self, one))[1],
     )
     result = run_sweep(sweep("max_distance", (0, 0.05, 0.2)), Source("random"), TINY)
     assert (result["agree"], len(builds), len(result["lakes"])) == (True, 1, 1)
@@ -117,9 +134,13 @@ def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     )
     assert result["agree"] is True
     rows = result["rows"]
-    assert {(row["x"], row["line"]) for row in rows} == {(row["arguments"]["n_pivots"], row["line"]) for row in rows}
+    assert {(row["x"], row["line"]) for row in rows} == {
+        (row["arguments"]["n_pivots"], row["line"]) for row in rows
+    }
     assert len({(row["x"], row["line"]) for row in rows}) == len(rows) == 9
-    assert {row["line"] for row in rows} == {f"n_levels = {row['arguments']['n_levels']}" for row in rows}
+    assert {row["line"] for row in rows} == {
+        f"n_levels = {row['arguments']['n_levels']}" for row in rows
+    }
 
 
 def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
@@ -144,7 +165,9 @@ def test_a_sweep_over_columns_asks_the_same_and_tells_the_growth(small_random):
     assert growth["limit_per_10x_columns"] == 1e-9
     times = [row["median_seconds"] for row in result["rows"] if row["algorithm"] == "pexeso"]
     told = growth["algorithms"]["pexeso"]
-    assert told["factor_per_10x_columns"] == pytest.approx(times[2] / times[0])  # from 6 to 60 columns
+    assert told["factor_per_10x_columns"] == pytest.approx(
+        times[2] / times[0]
+    )  # from 6 to 60 columns
     assert told["within_limit"] is False
     assert set(told) == {"factor_per_10x_columns", "steps", "within_limit"}
     first = told["steps"][0]
@@ -176,7 +199,10 @@ def test_a_difference_says_at_which_point(small_random, monkeypatch):
     result = run_sweep(sweep("max_distance", (0.05, 0.2)), Source("random"), TINY)
     assert result["agree"] is False
     assert result["differences"]
-    assert all(each.startswith("max_distance 0.2: brute_gemm and float64 differ") for each in result["differences"])
+    assert all(
+        each.startswith("max_distance 0.2: brute_gemm and float64 differ")
+        for each in result["differences"]
+    )
 
 
 def test_a_cut_lake_keeps_columns_whole():
@@ -188,8 +214,13 @@ def test_a_cut_lake_keeps_columns_whole():
     assert part.n_values == len(np.unique(part.column_values)) < lake.n_values
     for number, name in enumerate(part.columns):
         old = list(lake.columns).index(name)
-        ours, theirs = (slice(*each.column_offsets[place : place + 2]) for each, place in ((part, number), (lake, old)))
-        assert np.array_equal(part.vectors[part.column_values[ours]], lake.vectors[lake.column_values[theirs]])
+        ours, theirs = (
+            slice(*each.column_offsets[place : place + 2])
+            for each, place in ((part, number), (lake, old))
+        )
+        assert np.array_equal(
+            part.vectors[part.column_values[ours]], lake.vectors[lake.column_values[theirs]]
+        )
         assert np.array_equal(part.value_rows[ours], lake.value_rows[theirs])
         assert part.column_rows[number] == lake.column_rows[old]
     assert part.facts["share_of_columns"] == 0.4
@@ -237,7 +268,12 @@ def test_the_command_writes_one_result_and_one_plot(results):
     done = invoke("columns", "--algorithms", "pexeso,brute_gemm", "--json")
     assert done.exit_code == 0, done.output
     printed = json.loads(done.stdout)
-    assert (printed["sweep"], printed["data"], printed["queries"], printed["agree"]) == ("columns", "random", 4, True)
+    assert (printed["sweep"], printed["data"], printed["queries"], printed["agree"]) == (
+        "columns",
+        "random",
+        4,
+        True,
+    )
     path, plot = sorted(results.rglob("*.*"))
     assert json.loads(path.read_text(encoding="utf-8")) == printed
     assert plot == path.with_suffix(".png")
@@ -286,7 +322,14 @@ def test_the_command_says_in_one_line_what_is_wrong(results):
 
 
 def rows(**more):
-    base = {"line": "a", "median_seconds": 0.02, "p10_seconds": 0.01, "p90_seconds": 0.3, "distances": 50.0, **more}
+    base = {
+        "line": "a",
+        "median_seconds": 0.02,
+        "p10_seconds": 0.01,
+        "p90_seconds": 0.3,
+        "distances": 50.0,
+        **more,
+    }
     return [{**base, "x": x, "median_seconds": 0.02 * x} for x in (1, 10, 100)]
 
 
@@ -299,10 +342,17 @@ def drawn(monkeypatch, tmp_path, given, axis):
     figures = []
     savefig = Figure.savefig
     monkeypatch.setattr(
-        Figure, "savefig", lambda self, *args, **options: (figures.append(self), savefig(self, *args, **options))
+        Figure,
+        "savefig",
+        lambda self, *args, **options: (figures.append(self), savefig(self, *args, **options)),
     )
     lake = {"values": 5_000, "dimensions": 8, "columns": 100}
-    machine = {"processor": "A processor", "cores": 2, "device": "cpu", "date": "2001-02-03T00:00:00"}
+    machine = {
+        "processor": "A processor",
+        "cores": 2,
+        "device": "cpu",
+        "date": "2001-02-03T00:00:00",
+    }
     result = {
         "data": "random",
         "queries": 4,
@@ -318,7 +368,9 @@ def drawn(monkeypatch, tmp_path, given, axis):
 
 
 def test_a_plot_has_units_logarithmic_axes_and_where_it_was_measured(monkeypatch, tmp_path):
-    figure = drawn(monkeypatch, tmp_path, rows() + rows(line="b", distances=5e6), "columns in the lake")
+    figure = drawn(
+        monkeypatch, tmp_path, rows() + rows(line="b", distances=5e6), "columns in the lake"
+    )
     time, work = figure.axes
     assert time.get_ylabel() == "time per query column (ms)"
     assert work.get_ylabel() == "distances per query column (number)"
@@ -328,13 +380,24 @@ def test_a_plot_has_units_logarithmic_axes_and_where_it_was_measured(monkeypatch
     assert time.lines[0].get_ydata() == pytest.approx([20, 200, 2000])
     assert len(time.collections) == 2, "a band for each line"
     words = figure.get_supxlabel()
-    for part in ("5,000 vectors of 8 dimensions", "100 columns", "4 query columns", "A processor", "1 thread", "12ab"):
+    for part in (
+        "5,000 vectors of 8 dimensions",
+        "100 columns",
+        "4 query columns",
+        "A processor",
+        "1 thread",
+        "12ab",
+    ):
         assert part in words.replace("\n", " ")
     assert "2001-02-03" in words
 
 
-def test_an_axis_within_a_decade_starts_at_zero_and_what_is_not_known_is_left_out(monkeypatch, tmp_path):
-    given = [{**row, "median_seconds": 0.02, "p90_seconds": 0.03, "distances": None} for row in rows()]
+def test_an_axis_within_a_decade_starts_at_zero_and_what_is_not_known_is_left_out(
+    monkeypatch, tmp_path
+):
+    given = [
+        {**row, "median_seconds": 0.02, "p90_seconds": 0.03, "distances": None} for row in rows()
+    ]
     (time,) = drawn(monkeypatch, tmp_path, given, "columns in the lake").axes
     assert time.get_yscale() == "linear"
     assert time.get_ylim() == (0, pytest.approx(30 * 1.05))
@@ -342,7 +405,9 @@ def test_an_axis_within_a_decade_starts_at_zero_and_what_is_not_known_is_left_ou
 
 
 def test_zeros_are_shown_beside_decades(monkeypatch, tmp_path):
-    given = [{**row, "distances": distances} for row, distances in zip(rows(), (0, 5, 5e6), strict=True)]
+    given = [
+        {**row, "distances": distances} for row, distances in zip(rows(), (0, 5, 5e6), strict=True)
+    ]
     _, work = drawn(monkeypatch, tmp_path, given, "columns in the lake").axes
     assert work.get_yscale() == "symlog"
     assert list(work.lines[0].get_ydata()) == [0, 5, 5e6]
@@ -352,7 +417,11 @@ def test_zeros_are_shown_beside_decades(monkeypatch, tmp_path):
 def test_points_without_an_axis_are_rows_with_names(monkeypatch, tmp_path):
     given = [{**row, "x": f"without L{row['x']}"} for row in rows()]
     time, work = drawn(monkeypatch, tmp_path, given, None).axes
-    assert [text.get_text() for text in time.get_yticklabels()] == ["without L1", "without L10", "without L100"]
+    assert [text.get_text() for text in time.get_yticklabels()] == [
+        "without L1",
+        "without L10",
+        "without L100",
+    ]
     assert (time.get_xscale(), time.get_xlabel()) == ("log", "time per query column (ms)")
     assert work.get_xlim()[0] == 0
 
@@ -366,7 +435,10 @@ def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
 
 
 def test_what_a_build_chooses_is_held_against_the_best_of_what_was_given(small_random):
-    """The pivots' grid over a tiny lake: the chosen number of levels is one of those that were measured."""
+    """Check that the level count chosen for the pivot grid is one that the sweep measured.
+
+    The lake is tiny.
+    """
     declared = sweep("arguments", algorithms=["pexeso:levels"], choice="n_levels")
     result = run_sweep(declared, Source("random"), TINY)
     assert result["agree"]
@@ -389,4 +461,9 @@ def test_a_choice_that_was_not_among_the_points_has_no_ratio():
     expected = {"argument": "n", "chosen": 1, "best": 2, "chosen_seconds": 2.0, "best_seconds": 1.0}
     assert choice(rows, "n") == {**expected, "times_the_best": 2.0}
     rows[2]["chosen"]["n"] = 9
-    assert choice(rows, "n") == {**expected, "chosen": 9, "chosen_seconds": None, "times_the_best": None}
+    assert choice(rows, "n") == {
+        **expected,
+        "chosen": 9,
+        "chosen_seconds": None,
+        "times_the_best": None,
+    }

@@ -11,7 +11,8 @@ from pexeso.errors import InputError, LakeError
 from pexeso.lake.records import table_records
 
 TABLES = {
-    "b/cities.csv": "City,Country\nOslo,Norway\nRome,Italy\nTurin,Italy\nParis,France\nLyon,France\n\n",
+    "b/cities.csv": "City,Country\nOslo,Norway\nRome,Italy\nTurin,Italy\n"
+    "Paris,France\nLyon,France\n\n",
     "a/again.csv": "City,City\nOslo,Bergen\nParis,Lyon\nOSLO,Rome\nMadrid,Oslo\nRome,Turin\n",
 }
 
@@ -89,7 +90,9 @@ def test_values_without_a_vector_are_dropped_but_their_rows_count(sources, tmp_p
 
 def test_a_lake_without_a_usable_column_says_so(tmp_path, sources, monkeypatch):
     # Only the table and column records.
-    monkeypatch.setattr("benchmarks.datasets.tables.table_records", lambda *given: list(table_records(*given))[:2])
+    monkeypatch.setattr(
+        "benchmarks.datasets.tables.table_records", lambda *given: list(table_records(*given))[:2]
+    )
     with pytest.raises(LakeError, match="No column of mine can be a join key"):
         TablesData("mine", lambda: sources[0], "hashing", 16, 0, tmp_path / "cache").load()
 
@@ -102,7 +105,11 @@ def test_models_that_need_files_are_refused(tmp_path):
 def test_the_demo_lake_is_the_one_of_the_examples():
     given = demo_sources()
     with given.open() as folders:
-        assert len([path for path in folders["demo"].rglob("*") if path.is_file()]) == len(given.digests) > 60
+        assert (
+            len([path for path in folders["demo"].rglob("*") if path.is_file()])
+            == len(given.digests)
+            > 60
+        )
 
 
 @pytest.mark.lakes

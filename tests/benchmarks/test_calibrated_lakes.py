@@ -1,4 +1,4 @@
-"""Made-up lakes keep the rates of the real one, are the same for the same seed, and hold no more memory than they say."""
+"""Tests of generated lakes: the rates of the real lake, reproducibility and bounded memory."""
 
 import dataclasses
 import json
@@ -12,7 +12,13 @@ from click.testing import CliRunner
 import benchmarks.datasets as datasets
 from benchmarks.datasets import data_set
 from benchmarks.datasets.cache import NumberedColumns, load_or_write
-from benchmarks.datasets.calibrated import CHUNK_BYTES, MODELS, VectorChunks, calibrated_tensors, plan_lake
+from benchmarks.datasets.calibrated import (
+    CHUNK_BYTES,
+    MODELS,
+    VectorChunks,
+    calibrated_tensors,
+    plan_lake,
+)
 from benchmarks.datasets.calibrated_columns import plan_columns, postings
 from benchmarks.datasets.calibrated_data import CalibratedData
 from benchmarks.datasets.fit import draw_sample, misfit
@@ -60,12 +66,16 @@ def test_a_lake_is_whole(name, cache):
     inside = np.diff(owner) == 0
     assert (np.diff(lake.column_values)[inside] > 0).all()
     assert lake.value_rows.min() == 1
-    assert np.array_equal(lake.column_rows, np.bincount(owner, lake.value_rows, minlength=lake.n_columns))
+    assert np.array_equal(
+        lake.column_rows, np.bincount(owner, lake.value_rows, minlength=lake.n_columns)
+    )
     assert len(lake.columns) == lake.n_columns
 
 
 def test_the_seed_decides(tmp_path):
-    first, again = (CalibratedData(MODELS["swdc"], 0.001, 7, tmp_path / folder).load() for folder in "ab")
+    first, again = (
+        CalibratedData(MODELS["swdc"], 0.001, 7, tmp_path / folder).load() for folder in "ab"
+    )
     other = CalibratedData(MODELS["swdc"], 0.001, 8, tmp_path / "a").load()
     assert first.fingerprint == again.fingerprint
     assert not np.array_equal(first.column_offsets, other.column_offsets)
@@ -159,7 +169,9 @@ def test_wrong_input_is_told():
     for scale in (0.0, -1.0, 1.5, float("nan")):
         with pytest.raises(InputError, match=r"scale must lie in \(0, 1\]"):
             data_set("swdc", scale=scale)
-    with pytest.raises(InputError, match=r"at least 20 are needed, so the scale must be at least 0\.00093"):
+    with pytest.raises(
+        InputError, match=r"at least 20 are needed, so the scale must be at least 0\.00093"
+    ):
         data_set("open", scale=0.0001)
     with pytest.raises(InputError, match="seed must lie"):
         calibrated_tensors("swdc", 0.001, seed=-1)
@@ -176,7 +188,9 @@ def test_cuda_asked_for_and_absent(monkeypatch):
 
 
 def test_no_room_is_told_before_anything_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("shutil.disk_usage", lambda folder: dataclasses.make_dataclass("Usage", ["free"])(1_000_000))
+    monkeypatch.setattr(
+        "shutil.disk_usage", lambda folder: dataclasses.make_dataclass("Usage", ["free"])(1_000_000)
+    )
     with pytest.raises(OutputError, match="smaller scale"):
         CalibratedData(MODELS["swdc"], 0.01, 0, tmp_path).load()
     assert list(tmp_path.iterdir()) == []
@@ -202,7 +216,9 @@ def test_names_of_numbered_columns():
 def test_pair_shares_are_those_of_all_pairs():
     generator = torch.Generator().manual_seed(1)
     vectors = torch.randn(300, 20, generator=generator)
-    vectors = vectors[torch.arange(3_000) % 300] + 0.05 * torch.randn(3_000, 20, generator=generator)
+    vectors = vectors[torch.arange(3_000) % 300] + 0.05 * torch.randn(
+        3_000, 20, generator=generator
+    )
     vectors /= vectors.norm(dim=1, keepdim=True)
     query_rows, lake_rows = torch.arange(0, 400), torch.arange(100, 3_000)
     shares = pair_shares(vectors, query_rows, lake_rows)

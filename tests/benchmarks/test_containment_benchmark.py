@@ -1,4 +1,7 @@
-"""The benchmark of containment search: what it draws, its truth, its scores, and that it runs, with and without the rival."""
+"""Tests of the containment search benchmark: data, truth, scores, and runs.
+
+The benchmark runs with and without the rival.
+"""
 
 import json
 import sys
@@ -10,7 +13,14 @@ import pytest
 from benchmarks.containment import main, straightness
 from benchmarks.containment_equal import ThinDatasketch, lowered
 from benchmarks.containment_lists import hashed_ensemble
-from benchmarks.containment_sets import RATIOS, ContainmentLake, draw_lake, right_answer, scan, scores
+from benchmarks.containment_sets import (
+    RATIOS,
+    ContainmentLake,
+    draw_lake,
+    right_answer,
+    scan,
+    scores,
+)
 from benchmarks.containment_ways import Datasketch, asymmetric
 from pexeso.containment.options import EnsembleOptions
 
@@ -18,7 +28,9 @@ from pexeso.containment.options import EnsembleOptions
 def lake_of(sets, queries, own=None):
     offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
     tokens = np.array([token for one in sets for token in one], np.uint64)
-    return ContainmentLake(tokens, offsets, [np.array(one, np.uint64) for one in queries], own or [-1] * len(queries))
+    return ContainmentLake(
+        tokens, offsets, [np.array(one, np.uint64) for one in queries], own or [-1] * len(queries)
+    )
 
 
 @pytest.mark.parametrize("data", ["planted", "power"])
@@ -42,7 +54,15 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
     assert "datasketch is left out: it is not installed" in err
     assert result["datasketch"] == "not installed"
     assert result["checked_by_scan"]["queries"] == 8
-    ways = {"pexeso", "lists", "bands", "bands, 8 partitions", "bands, 1 partitions", "asymmetric", "linear scan"}
+    ways = {
+        "pexeso",
+        "lists",
+        "bands",
+        "bands, 8 partitions",
+        "bands, 1 partitions",
+        "asymmetric",
+        "linear scan",
+    }
     assert set(result["0.9"]) == {"routes", *ways}
     assert result["0.5"]["lists"]["recall"] == result["0.5"]["linear scan"]["recall"] == 1.0
     assert result["0.5"]["bands"]["precision"] in (1.0, None)
@@ -51,7 +71,22 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
 
 def test_the_rival_is_asked_the_same(capsys):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
-    assert main(["--sets", "1000", "--queries", "8", "--thresholds", "0.5", "--datasketch", "--bare-over", "10"]) == 0
+    assert (
+        main(
+            [
+                "--sets",
+                "1000",
+                "--queries",
+                "8",
+                "--thresholds",
+                "0.5",
+                "--datasketch",
+                "--bare-over",
+                "10",
+            ]
+        )
+        == 0
+    )
     result = json.loads(capsys.readouterr().out)["datasketch"]
     assert 0.5 < result["0.5"]["datasketch"]["recall"] <= 1
     assert result["0.5"]["pexeso"]["recall"] == 1
@@ -72,7 +107,22 @@ def test_the_rival_is_asked_where_it_finds_as_much(capsys):
         "--partitions",
         "4",
     ]
-    assert main([*asked, "--equal-recall", "0.9", "--lower", "0.3,0.0", "--foresee", "64", "--builds", "2"]) == 0
+    assert (
+        main(
+            [
+                *asked,
+                "--equal-recall",
+                "0.9",
+                "--lower",
+                "0.3,0.0",
+                "--foresee",
+                "64",
+                "--builds",
+                "2",
+            ]
+        )
+        == 0
+    )
     result = json.loads(capsys.readouterr().out)["datasketch"]
     assert len(result["pexeso_build_seconds"]) == 2
     assert result["signed_by_itself"] == 15
@@ -88,14 +138,28 @@ def test_a_run_stops_where_the_rival_finds_what_was_not_foreseen(monkeypatch):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
     monkeypatch.setattr("benchmarks.containment.foreseen_recalls", lambda *_: {0.5: 0.123})
     with pytest.raises(SystemExit, match="not find what was foreseen"):
-        main(["--sets", "100", "--queries", "4", "--thresholds", "0.5", "--datasketch", "--equal-recall", "0.9"])
+        main(
+            [
+                "--sets",
+                "100",
+                "--queries",
+                "4",
+                "--thresholds",
+                "0.5",
+                "--datasketch",
+                "--equal-recall",
+                "0.9",
+            ]
+        )
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.2, 0.0])
 def test_an_index_with_no_buckets_but_those_asked_for_answers_alike(threshold):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
     lake = draw_lake("power", 400, 6, seed=2)
-    lake = replace(lake, offsets=np.append(lake.offsets, lake.offsets[-1]), own=[3, *lake.own[1:]])  # an empty set too
+    lake = replace(
+        lake, offsets=np.append(lake.offsets, lake.offsets[-1]), own=[3, *lake.own[1:]]
+    )  # an empty set too
     settings = 48, 3, 4  # functions, partitions, m
     whole, _ = Datasketch(lake, *settings).built(threshold)
     thin, _ = ThinDatasketch(lake, *settings).built(threshold)
@@ -106,7 +170,18 @@ def test_an_index_with_no_buckets_but_those_asked_for_answers_alike(threshold):
 
 def test_a_thin_index_is_measured(capsys):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
-    asked = ["--sets", "100", "--queries", "4", "--thresholds", "0.5", "--datasketch", "--thin", "--builds", "0"]
+    asked = [
+        "--sets",
+        "100",
+        "--queries",
+        "4",
+        "--thresholds",
+        "0.5",
+        "--datasketch",
+        "--thin",
+        "--builds",
+        "0",
+    ]
     assert main([*asked, "--equal-recall", "1", "--lower", "0.0"]) == 0
     result = json.loads(capsys.readouterr().out)["datasketch"]
     assert result["thin"] is True
@@ -121,7 +196,10 @@ def test_the_highest_threshold_that_finds_enough_is_taken():
 
 
 def test_growth_and_fit_run(capsys):
-    assert main(["--data", "power", "--growth", "500,1000", "--queries", "4", "--thresholds", "0.5"]) == 0
+    assert (
+        main(["--data", "power", "--growth", "500,1000", "--queries", "4", "--thresholds", "0.5"])
+        == 0
+    )
     result = json.loads(capsys.readouterr().out)
     assert [row["sets"] for row in result["rows"]] == [500, 1000]
     assert set(result["r_squared"]) == {"build_seconds", "mean_seconds_0.5"}
@@ -155,7 +233,9 @@ def test_a_scan_counts_and_scores_leave_out_queries_without_answers():
     lake = lake_of([[1, 2, 3], [], [3, 9], [2, 3]], [[2, 3], [50, 60]], own=[3, -1])
     assert scan(lake, lake.queries[0]).tolist() == [2, 0, 1, 2]
     assert right_answer(lake, 0, scan(lake, lake.queries[0]), 0.5).tolist() == [0, 2]
-    found = scores(lake, [np.array([0, 1]), np.array([], int)], [np.array([0, 2]), np.array([], int)])
+    found = scores(
+        lake, [np.array([0, 1]), np.array([], int)], [np.array([0, 2]), np.array([], int)]
+    )
     assert (found["recall"], found["precision"], found["answered"]) == (0.5, 0.5, 0.5)
 
 
@@ -170,7 +250,9 @@ def test_padding_makes_small_sets_hard_to_find():
     lake = lake_of(sets, [query])
     index = hashed_ensemble(lake.tokens, lake.offsets, EnsembleOptions(partitions=1))
     padded = asymmetric(index, 1)
-    assert padded.signatures[-1].tolist() == index.signatures[-1].tolist()  # the largest is as it was
+    assert (
+        padded.signatures[-1].tolist() == index.signatures[-1].tolist()
+    )  # the largest is as it was
     least = padded.signatures[:-1].astype(float) / 2**32
     assert least.mean() == pytest.approx(1 / 50_001, rel=0.1)
     # W7: with r = 1, b = 256 and M / q = 1000 the chance is 0.226.

@@ -1,4 +1,7 @@
-"""The source's choice of bands and rows: the tables of the specification, and an independent integrator."""
+"""Tests of the source's choice of bands and rows.
+
+The tables of the specification and an independent integrator are the reference.
+"""
 
 import numpy as np
 import pytest
@@ -13,10 +16,22 @@ from pexeso.containment.options import EnsembleOptions
 
 RATIOS = (1, 2, 5, 10, 100)
 W8_SOURCE = {
-    0.5: [(64, 4, 0.053, 0.031), (85, 3, 0.064, 0.060), (128, 2, 0.127, 0.054), (25, 1, 0.207, 0.080), (251, 1, 0.214, 0.081)],
-    0.7: [(36, 7, 0.026, 0.039), (64, 4, 0.056, 0.071), (42, 2, 0.132, 0.096), (128, 2, 0.113, 0.123), (128, 2, 0.001, 0.297)],
-    0.9: [(3, 8, 0.033, 0.020), (42, 6, 0.024, 0.065), (51, 5, 0.001, 0.099), (42, 6, 0.000, 0.100), (42, 6, 0.000, 0.100)],
-    1.0: [(1, 8, 0.062, 0.0), (1, 8, 0.0, 0.0), (1, 8, 0.0, 0.0), (1, 8, 0.0, 0.0), (1, 8, 0.0, 0.0)],
+    0.5: [
+        (64, 4, 0.053, 0.031), (85, 3, 0.064, 0.060), (128, 2, 0.127, 0.054),
+        (25, 1, 0.207, 0.080), (251, 1, 0.214, 0.081),
+    ],
+    0.7: [
+        (36, 7, 0.026, 0.039), (64, 4, 0.056, 0.071), (42, 2, 0.132, 0.096),
+        (128, 2, 0.113, 0.123), (128, 2, 0.001, 0.297),
+    ],
+    0.9: [
+        (3, 8, 0.033, 0.020), (42, 6, 0.024, 0.065), (51, 5, 0.001, 0.099),
+        (42, 6, 0.000, 0.100), (42, 6, 0.000, 0.100),
+    ],
+    1.0: [
+        (1, 8, 0.062, 0.0), (1, 8, 0.0, 0.0), (1, 8, 0.0, 0.0),
+        (1, 8, 0.0, 0.0), (1, 8, 0.0, 0.0),
+    ],
 }  # fmt: skip
 
 
@@ -42,7 +57,9 @@ def areas(ratio, threshold, bands, rows):
         return float(candidate_probability(jaccard_of(t, ratio), bands, rows))
 
     positives = quad(chance, 0, min(threshold, most), limit=200)[0]
-    return positives, quad(lambda t: 1 - chance(t), threshold, most, limit=200)[0] if most > threshold else 0.0
+    return positives, quad(lambda t: 1 - chance(t), threshold, most, limit=200)[
+        0
+    ] if most > threshold else 0.0
 
 
 @given(st.floats(0.05, 500), st.floats(0.01, 1), st.integers(1, 64), st.integers(1, 8))
@@ -62,12 +79,20 @@ def test_acceptance_8_the_sources_choice_is_the_least_of_all(ratio, threshold):
 def test_it_loses_supersets_at_high_thresholds_and_never_turns_to_lists():
     rng = np.random.default_rng(21)
     queries = [np.unique(rng.integers(0, 2**63, 60, dtype=np.uint64)) for _ in range(40)]
-    sets = [np.unique(np.append(one, rng.integers(0, 2**63, 19 * 60, dtype=np.uint64))) for one in queries]
+    sets = [
+        np.unique(np.append(one, rng.integers(0, 2**63, 19 * 60, dtype=np.uint64)))
+        for one in queries
+    ]
     index = hashed_ensemble(
-        np.concatenate(sets), np.cumsum([0, *map(len, sets)]), EnsembleOptions(permutations=64, partitions=2)
+        np.concatenate(sets),
+        np.cumsum([0, *map(len, sets)]),
+        EnsembleOptions(permutations=64, partitions=2),
     )
     tuner = SourceTuner(permutations=64)
-    found = [row in index.search(query, 0.9, tuner=tuner, route="bands").sets for row, query in enumerate(queries)]
+    found = [
+        row in index.search(query, 0.9, tuner=tuner, route="bands").sets
+        for row, query in enumerate(queries)
+    ]
     kept = [row in index.search(query, 0.9).sets for row, query in enumerate(queries)]
     assert np.mean(found) < 0.1
     assert all(kept)

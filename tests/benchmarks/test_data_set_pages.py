@@ -42,7 +42,9 @@ def test_other_pages_show_the_same_number_of_values(demo):
     for page in ("README.md", "docs/tutorial.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert f"{columns} columns and {values} distinct values" in text
-    assert f"{values} distinct" in (ROOT / "docs/how-to/messy-tables.md").read_text(encoding="utf-8")
+    assert f"{values} distinct" in (ROOT / "docs/how-to/messy-tables.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

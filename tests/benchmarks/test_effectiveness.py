@@ -1,4 +1,8 @@
-"""The measures of effectiveness: what is judged, what each method finds, thresholds chosen on other columns, and the command."""
+"""Tests of the effectiveness measures.
+
+They cover what is judged, what each method finds, thresholds chosen on other columns, and the
+command.
+"""
 
 import gzip
 import json
@@ -70,7 +74,9 @@ PAIRS = [
 def write_tables(folder: Path) -> Path:
     folder.mkdir()
     for name, rows in TABLES.items():
-        (folder / name).write_text("\n".join([f"{rows[0]},n", *(f"{row},1" for row in rows[1:])]) + "\n")
+        (folder / name).write_text(
+            "\n".join([f"{rows[0]},n", *(f"{row},1" for row in rows[1:])]) + "\n"
+        )
     return folder
 
 
@@ -78,7 +84,8 @@ def write_tables(folder: Path) -> Path:
 def lake(tmp_path):
     folder = write_tables(tmp_path / "lake")
     header = (
-        "query_table\tquery_column\tcandidate_table\tcandidate_column\tlinked_values\tentity_matches\texact_matches"
+        "query_table\tquery_column\tcandidate_table\tcandidate_column\t"
+        "linked_values\tentity_matches\texact_matches"
     )
     lines = [header, *("\t".join(map(str, (*pair, 0))) for pair in PAIRS)]
     (tmp_path / "join_pairs.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
@@ -94,7 +101,9 @@ def judged(lake):
 
 def test_pairs_are_judged_as_the_truth_says(judged):
     assert judged.keys == [(name, 0) for name in TABLES]
-    classes = judged.classes(*(np.array(each) for each in zip(*np.ndindex(5, 5), strict=True))).reshape(5, 5)
+    classes = judged.classes(
+        *(np.array(each) for each in zip(*np.ndindex(5, 5), strict=True))
+    ).reshape(5, 5)
     expected = np.full((5, 5), NEGATIVE)
     expected[0, 1] = expected[1, 0] = BY_TEXT
     expected[0, 2] = expected[2, 0] = BY_MEANING
@@ -107,7 +116,11 @@ def test_pairs_are_judged_as_the_truth_says(judged):
 
 def test_without_a_list_of_columns_those_of_the_pairs_are_judged(lake):
     (lake.parent / "entity_columns.tsv.gz").unlink()
-    assert read_judged(lake, lake.parent / "join_pairs.tsv.gz").keys == [("a.csv", 0), ("c.csv", 0), ("e.csv", 0)]
+    assert read_judged(lake, lake.parent / "join_pairs.tsv.gz").keys == [
+        ("a.csv", 0),
+        ("c.csv", 0),
+        ("e.csv", 0),
+    ]
 
 
 def test_a_truth_that_does_not_fit_is_refused(lake, tmp_path):
@@ -123,19 +136,25 @@ def test_a_truth_without_anything_to_find_is_refused(lake, tmp_path):
     for name in TABLES:
         (lake / name).write_text("x,n\n" + f"{name},1\n" * 3)
     (tmp_path / "few.tsv").write_text("\t".join(PAIR_COLUMNS) + "\na\t0\tc\t0\t6\t2\n")
-    with pytest.raises(InputError, match=r"has no pair that can be joined: at least 4 values, and at least 50 % of"):
+    with pytest.raises(
+        InputError, match=r"has no pair that can be joined: at least 4 values, and at least 50 % of"
+    ):
         lake_with_truth(lake, tmp_path / "few.tsv")
 
 
 @pytest.mark.lakes
 def test_the_shared_lake_has_the_pairs_that_its_description_counts(lake_folder, shared_lakes):
-    found = read_judged(lake_folder("wikitables"), shared_lakes / "wikitables" / "join_pairs.tsv.gz")
+    found = read_judged(
+        lake_folder("wikitables"), shared_lakes / "wikitables" / "join_pairs.tsv.gz"
+    )
     counts = {label: len(pairs) for label, pairs in found.labels.items()}
     assert (found.n_columns, len(found.queries)) == (1949, 627)
     assert (counts[BY_TEXT] + counts[BY_MEANING], counts[BY_MEANING]) == (5117, 468)
 
 
-WORDS = st.lists(st.sampled_from(["ab", "abc", "abd", "x", "xy", "xyz", "qqqqqqqqqq", "qqqqqqqqqr"]), min_size=1)
+WORDS = st.lists(
+    st.sampled_from(["ab", "abc", "abd", "x", "xy", "xyz", "qqqqqqqqqq", "qqqqqqqqqr"]), min_size=1
+)
 VALUES = st.lists(WORDS.map(lambda words: " ".join(words[:4])), min_size=1, max_size=8, unique=True)
 
 
@@ -160,13 +179,19 @@ def jaccard(left: str, right: str) -> float:
 def fuzzy(left: str, right: str) -> float:
     a, b = set(left.split()), set(right.split())
     alike = {(x, y): edit(x, y) if edit(x, y) >= 0.8 else 0.0 for x in a for y in b}
-    overlap = min(sum(max(alike[x, y] for y in b) for x in a), sum(max(alike[x, y] for x in a) for y in b))
+    overlap = min(
+        sum(max(alike[x, y] for y in b) for x in a), sum(max(alike[x, y] for x in a) for y in b)
+    )
     return overlap / (len(a) + len(b) - overlap)
 
 
 @pytest.mark.parametrize(
     ("measure", "definition"),
-    [(similar.jaccard_of_tokens, jaccard), (similar.edit_similarity, edit), (similar.fuzzy_tokens, fuzzy)],
+    [
+        (similar.jaccard_of_tokens, jaccard),
+        (similar.edit_similarity, edit),
+        (similar.fuzzy_tokens, fuzzy),
+    ],
 )
 def test_measures_are_those_of_their_definition(measure, definition):
     pytest.importorskip("rapidfuzz")
@@ -187,7 +212,9 @@ def test_measures_are_those_of_their_definition(measure, definition):
 
 def test_equal_and_rare_words_count():
     values = ["red cubs", "blue cubs", "blue sox", "cubs"]
-    np.testing.assert_array_equal(sp.vstack(list(similar.equal(values, values, 1.0))).toarray(), np.eye(4))
+    np.testing.assert_array_equal(
+        sp.vstack(list(similar.equal(values, values, 1.0))).toarray(), np.eye(4)
+    )
     found = similar.whole(similar.tfidf(values, values, 0.3), len(values)).toarray()
     np.testing.assert_allclose(np.diag(found), 1, atol=1e-6)
     assert found[0, 3] > found[0, 1] > found[0, 2] == 0
@@ -196,7 +223,10 @@ def test_equal_and_rare_words_count():
 @pytest.mark.parametrize("measure", [measure for measure, _ in methods.BY_STRINGS.values()])
 def test_pieces_are_bounded_and_say_the_same_as_one(measure, monkeypatch):
     pytest.importorskip("rapidfuzz")
-    values, others = ["red cubs", "", "blue cubs", "cubs", "blue sox"], ["cubs red", "", "blue cub", "cubs"]
+    values, others = (
+        ["red cubs", "", "blue cubs", "cubs", "blue sox"],
+        ["cubs red", "", "blue cub", "cubs"],
+    )
     whole = sp.vstack(list(measure(values, others, 0.3))).toarray()
     assert whole.any()
     assert not whole[1].any(), "a value of no text is like nothing"
@@ -209,7 +239,9 @@ def test_pieces_are_bounded_and_say_the_same_as_one(measure, monkeypatch):
 
 def random_judged(seed: int, n_columns: int = 30) -> tuple[Judged, sp.csr_matrix]:
     generator = np.random.default_rng(seed)
-    texts = [pa.array(sorted({f"v{v}" for v in generator.integers(0, 25, 8)})) for _ in range(n_columns)]
+    texts = [
+        pa.array(sorted({f"v{v}" for v in generator.integers(0, 25, 8)})) for _ in range(n_columns)
+    ]
     pairs = generator.permutation(n_columns * n_columns)[:120]
     labels = {BY_TEXT: pairs[:60], BY_MEANING: pairs[60:90], NOT_JUDGED: pairs[90:]}
     labels = {label: np.sort(each[each % (n_columns + 1) != 0]) for label, each in labels.items()}
@@ -221,7 +253,9 @@ def random_judged(seed: int, n_columns: int = 30) -> tuple[Judged, sp.csr_matrix
 def test_columns_are_found_by_counting_similar_values(seed):
     judged, held = random_judged(seed)
     generator = np.random.default_rng(seed)
-    alike = generator.random((held.shape[1],) * 2).astype(np.float32) * (generator.random((held.shape[1],) * 2) < 0.2)
+    alike = generator.random((held.shape[1],) * 2).astype(np.float32) * (
+        generator.random((held.shape[1],) * 2) < 0.2
+    )
     np.fill_diagonal(alike, 1)
     [found] = found_by_values(judged, held, sp.csr_matrix(alike), [0.6])
     values = [set(held[number].indices) for number in range(judged.n_columns)]
@@ -231,10 +265,16 @@ def test_columns_are_found_by_counting_similar_values(seed):
         if query != candidate and matches >= 4 and matches >= 0.3 * len(values[query]):
             expected[query, candidate] = matches / len(values[query])
     returned = dict(
-        zip(zip(found.query.tolist(), found.candidate.tolist(), strict=True), found.joinability, strict=True)
+        zip(
+            zip(found.query.tolist(), found.candidate.tolist(), strict=True),
+            found.joinability,
+            strict=True,
+        )
     )
     assert returned.keys() == expected.keys()
-    np.testing.assert_allclose([returned[pair] for pair in expected], list(expected.values()), rtol=1e-6)
+    np.testing.assert_allclose(
+        [returned[pair] for pair in expected], list(expected.values()), rtol=1e-6
+    )
 
 
 def random_founds(judged: Judged, seed: int) -> list[Found]:
@@ -245,7 +285,9 @@ def random_founds(judged: Judged, seed: int) -> list[Found]:
         pairs = pairs[pairs % (judged.n_columns + 1) != 0]
         query, candidate = pairs // judged.n_columns, pairs % judged.n_columns
         joinability = np.round(generator.uniform(0.3, 1, len(pairs)), 2)
-        founds.append(Found(threshold, query, candidate, joinability, judged.classes(query, candidate)))
+        founds.append(
+            Found(threshold, query, candidate, joinability, judged.classes(query, candidate))
+        )
     return founds
 
 
@@ -255,7 +297,9 @@ def test_thresholds_come_from_the_columns_that_are_not_scored():
     _, chosen = cross_validated(judged, founds, best_f1)
     fold_ = folds_of(judged)[0]
     # Whatever the labels of a fold are, its own thresholds stay.
-    spoiled = [replace(f, label=np.where(np.isin(f.query, fold_), BY_TEXT, f.label)) for f in founds]
+    spoiled = [
+        replace(f, label=np.where(np.isin(f.query, fold_), BY_TEXT, f.label)) for f in founds
+    ]
     assert cross_validated(judged, spoiled, best_f1)[1][0] == chosen[0]
     assert sorted(np.concatenate(folds_of(judged)).tolist()) == list(range(judged.n_columns))
 
@@ -267,16 +311,25 @@ def test_the_best_thresholds_are_chosen(goal):
     truth = truth_of(judged, np.arange(judged.n_columns))
     place, joinability = choose(founds, truth, goal)
     best = goal(*rates(founds[place].from_joinability(joinability), truth))
-    assert best == max(goal(*rates(f.from_joinability(j), truth)) for f in founds for j in JOINABILITIES)
+    assert best == max(
+        goal(*rates(f.from_joinability(j), truth)) for f in founds for j in JOINABILITIES
+    )
 
 
 def test_ranking_is_scored_as_defined():
-    labels = {BY_TEXT: np.array([0 * 4 + 1, 0 * 4 + 2]), BY_MEANING: np.array([1 * 4 + 0]), NOT_JUDGED: np.array([3])}
+    labels = {
+        BY_TEXT: np.array([0 * 4 + 1, 0 * 4 + 2]),
+        BY_MEANING: np.array([1 * 4 + 0]),
+        NOT_JUDGED: np.array([3]),
+    }
     judged = Judged([(f"t{number}", 0) for number in range(4)], [], labels)
     query, candidate = np.array([0, 0, 0, 1]), np.array([1, 3, 2, 2])
-    found = Found(0.1, query, candidate, np.array([0.5, 1.0, 0.4, 0.9]), judged.classes(query, candidate))
+    found = Found(
+        0.1, query, candidate, np.array([0.5, 1.0, 0.4, 0.9]), judged.classes(query, candidate)
+    )
     average, recall = ranked(judged, found)
-    # Query 0 has its two pairs first and second, as the third is not judged; query 1 misses its only one.
+    # Query 0 has its two pairs first and second, as the third is not judged; query 1 misses its
+    # only one.
     assert (average, recall) == ((1 + 0) / 2, (1 + 0) / 2)
 
 
@@ -285,7 +338,11 @@ def test_intervals_hold_the_scores():
     found = random_founds(judged, 3)[0]
     precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
     bounds = intervals(judged, found)
-    for name, score in (("precision", precision), ("recall", recall), ("semantic_only_recall", by_meaning)):
+    for name, score in (
+        ("precision", precision),
+        ("recall", recall),
+        ("semantic_only_recall", by_meaning),
+    ):
         low, high = bounds[name]
         assert low < score < high, name
 
@@ -303,20 +360,28 @@ def shop(judged, lake, tmp_path, index_path):
 
 
 @pytest.mark.spark
-def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged, lake, monkeypatch, tmp_path):
+def test_methods_find_what_they_can_and_the_index_answers_the_same(
+    shop, judged, lake, monkeypatch, tmp_path
+):
     pytest.importorskip("rapidfuzz")
     pytest.importorskip("faiss")
     monkeypatch.setattr(methods, "DISTANCES", (0.0, 0.1, 0.3, 0.4))
     for name in [name for name in METHODS[:-1] if name not in (AUTOMATIC, RERANKED)]:
         founds = founds_of(make_method(name, shop), judged)
-        assert (0, 1) in set(zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True)), name
+        assert (0, 1) in set(
+            zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True)
+        ), name
     by_vectors = founds_of(make_method("pexeso", shop), judged)
     assert {(0, 2), (2, 0)} <= set(zip(by_vectors[-1].query, by_vectors[-1].candidate, strict=True))
-    for ours, theirs in zip(by_vectors, searched(judged, shop.index(), methods.DISTANCES), strict=True):
+    for ours, theirs in zip(
+        by_vectors, searched(judged, shop.index(), methods.DISTANCES), strict=True
+    ):
         for name in ("query", "candidate", "joinability", "label"):
             ordered = [getattr(f, name)[np.lexsort((f.candidate, f.query))] for f in (ours, theirs)]
             np.testing.assert_allclose(*ordered, rtol=1e-6)
-    result = measure(lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz"), shop, METHODS, lambda text: None)
+    result = measure(
+        lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz"), shop, METHODS, lambda text: None
+    )
     assert list(result["methods"]) == list(METHODS[:-1])
     assert result["skipped"] == {"sentence": "No sentence model was given (--sentence-model)."}
     assert result["methods"]["equi"]["semantic_only_recall"] == 0
@@ -330,26 +395,35 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(shop, judged,
 
 @pytest.mark.spark
 def test_trees_are_learned_from_what_a_search_counts(shop, judged):
-    """Columns of which a search knows the names are counted by it as they are all at once, and only for columns that are asked."""
+    """Check that counting all known columns together equals searching, for queried columns only."""
     index = shop.index()
     number_of = _numbers(judged, index)
-    every, only = count_pairs(judged, index), count_pairs(replace(judged, asked=np.array([1, 2])), index)
+    every, only = (
+        count_pairs(judged, index),
+        count_pairs(replace(judged, asked=np.array([1, 2])), index),
+    )
     assert set(only[0].tolist()) == {1, 2} < set(every[0].tolist())
     for query in np.unique(every[0]).tolist():
         own = every[0] == query
         column = QueryColumn(judged.texts[query], column=[*TABLES.values()][query][0])
         prepared = index.prepared(column)
-        options = index.search_options({"max_distance": 1.4 * index.usual_max_distance, "min_joinability": 0.3})
+        options = index.search_options(
+            {"max_distance": 1.4 * index.usual_max_distance, "min_joinability": 0.3}
+        )
         hits = [
             hit
             for hit in search_store(index._opened.loader, [prepared], [options])[0][0]
             if number_of[hit.column_id] in every[1][own]
         ]
         loader = index._opened.loader
-        counted = count(loader, prepared, hits, lake_of(loader, hits), index.usual_max_distance, SearchStats())
+        counted = count(
+            loader, prepared, hits, lake_of(loader, hits), index.usual_max_distance, SearchStats()
+        )
         places = np.argsort([number_of[hit.column_id] for hit in hits])
         np.testing.assert_allclose(
-            counted.features()[places], every[2].features()[own][np.argsort(every[1][own])], atol=1e-12
+            counted.features()[places],
+            every[2].features()[own][np.argsort(every[1][own])],
+            atol=1e-12,
         )
 
 
@@ -358,7 +432,10 @@ def test_a_curve_has_the_highest_recall_at_each_precision():
     founds = random_founds(judged, 4)
     truth = truth_of(judged, np.arange(judged.n_columns))
     points = [rates(f.from_joinability(j), truth) for f in founds for j in JOINABILITIES]
-    expected = [max((recall for p, recall, _ in points if p >= least), default=0) for least in CURVE_PRECISIONS]
+    expected = [
+        max((recall for p, recall, _ in points if p >= least), default=0)
+        for least in CURVE_PRECISIONS
+    ]
     np.testing.assert_allclose(np.array(curve_of(judged, founds))[:, 0], expected, atol=1e-4)
 
 
@@ -366,13 +443,31 @@ def test_a_curve_has_the_highest_recall_at_each_precision():
 def test_the_command_prints_plain_data(lake, shop, tmp_path):
     truth = str(lake.parent / "join_pairs.tsv.gz")
     index = str(shop.index().path)
-    arguments = ["--lake", str(lake), "--truth", truth, "--methods", "equi,pexeso", "--index", index, "--json"]
-    ran = CliRunner().invoke(main, [*arguments, "--plots", str(tmp_path / "plots")], catch_exceptions=False)
+    arguments = [
+        "--lake",
+        str(lake),
+        "--truth",
+        truth,
+        "--methods",
+        "equi,pexeso",
+        "--index",
+        index,
+        "--json",
+    ]
+    ran = CliRunner().invoke(
+        main, [*arguments, "--plots", str(tmp_path / "plots")], catch_exceptions=False
+    )
     assert ran.exit_code == 0, ran.output
     result = json.loads(ran.stdout)
     assert (result["data"], result["queries"], result["semantic_only_pairs"]) == (str(lake), 3, 2)
     assert set(result["methods"]) == {"equi", "pexeso"}
-    needed = ("precision", "recall", "f1", "semantic_only_recall_at_p90", "semantic_only_recall_at_p95")
+    needed = (
+        "precision",
+        "recall",
+        "f1",
+        "semantic_only_recall_at_p90",
+        "semantic_only_recall_at_p95",
+    )
     assert all(0 <= scores[name] <= 1 for scores in result["methods"].values() for name in needed)
     assert [path.name for path in (tmp_path / "plots").iterdir()] == ["lake.png"]
 
@@ -390,7 +485,13 @@ def test_the_command_prints_plain_data(lake, shop, tmp_path):
 )
 def test_a_wrong_option_is_one_sentence(arguments, message, lake):
     if arguments:
-        arguments = ["--lake", str(lake), "--truth", str(lake.parent / "join_pairs.tsv.gz"), *arguments]
+        arguments = [
+            "--lake",
+            str(lake),
+            "--truth",
+            str(lake.parent / "join_pairs.tsv.gz"),
+            *arguments,
+        ]
     ran = CliRunner().invoke(main, arguments)
     assert ran.exit_code == 1
     assert message in ran.output

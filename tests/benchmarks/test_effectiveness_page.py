@@ -18,7 +18,12 @@ STORED = {name: found for name in DATA if (found := stored_result(RESULTS, name)
 def values(f1: float) -> dict[str, object]:
     rates = {"precision": 0.5, "recall": 0.5, "f1": f1, "recall_of_other_spellings": 0.1}
     tasks = {f"t{number}": rates for number in range(6)}
-    own = {**rates, "intervals": {"f1": [0.1, 0.9]}, "tasks": tasks, "curve": [[1.0, 0.1], [0.5, 0.5]]}
+    own = {
+        **rates,
+        "intervals": {"f1": [0.1, 0.9]},
+        "tasks": tasks,
+        "curve": [[1.0, 0.1], [0.5, 0.5]],
+    }
     return {"values": own, "measured": "2026-01-02"}
 
 
@@ -33,7 +38,9 @@ def result(**f1s: float) -> dict[str, object]:
 def test_the_page_shows_the_stored_results():
     text = PAGE.read_text(encoding="utf-8")
     assert set(STORED) == set(DATA)
-    assert rendered(text, STORED) == text, "write it anew: python -m benchmarks.effectiveness ... --write-docs"
+    assert rendered(text, STORED) == text, (
+        "write it anew: python -m benchmarks.effectiveness ... --write-docs"
+    )
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -43,12 +50,21 @@ def test_the_plots_are_those_of_the_stored_results(name):
     assert drawn
     for path in drawn:
         with image.open(path) as picture:
-            assert picture.text[SOURCE] == fingerprint(STORED[name]), f"{path.name} was drawn from another result"
+            assert picture.text[SOURCE] == fingerprint(STORED[name]), (
+                f"{path.name} was drawn from another result"
+            )
 
 
 START = "python -m benchmarks.effectiveness"
 TEXTS = (PAGE, ROOT / "benchmarks" / "README.md")
-COMMANDS = sorted({line for path in TEXTS for line in path.read_text("utf-8").splitlines() if line.startswith(START)})
+COMMANDS = sorted(
+    {
+        line
+        for path in TEXTS
+        for line in path.read_text("utf-8").splitlines()
+        if line.startswith(START)
+    }
+)
 
 
 def test_the_commands_that_are_shown_are_understood(tmp_path, monkeypatch):
@@ -57,14 +73,20 @@ def test_the_commands_that_are_shown_are_understood(tmp_path, monkeypatch):
     (tmp_path / "join_pairs.tsv.gz").touch()
     assert len(COMMANDS) >= 4
     for command in COMMANDS:
-        main.make_context("effectiveness", shlex.split(command)[3:])  # refuses options that are none
+        main.make_context(
+            "effectiveness", shlex.split(command)[3:]
+        )  # refuses options that are none
 
 
 def test_measured_parts_are_replaced_and_the_rest_stays():
-    text = "# T\n<!-- measured: autofj -->\nold\n<!-- end -->\nkept\n<!-- measured: countries -->\n<!-- end -->\n"
+    text = (
+        "# T\n<!-- measured: autofj -->\nold\n<!-- end -->\nkept\n<!-- measured: countries "
+        "-->\n<!-- end -->\n"
+    )
     new = rendered(text, {"autofj": result(equi=0.25, pexeso=0.5)})
     assert new.startswith(
-        "# T\n<!-- measured: autofj -->\nMeasured 2026-01-02: 6 tasks. Model of the index: hashing, 8"
+        "# T\n<!-- measured: autofj -->\nMeasured 2026-01-02: 6 tasks. Model of the index: "
+        "hashing, 8"
     )
     assert "| pexeso | **.500** | **.500** | **.500** | .100 to .900 | **.100** |" in new
     assert "Not measured: sentence. No model.\n<!-- end -->\nkept\n" in new
@@ -83,18 +105,26 @@ def test_the_summary_says_where_pexeso_loses():
     first = verdict("x", {"pexeso": 0.5, "sentence": 0.9, "equi": 0.2})
     assert first == "x: pexeso is first in F1 (.500), before equi (.200)."
     even = verdict("x", {"pexeso": 0.5001, "equi": 0.5003, "tf-idf": 0.6, "edit": 0.55})
-    assert even == "x: pexeso is third in F1 (.500), even with equi, behind tf-idf (.600) and edit (.550)."
+    assert (
+        even
+        == "x: pexeso is third in F1 (.500), even with equi, behind tf-idf (.600) and edit (.550)."
+    )
 
 
 def test_some_methods_can_be_measured_anew(tmp_path):
-    assert store(tmp_path, result(equi=0.25, pexeso=0.5), some=True)["methods"].keys() == {"equi", "pexeso"}
+    assert store(tmp_path, result(equi=0.25, pexeso=0.5), some=True)["methods"].keys() == {
+        "equi",
+        "pexeso",
+    }
     kept = store(tmp_path, result(pexeso=0.75), some=True)
     assert list(kept["methods"]) == ["equi", "pexeso"]
     assert kept["methods"]["pexeso"]["values"]["f1"] == 0.75
     assert stored_result(tmp_path, "autofj") == json.loads(json.dumps(kept))
     assert store(tmp_path, result(pexeso=0.5), some=False)["methods"].keys() == {"pexeso"}
     other = {**result(pexeso=0.5), "tasks": 7}
-    with pytest.raises(InputError, match=r"stored result of autofj is about another truth.*without --methods"):
+    with pytest.raises(
+        InputError, match=r"stored result of autofj is about another truth.*without --methods"
+    ):
         store(tmp_path, other, some=True)
 
 
@@ -109,5 +139,8 @@ def test_the_page_and_its_plots_are_written(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- measured: summary -->\n<!-- end -->\n")
     written = write_page(page, tmp_path)
-    assert [path.relative_to(tmp_path).as_posix() for path in written] == ["page.md", "page/autofj-values.png"]
+    assert [path.relative_to(tmp_path).as_posix() for path in written] == [
+        "page.md",
+        "page/autofj-values.png",
+    ]
     assert "pexeso is first" in page.read_text()

@@ -1,4 +1,7 @@
-"""Effectiveness where values are judged: tasks, nearest values and their thresholds, partner columns, names of countries."""
+"""Tests of effectiveness on judged values.
+
+They cover tasks, nearest values and their thresholds, partner columns, and names of countries.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +43,9 @@ def folder(tmp_path):
         for side, texts in (("left", left), ("right", right)):
             rows = [f"{10 * number},{text}" for number, text in enumerate(texts)]
             (place / f"{side}.csv").write_text("\n".join(["id,title", *rows]) + "\n")
-        (place / "gt.csv").write_text("\n".join(["id_l,id_r", *(f"{10 * a},{10 * b}" for a, b in pairs)]) + "\n")
+        (place / "gt.csv").write_text(
+            "\n".join(["id_l,id_r", *(f"{10 * a},{10 * b}" for a, b in pairs)]) + "\n"
+        )
     return tmp_path / "sets"
 
 
@@ -48,7 +53,9 @@ def test_tasks_are_read_without_rows_that_have_no_text(folder):
     rivers, towns = read_tasks(folder)
     assert (rivers.name, towns.group) == ("rivers", "towns")
     assert towns.asked.to_pylist() == ["Oslo town", "Rome", "bern", "Turin"]
-    np.testing.assert_array_equal(towns.partners.toarray(), [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    np.testing.assert_array_equal(
+        towns.partners.toarray(), [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    )
     assert towns.has_partner().tolist() == [True, True, True, False]
     assert towns.has_equal_partner().tolist() == [False, False, True, False]
 
@@ -61,18 +68,32 @@ def test_a_task_that_does_not_fit_is_refused(folder, tmp_path):
     with pytest.raises(InputError, match="names rows that are not there, or that have no text"):
         read_task(folder / "towns")
     truth.write_text("left,right\n0,0\n")
-    with pytest.raises(InputError, match="must have the columns id_l and id_r, or left_id and right_id"):
+    with pytest.raises(
+        InputError, match="must have the columns id_l and id_r, or left_id and right_id"
+    ):
         read_task(folder / "towns")
     (folder / "rivers" / "left.csv").write_text("id,what\n0,x\n")
-    with pytest.raises(InputError, match=r"must have the columns id and title or name\. It has id, what"):
+    with pytest.raises(
+        InputError, match=r"must have the columns id and title or name\. It has id, what"
+    ):
         read_task(folder / "rivers")
 
 
-@given(st.lists(st.lists(st.sampled_from([0.0, 0.4, 0.5, 0.9]), min_size=3, max_size=3), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.lists(st.sampled_from([0.0, 0.4, 0.5, 0.9]), min_size=3, max_size=3),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_the_nearest_shares_its_credit_among_ties(rows):
     similar = np.array(rows, np.float32)
     partners = sp.csr_matrix(np.eye(len(rows), 3, dtype=np.float32))
-    pieces = [sp.csr_matrix(similar[:2]), sp.csr_matrix(similar[2:])] if len(rows) > 2 else [sp.csr_matrix(similar)]
+    pieces = (
+        [sp.csr_matrix(similar[:2]), sp.csr_matrix(similar[2:])]
+        if len(rows) > 2
+        else [sp.csr_matrix(similar)]
+    )
     similarity, credit, nearest = nearest_of(pieces, partners)
     for number, row in enumerate(similar):
         if not row.any():
@@ -87,7 +108,8 @@ def test_the_nearest_shares_its_credit_among_ties(rows):
 def test_a_join_by_hand(folder):
     towns = read_task(folder / "towns")
     joined = join_nearest(JACCARD, towns)
-    # "Oslo town" shares a word of three with "Oslo city" and "Rome town"; "Rome" one of two with two others.
+    # "Oslo town" shares a word of three with "Oslo city" and "Rome town"; "Rome" one of two with
+    # two others.
     np.testing.assert_allclose(joined.similarity, [1 / 3, 1 / 2, 1, -np.inf])
     assert joined.credit.tolist() == [0.5, 0.5, 1, 0]
     scores = scores_of_values([joined], JACCARD.nearest_thresholds)
@@ -125,15 +147,21 @@ def test_thresholds_are_chosen_on_other_tasks():
     scores = scores_of_values(joined, thresholds)
     assert scores["chosen_on"] == "other tasks"
     everything = np.ones(40, bool)
-    f1s = np.array([[f1_by_hand(each, least, everything) for least in thresholds] for each in joined])
+    f1s = np.array(
+        [[f1_by_hand(each, least, everything) for least in thresholds] for each in joined]
+    )
     for fold in joining.drawn_folds(np.arange(7)):
         rest = np.setdiff1d(np.arange(7), fold)
         least = thresholds[best_threshold(f1s[rest])]
         for number in fold:
             own = scores["tasks"][f"t{number}"]
             assert own["thresholds"] == [least]
-            assert own["f1"] == pytest.approx(f1_by_hand(joined[number], least, everything), abs=1e-4)
-    assert scores["f1"] == pytest.approx(np.mean([own["f1"] for own in scores["tasks"].values()]), abs=1e-3)
+            assert own["f1"] == pytest.approx(
+                f1_by_hand(joined[number], least, everything), abs=1e-4
+            )
+    assert scores["f1"] == pytest.approx(
+        np.mean([own["f1"] for own in scores["tasks"].values()]), abs=1e-3
+    )
     low, high = scores["intervals"]["f1"]
     assert low < scores["f1"] < high
 
@@ -160,10 +188,18 @@ def test_partners_are_ranked_among_the_columns_of_other_tables(folder, tmp_path)
     (folder / "rivers" / "gt.csv").write_text("id_l,id_r\n0,0\n10,10\n")
     lake = tasks_set("autofj", folder, tmp_path / "truth").partners
     assert not list(folder.rglob("gt.csv")), "truth is no table of the lake"
-    assert lake.tables == ["rivers/left.csv", "rivers/right.csv", "towns/left.csv", "towns/right.csv"]
+    assert lake.tables == [
+        "rivers/left.csv",
+        "rivers/right.csv",
+        "towns/left.csv",
+        "towns/right.csv",
+    ]
     assert lake.asked == {"rivers": (1, 0), "towns": (3, 2)}
-    # "towns/right" holds both asked values of "rivers", and two of the four of "towns" stand in "rivers/right".
-    np.testing.assert_array_equal(lake.twins, [[False, True, False, True], [False, True, False, True]])
+    # "towns/right" holds both asked values of "rivers", and two of the four of "towns" stand in
+    # "rivers/right".
+    np.testing.assert_array_equal(
+        lake.twins, [[False, True, False, True], [False, True, False, True]]
+    )
     shares = joinabilities(JACCARD, lake)
     strict = JACCARD.thresholds.index(1.0)
     np.testing.assert_allclose(shares[:, :, strict], [[0, -1, 0, 1], [0, 0.5, 0.25, -1]])
@@ -195,12 +231,18 @@ def countries(tmp_path):
     names = [name for table, name in ENGLISH if table == "country-codes.csv"]
     formal = [f"the Republic of {cell}" for cell in COUNTRY_ROWS["gdp.csv"][1]]
     cells = {
-        name: formal if "Formal" in name else [cell.upper() for cell in COUNTRY_ROWS["gdp.csv"][1]] for name in names
+        name: formal if "Formal" in name else [cell.upper() for cell in COUNTRY_ROWS["gdp.csv"][1]]
+        for name in names
     }
     columns |= {("country-codes.csv", name): own for name, own in cells.items()}
     capitals = ["Sucre", "Santiago", "Lima", "Havana", "N'Djamena"]
-    rows = [",".join([*(cells[name][row] for name in names), capitals[row], str(row)]) for row in range(len(CODES))]
-    (lake / "country-codes.csv").write_text("\n".join([",".join([*names, "Capital", "M49"]), *rows]) + "\n")
+    rows = [
+        ",".join([*(cells[name][row] for name in names), capitals[row], str(row)])
+        for row in range(len(CODES))
+    ]
+    (lake / "country-codes.csv").write_text(
+        "\n".join([",".join([*names, "Capital", "M49"]), *rows]) + "\n"
+    )
     lines = [
         f"{table},{column},{cell},{code}"
         for (table, column), own in columns.items()
@@ -248,8 +290,13 @@ def test_watched_pairs_are_told_for_each_way_to_set_thresholds():
     class Nothing:
         query = candidate = np.array([], np.int64)
 
-    told = watched_pairs({"tuned": Pairs, "automatic": Nothing}, {"a -> b": (1, 2), "a -> c": (1, 1)})
-    assert told == {"a -> b": {"tuned": True, "automatic": False}, "a -> c": {"tuned": False, "automatic": False}}
+    told = watched_pairs(
+        {"tuned": Pairs, "automatic": Nothing}, {"a -> b": (1, 2), "a -> c": (1, 1)}
+    )
+    assert told == {
+        "a -> b": {"tuned": True, "automatic": False},
+        "a -> c": {"tuned": False, "automatic": False},
+    }
 
 
 def test_codes_find_the_recall_that_they_are_cut_for():
@@ -289,4 +336,6 @@ def test_equal_text_has_one_threshold():
     assert make_method("equi", None).nearest_thresholds == (1.0,)
     assert isinstance(JACCARD, Method)
     assert min(methods.NEAREST_SIMILARITIES) == 0.2
-    assert Task("t", "t", pa.array(["a"]), pa.array(["b"]), sp.csr_matrix((1, 1))).has_partner().tolist() == [False]
+    assert Task(
+        "t", "t", pa.array(["a"]), pa.array(["b"]), sp.csr_matrix((1, 1))
+    ).has_partner().tolist() == [False]

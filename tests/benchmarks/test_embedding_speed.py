@@ -1,4 +1,7 @@
-"""Embedding beside a Python loop of fastText's own: what the benchmark tells, and that we stay ahead even on a small lake."""
+"""Tests of the embedding speed benchmark, and that pexeso is faster even on a small lake.
+
+The rival is a Python loop of fastText's own.
+"""
 
 import json
 import sys
@@ -17,7 +20,9 @@ KEPT = RESULTS / "embedding" / "wikitables_vall_r7.json"
 
 @pytest.fixture(scope="module")
 def demo():
-    pytest.importorskip("fasttext", reason="the loop needs the package fasttext-numpy2, which is not installed")
+    pytest.importorskip(
+        "fasttext", reason="the loop needs the package fasttext-numpy2, which is not installed"
+    )
     return run_embedding("demo", None, 5)
 
 
@@ -26,13 +31,18 @@ def test_every_way_is_measured_and_told(demo):
     loops = ["get_sentence_vector 100", "get_sentence_vector 256"]
     assert list(demo["ways"]) == ["hashing", "fasttext 100", loops[0], "fasttext 256", loops[1]]
     assert all(list(way["times"]) == loops for way in demo["ways"].values())
-    assert demo["ways"]["get_sentence_vector 100"]["times"][loops[0]] == {"median": 1.0, "least": 1.0, "most": 1.0}
+    assert demo["ways"]["get_sentence_vector 100"]["times"][loops[0]] == {
+        "median": 1.0,
+        "least": 1.0,
+        "most": 1.0,
+    }
     assert all(name in table(demo) for name in demo["ways"])
     assert demo["skipped"] is None
 
 
 def test_models_are_faster_than_a_loop_of_the_same_size(demo):
-    # Half of what was measured on this lake, where few words come back and there is least to gain; a large lake gives twice as much.
+    # Half of what was measured on this lake, where few words come back and there is least to gain;
+    # a large lake gives twice as much.
     assert demo["ways"]["hashing"]["times"]["get_sentence_vector 256"]["median"] >= 1.4
     assert demo["ways"]["fasttext 256"]["times"]["get_sentence_vector 256"]["median"] >= 1.1
     assert demo["ways"]["fasttext 100"]["times"]["get_sentence_vector 100"]["median"] >= 1.0
@@ -41,7 +51,9 @@ def test_models_are_faster_than_a_loop_of_the_same_size(demo):
 def test_without_fasttext_hashing_is_measured_alone(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fasttext", None)
     monkeypatch.setattr(embedding, "RESULTS", tmp_path)
-    done = CliRunner().invoke(main, ["embedding", "--data", "demo", "--values", "50", "--repeats", "1"])
+    done = CliRunner().invoke(
+        main, ["embedding", "--data", "demo", "--values", "50", "--repeats", "1"]
+    )
     assert done.exit_code == 0, done.output
     assert "Not measured: fastText; the package fasttext-numpy2 is not installed." in done.output
     result = json.loads((tmp_path / "embedding" / "demo_v50_r1.json").read_text("utf-8"))

@@ -1,4 +1,7 @@
-"""The command for a GPU machine, run on the CPU at a small scale: what it prints and writes, what it refuses, and that it needs few packages."""
+"""Tests of the command for a GPU machine, run on the CPU at a small scale.
+
+They cover what it prints and writes, what it refuses, and that it needs few packages.
+"""
 
 import json
 import os
@@ -26,7 +29,11 @@ from pexeso.engine.stats import SearchStats
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CPU = torch.device("cpu")
-CEILINGS = {"copy_bytes_per_second": 1e9, "read_bytes_per_second": 1e9, "product_flop_per_second": 1e9}
+CEILINGS = {
+    "copy_bytes_per_second": 1e9,
+    "read_bytes_per_second": 1e9,
+    "product_flop_per_second": 1e9,
+}
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=7)
 
 
@@ -56,7 +63,8 @@ import importlib.abc, sys
 
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", "sklearn", "scipy", "click", "tqdm", "yaml", "matplotlib",
+        if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", \
+"sklearn", "scipy", "click", "tqdm", "yaml", "matplotlib",
                                        "threadpoolctl", "pytest"}}:
             raise ModuleNotFoundError(f"refused: {{name}}", name=name)
 
@@ -66,7 +74,8 @@ from benchmarks.gpu import checks, fitting
 from benchmarks.gpu.command import main
 fitting.RESERVE_BYTES = 1 << 28
 checks.CASES = checks.CASES[3:4]
-sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--seconds", "300", "--queries", "5", "--batch", "6", "--json",
+sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--seconds", "300", \
+"--queries", "5", "--batch", "6", "--json",
                "--output", {str(tmp_path)!r}]))
 """
     done = subprocess.run(
@@ -91,7 +100,16 @@ sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--
     (path,) = tmp_path.glob("cpu*.json")
     result = json.loads(path.read_text(encoding="utf-8"))
     assert json.loads(lines[-1])["data"] == result["data"]
-    assert {"machine", "code", "settings", "checks", "ceilings", "data", "left_out", "seconds"} == result.keys()
+    assert {
+        "machine",
+        "code",
+        "settings",
+        "checks",
+        "ceilings",
+        "data",
+        "left_out",
+        "seconds",
+    } == result.keys()
     assert [data["data"] for data in result["data"]] == ["swdc", "open"]
     swdc = result["data"][0]
     assert swdc["lake"]["values"] == 8600
@@ -112,7 +130,9 @@ sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--
 
 def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(checks, "choose_kernel", lambda name, device: WrongKernel())
-    status = command.main(["--device", "cpu", "--data", "swdc", "--scale", "0.001", "--output", str(tmp_path)])
+    status = command.main(
+        ["--device", "cpu", "--data", "swdc", "--scale", "0.001", "--output", str(tmp_path)]
+    )
     assert status == 1
     error = capsys.readouterr().err
     assert "kernel torch, 16 dimensions, euclidean, projection, blocks" in error
@@ -133,8 +153,12 @@ def test_a_device_that_is_too_small_is_told(monkeypatch):
 
     monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
     clock = Clock(300)
-    assert run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
-    assert clock.left_out == [{"part": "swdc", "reason": "the device ran out of memory: no room for the test"}]
+    assert (
+        run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
+    )
+    assert clock.left_out == [
+        {"part": "swdc", "reason": "the device ran out of memory: no room for the test"}
+    ]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
@@ -211,7 +235,9 @@ def test_zeros_behind_vectors_change_no_pair():
         rounded = piece.round(query.vectors)
         assert rounded.shape[1] == piece.rounded.shape[1] == width
         low, high = piece.limits(query.vectors, rounded, query.tau)
-        match = brute._Match(ProductFinder(piece.rounded), piece, query.vectors, rounded, low, high, query.tau)
+        match = brute._Match(
+            ProductFinder(piece.rounded), piece, query.vectors, rounded, low, high, query.tau
+        )
         found.append({tuple(pair) for pair in torch.stack(match(), 1).tolist()})
     assert found[0] == found[1]
     assert len(found[0]) >= len(query)
@@ -226,6 +252,8 @@ def test_what_does_not_fit_is_made_smaller_or_left_out():
 
 def test_there_must_be_time(capsys):
     clock = Clock(0.0)
-    assert run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
+    assert (
+        run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
+    )
     assert clock.left_out[0]["part"] == "swdc"
     assert "left out: swdc" in capsys.readouterr().out

@@ -1,4 +1,7 @@
-"""The command that searches a lake on disk, at a size of a second: answers, what is counted, and that a wrong answer is noticed."""
+"""Tests of the command that searches a lake on disk, at a size that takes a second.
+
+They cover the answers, the counts, and that a wrong answer is noticed.
+"""
 
 import doctest
 import json
@@ -12,7 +15,13 @@ from benchmarks import cli
 from benchmarks.datasets import calibrated, data_set
 from benchmarks.out_of_core import command, running
 from benchmarks.out_of_core.grouping import group_columns, values_of
-from benchmarks.out_of_core.methods import METHODS, fit_centres, random_clusters, squared_euclidean, symmetric_kl
+from benchmarks.out_of_core.methods import (
+    METHODS,
+    fit_centres,
+    random_clusters,
+    squared_euclidean,
+    symmetric_kl,
+)
 from benchmarks.out_of_core.running import ONE, Settings, run_out_of_core
 from pexeso.errors import InputError
 
@@ -24,7 +33,9 @@ def test_the_examples_of_the_documentation():
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    settings = Settings("swdc", 0.001, ("jensen-shannon", "mean-vector", "random"), 3, 6, 1, 2, 2, True)
+    settings = Settings(
+        "swdc", 0.001, ("jensen-shannon", "mean-vector", "random"), 3, 6, 1, 2, 2, True
+    )
     return run_out_of_core(settings, tmp_path_factory.mktemp("lakes"))
 
 
@@ -38,8 +49,14 @@ def test_work_and_memory_are_counted(result):
     summary = result["summary"]
     assert set(summary) == {"jensen-shannon", "mean-vector", "random", running.MEMORY, ONE, "cold"}
     assert summary["jensen-shannon"]["ratio_to_jensen-shannon"] == 1.0
-    assert summary["jensen-shannon"]["median_bytes_read"] == summary[running.MEMORY]["median_bytes_read"] > 0
-    assert all(each["partitions"] + each["partitions_skipped"] == 3 for each in result["warm"]["random"])
+    assert (
+        summary["jensen-shannon"]["median_bytes_read"]
+        == summary[running.MEMORY]["median_bytes_read"]
+        > 0
+    )
+    assert all(
+        each["partitions"] + each["partitions_skipped"] == 3 for each in result["warm"]["random"]
+    )
     assert 0 < result["own_peak_bytes"] < 1 << 30
     shown = command.table(result)
     assert "All answers agree." in shown
@@ -81,7 +98,8 @@ def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
     monkeypatch.setattr(running.run_out_of_core, "__defaults__", (tmp_path,))
     monkeypatch.setattr(command, "RESULTS", tmp_path / "results")
     given = (
-        "out-of-core --data swdc --scale 0.0005 --partitions 2 --queries 3 --repeats 1 --cold 0 --checked 0 --threads 1"
+        "out-of-core --data swdc --scale 0.0005 --partitions 2 --queries 3 --repeats 1 "
+        "--cold 0 --checked 0 --threads 1"
     )
     done = CliRunner().invoke(cli.main, given.split())
     assert done.exit_code == 1, done.output
@@ -90,7 +108,8 @@ def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("partitions", 0), ("methods", ("nearest",)), ("methods", ()), ("repeats", 0)]
+    ("name", "value"),
+    [("partitions", 0), ("methods", ("nearest",)), ("methods", ()), ("repeats", 0)],
 )
 def test_settings_out_of_range_are_refused(name, value):
     with pytest.raises(InputError, match=r"must be at least 1|Methods are"):
@@ -107,24 +126,38 @@ def test_symmetric_kl_hand_computed():
 def test_symmetric_kl_is_the_mean_of_both_directions():
     a, b, eps = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.1, 0.8]), 1e-9
     forth, back = (a * np.log(a / b)).sum(), (b * np.log(b / a)).sum()
-    assert symmetric_kl(a[None], b[None], smoothing=eps)[0, 0] == pytest.approx((forth + back) / 2, abs=1e-6)
+    assert symmetric_kl(a[None], b[None], smoothing=eps)[0, 0] == pytest.approx(
+        (forth + back) / 2, abs=1e-6
+    )
 
 
 def test_squared_distances_hand_computed():
-    assert squared_euclidean(np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[3.0, 4.0]])).tolist() == [[25.0], [16.0]]
+    assert squared_euclidean(
+        np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[3.0, 4.0]])
+    ).tolist() == [[25.0], [16.0]]
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.between is not None])
+@pytest.mark.parametrize(
+    "name", [name for name, method in METHODS.items() if method.between is not None]
+)
 def test_planted_groups_are_recovered(name):
     generator = np.random.default_rng(0)
     truth = np.repeat(np.arange(4), 30)
     weights = np.full((4, 24), 0.1 / 24)
     for group in range(4):
         weights[group, 6 * group : 6 * group + 6] += 0.9 / 6
-    counts = np.array([generator.multinomial(40, weights[group] / weights[group].sum()) for group in truth])
+    counts = np.array(
+        [generator.multinomial(40, weights[group] / weights[group].sum()) for group in truth]
+    )
     features = counts / counts.sum(axis=1, keepdims=True)
-    clusters, divergences = METHODS[name].nearest(features, fit_centres(METHODS[name], features, 4, 1))
-    assert len(set(zip(truth.tolist(), clusters.tolist(), strict=True))) == len(set(clusters.tolist())) == 4
+    clusters, divergences = METHODS[name].nearest(
+        features, fit_centres(METHODS[name], features, 4, 1)
+    )
+    assert (
+        len(set(zip(truth.tolist(), clusters.tolist(), strict=True)))
+        == len(set(clusters.tolist()))
+        == 4
+    )
     assert (divergences >= 0).all()
 
 

@@ -13,7 +13,18 @@ from benchmarks.overlap_lake import power_law_lake
 def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "SetSimilaritySearch", None)
     out = tmp_path / "new" / "overlap.json"
-    asked = ["--data", "1500", "--queries", "4", "--k", "1,10", "--checked", "4", "--folder", str(tmp_path)]
+    asked = [
+        "--data",
+        "1500",
+        "--queries",
+        "4",
+        "--k",
+        "1,10",
+        "--checked",
+        "4",
+        "--folder",
+        str(tmp_path),
+    ]
     assert main([*asked, "--out", str(out)]) == 0
     assert "SetSimilaritySearch is left out: it is not installed" in capsys.readouterr().err
     result = json.loads(out.read_text())["1500"]
@@ -28,7 +39,18 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
 
 def test_the_rival_is_asked_the_same(capsys, tmp_path):
     pytest.importorskip("SetSimilaritySearch", reason="SetSimilaritySearch is not installed")
-    asked = ["--data", "1500", "--queries", "3", "--k", "5", "--cold", "", "--folder", str(tmp_path)]
+    asked = [
+        "--data",
+        "1500",
+        "--queries",
+        "3",
+        "--k",
+        "5",
+        "--cold",
+        "",
+        "--folder",
+        str(tmp_path),
+    ]
     assert main(asked) == 0
     assert "SetSimilaritySearch" in json.loads(capsys.readouterr().out)["1500"]["(10, 1000)"]["k=5"]
 

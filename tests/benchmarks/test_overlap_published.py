@@ -1,4 +1,8 @@
-"""JOSIE as published and ProbeSet: the worked examples, formulas against their definitions, and answers like those of MergeList."""
+"""Tests of JOSIE as published and ProbeSet.
+
+They cover the worked examples, formulas against their definitions, and answers equal to those of
+MergeList.
+"""
 
 from types import SimpleNamespace
 
@@ -32,7 +36,9 @@ W7_LISTS = np.array([2, 2, 4, 4, 6, 8, 10, 20, 40, 80])
 
 def w7_candidates():
     columns = np.array([[1, 3, 20, 120, 3], [2, 1, 4, 10, 2], [3, 4, 5, 7, 2], [4, 9, 9, 12, 1]]).T
-    return SimpleNamespace(**dict(zip(("first", "begin", "end", "size", "count"), columns, strict=True)))
+    return SimpleNamespace(
+        **dict(zip(("first", "begin", "end", "size", "count"), columns, strict=True))
+    )
 
 
 def test_w6_threshold_after_a_push():
@@ -96,32 +102,50 @@ def test_net_costs_are_those_of_their_definition(seed):
     lists = rng.random(n)
     summed = np.concatenate([[0], np.cumsum(lists)])
     p, then = prefix_length(n, threshold), [prefix_length(n, one) for one in after.tolist()]
-    net = net_cost_of_sets(rest, bound, after, threshold, (p, np.array(then)), accounted, summed, W7_COSTS)
+    net = net_cost_of_sets(
+        rest, bound, after, threshold, (p, np.array(then)), accounted, summed, W7_COSTS
+    )
     for x in range(n_candidates):
         benefit = 0.0
         if after[x] > threshold:
             benefit = sum(lists[a - 1] for a in range(then[x] + 1, p + 1) if a > accounted)
-            benefit += sum(W7_COSTS.of_sets(rest[y]) for y in range(n_candidates) if y != x and bound[y] <= after[x])
+            benefit += sum(
+                W7_COSTS.of_sets(rest[y])
+                for y in range(n_candidates)
+                if y != x and bound[y] <= after[x]
+            )
         assert net[x] == pytest.approx(W7_COSTS.of_sets(rest[x]) - benefit)
 
 
 def index_of(sets, **options):
     ids = np.repeat(np.arange(len(sets)), [len(tokens) for tokens in sets])
-    return build_index(ids, pa.array([token for tokens in sets for token in tokens], pa.large_string()), **options)
+    return build_index(
+        ids, pa.array([token for tokens in sets for token in tokens], pa.large_string()), **options
+    )
 
 
 def first_lake():
-    """Return the index of the worked example W1, in which tokens are in the order of their numbers, and its query."""
+    """Return the index of the worked example W1 and its query.
+
+    The tokens of the index are in the order of their numbers.
+    """
     sets = [{1, 100, 200}, {2, 5}, {2}, set(range(2, 102))]
     texts = [[f"t{n:03}" for n in sorted(tokens)] for tokens in sets]
-    return index_of(texts, order=lambda offsets, _: np.arange(len(offsets) - 1)), ["t001", "t002", "t100", "t200"]
+    return index_of(texts, order=lambda offsets, _: np.arange(len(offsets) - 1)), [
+        "t001",
+        "t002",
+        "t100",
+        "t200",
+    ]
 
 
 def skewed_sets(rng):
     """Draw sets whose tokens are skewed, some of them twice."""
     weights = 1 / np.arange(1, 81)
     drawn = [
-        rng.choice(80, int(rng.integers(1, 40)), replace=False, p=weights / weights.sum()).astype(str).tolist()
+        rng.choice(80, int(rng.integers(1, 40)), replace=False, p=weights / weights.sum())
+        .astype(str)
+        .tolist()
         for _ in range(int(rng.integers(1, 60)))
     ]
     return [*drawn, *drawn[: len(drawn) // 4]]
@@ -129,7 +153,8 @@ def skewed_sets(rng):
 
 def test_w2_probe_set_reads_three_lists_and_three_sets():
     index, query = first_lake()
-    # The bound of 1 of the third set ties with the second set, found before it with a smaller id: nothing more is read.
+    # The bound of 1 of the third set ties with the second set, found before it with a smaller id:
+    # nothing more is read.
     found = probe_set(index, query, 2)
     assert found.pairs() == [(0, 3), (3, 2)]
     assert (found.reads.lists, found.reads.sets, found.reads.tokens) == (3, 3, 2 + 1 + 99)
@@ -137,7 +162,9 @@ def test_w2_probe_set_reads_three_lists_and_three_sets():
 
 def test_w4_lists_first_leave_three_tokens_to_read():
     index, query = first_lake()
-    run = PublishedRun(index, prepare_query(index, query), 2, ReadCosts(1, 0.00125, 1, 0.0017), batch=1)
+    run = PublishedRun(
+        index, prepare_query(index, query), 2, ReadCosts(1, 0.00125, 1, 0.0017), batch=1
+    )
     run._read_lists()
     run._read_sets(np.array([0]))
     run._read_lists()
@@ -162,20 +189,30 @@ def test_answers_are_those_of_merge_list(k, batch):
         index, query = index_of(sets), [*sets[0], "nowhere"]
         truth = merge_list(index, query, k, exclude=[0]).pairs()
         for one in costs:
-            assert published_josie(index, query, k, batch=batch, costs=one, exclude=[0]).pairs() == truth
+            assert (
+                published_josie(index, query, k, batch=batch, costs=one, exclude=[0]).pairs()
+                == truth
+            )
         assert probe_set(index, query, k, exclude=[0]).pairs() == truth
         floored = [pair for pair in truth if pair[1] >= 3]
-        assert published_josie(index, query, k, batch=batch, exclude=[0], at_least=3).pairs() == floored
+        assert (
+            published_josie(index, query, k, batch=batch, exclude=[0], at_least=3).pairs()
+            == floored
+        )
         assert probe_set(index, query, k, exclude=[0], at_least=3).pairs() == floored
 
 
 def test_a_candidate_knows_where_it_was_first_met():
     index = index_of([["a", "b", "c", "d"], ["b", "d"], ["d"]])
-    run = PublishedRun(index, prepare_query(index, ["b", "c", "d"]), 5, ReadCosts(100, 1, 0, 0), batch=1)
+    run = PublishedRun(
+        index, prepare_query(index, ["b", "c", "d"]), 5, ReadCosts(100, 1, 0, 0), batch=1
+    )
     run._read_lists()
     first = {
         number: begin
-        for number, begin in zip(run.candidates.number.tolist(), run.candidates.begin.tolist(), strict=True)
+        for number, begin in zip(
+            run.candidates.number.tolist(), run.candidates.begin.tolist(), strict=True
+        )
     }
     while run.n_read < run.query.n_blocks:
         run._read_lists()
@@ -195,7 +232,9 @@ def test_josie_reads_less_than_probe_set(k):
     work = []
     for row in rows:
         query = query_of_tokens(index, index.suffix(row, 0))
-        found = [search(index, query, k, costs=costs, exclude=[row]) for search in (josie, probe_set)]
+        found = [
+            search(index, query, k, costs=costs, exclude=[row]) for search in (josie, probe_set)
+        ]
         assert found[0].pairs() == found[1].pairs()
         work.append([[one.reads.cost, one.reads.sets] for one in found])
     ours, probes = np.array(work).mean(axis=0)

@@ -66,7 +66,9 @@ def built(spec, lake):
 
 
 @pytest.mark.parametrize("spec", EXACT)
-def test_every_exact_rival_gives_the_answers_of_the_oracle_one_by_one_and_in_a_batch(spec, lake, queries, right):
+def test_every_exact_rival_gives_the_answers_of_the_oracle_one_by_one_and_in_a_batch(
+    spec, lake, queries, right
+):
     for name, rival in built(spec, lake):
         for query, answer in zip(queries, right, strict=True):
             assert normal_form(rival.query(query)) == answer, f"{name}, {query.name}"
@@ -96,7 +98,9 @@ def test_a_threshold_so_wide_that_everything_matches(spec, lake, queries):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_the_size_of_blocks_and_tiles_changes_no_answer(monkeypatch, precision, lake, queries, right):
+def test_the_size_of_blocks_and_tiles_changes_no_answer(
+    monkeypatch, precision, lake, queries, right
+):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
     monkeypatch.setattr(scan, "TILE_QUERIES", 64)
@@ -107,7 +111,9 @@ def test_the_size_of_blocks_and_tiles_changes_no_answer(monkeypatch, precision, 
     for block_products in (1, 2000, 10**6):
         rival = BruteGemm(CPU)
         rival.build(lake, {"block_products": block_products, "precision": precision})
-        assert [normal_form(answer) for answer in rival.query_batch(queries[:4])] == right[:4], block_products
+        assert [normal_form(answer) for answer in rival.query_batch(queries[:4])] == right[:4], (
+            block_products
+        )
 
 
 def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queries):
@@ -115,7 +121,9 @@ def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queri
 
     seen = []
     real = torch.mm
-    monkeypatch.setattr(torch, "mm", lambda *args, out: seen.append(out.numel()) or real(*args, out=out))
+    monkeypatch.setattr(
+        torch, "mm", lambda *args, out: seen.append(out.numel()) or real(*args, out=out)
+    )
     rival = BruteGemm(CPU)
     rival.build(lake, {"block_products": 3000})
     rival.query_batch(queries)
@@ -123,19 +131,25 @@ def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queri
     assert max(seen) <= 3000
 
 
-@pytest.mark.parametrize("spec", ["brute_gemm", "faiss_flat", "ball_tree", "ept", "faiss_hnsw", "faiss_pq"])
+@pytest.mark.parametrize(
+    "spec", ["brute_gemm", "faiss_flat", "ball_tree", "ept", "faiss_hnsw", "faiss_pq"]
+)
 def test_what_a_rival_is_not_told_about_is_refused(spec, lake):
     if spec.startswith("faiss"):
         pytest.importorskip("faiss")
     (candidate,) = load_candidates([spec], CPU)
-    with pytest.raises(InputError, match=rf"Build arguments of {spec} are: .*\. Got colour instead\."):
+    with pytest.raises(
+        InputError, match=rf"Build arguments of {spec} are: .*\. Got colour instead\."
+    ):
         candidate.adapter(CPU).build(lake, {"colour": 1})
 
 
 def test_a_precision_that_there_is_not_is_refused(lake):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
-    with pytest.raises(InputError, match=r"must be one of float32, bfloat16, float16\. Got 'float8' instead"):
+    with pytest.raises(
+        InputError, match=r"must be one of float32, bfloat16, float16\. Got 'float8' instead"
+    ):
         BruteGemm(CPU).build(lake, {"precision": "float8"})
 
 
@@ -204,11 +218,20 @@ def test_sums_are_equal_laid_out_and_sorted(n_keys):
 def test_a_lake_of_no_values_answers_nothing():
     nothing = np.zeros(0, dtype=np.int64)
     lake = BenchmarkLake(
-        "none", np.zeros((0, 4), dtype=np.float32), np.zeros(2, dtype=np.int64), nothing, nothing, np.ones(1), ["a"], {}
+        "none",
+        np.zeros((0, 4), dtype=np.float32),
+        np.zeros(2, dtype=np.int64),
+        nothing,
+        nothing,
+        np.ones(1),
+        ["a"],
+        {},
     )
     ((_, rival),) = built("brute_gemm", lake)
     assert normal_form(rival.query(one_column("q", torch.eye(4)))) == {}
-    assert [normal_form(answer) for answer in rival.query_batch([one_column("q", torch.eye(4))])] == [{}]
+    assert [
+        normal_form(answer) for answer in rival.query_batch([one_column("q", torch.eye(4))])
+    ] == [{}]
 
 
 def test_a_pivot_table_is_the_same_in_small_pieces(monkeypatch, lake, queries, right):
@@ -266,7 +289,9 @@ def test_an_approximate_rival_reaches_the_recall_it_was_tuned_to(name, lake, que
         assert set(precisions.values()) == {1.0}, "its distances are those of the vectors"
     else:
         assert recalls[0.3] < 0.5, "the radius is as small as the recall allows"
-        assert min(precisions.values()) < 1.0, "its distances are those of codes, and nothing is checked again"
+        assert min(precisions.values()) < 1.0, (
+            "its distances are those of codes, and nothing is checked again"
+        )
 
 
 @pytest.mark.parametrize("name", ["faiss_hnsw", "faiss_pq"])
@@ -290,11 +315,16 @@ def test_the_halves_of_a_sample_share_no_column_and_hold_the_right_pairs(lake, q
     assert not halves[0].names & halves[1].names
     assert min(len(half.names) for half in halves) > 10
     for half in halves:
-        pairs = oracle_pairs(half.vectors, torch.from_numpy(lake.vectors), queries[0].tau, METRIC)[:2]
+        pairs = oracle_pairs(half.vectors, torch.from_numpy(lake.vectors), queries[0].tau, METRIC)[
+            :2
+        ]
         assert half.recall(pairs) == half.precision(pairs) == 1.0
         assert len(half.keys) == len(pairs[0])
         assert half.recall(tuple(part[::2] for part in pairs)) == pytest.approx(0.5, abs=0.01)
-        wrong = (torch.cat([pairs[0], torch.tensor([0])]), torch.cat([pairs[1], torch.tensor([lake.n_values - 1])]))
+        wrong = (
+            torch.cat([pairs[0], torch.tensor([0])]),
+            torch.cat([pairs[1], torch.tensor([lake.n_values - 1])]),
+        )
         assert half.recall(wrong) == 1.0
         assert half.precision(wrong) == pytest.approx(1 - 1 / len(wrong[0]))
 
@@ -308,7 +338,10 @@ def test_a_recall_that_cannot_be_is_refused(target):
 
 
 class CpuNeighbours:
-    """Stands in for `cuml.neighbors.NearestNeighbors`: the methods that are used, as documented, with float32 distances."""
+    """A stand-in for `cuml.neighbors.NearestNeighbors` with float32 distances.
+
+    It has the methods that are used, as documented.
+    """
 
     asked: ClassVar[list[tuple[int, int]]] = []
 
@@ -320,7 +353,9 @@ class CpuNeighbours:
 
     def kneighbors(self, vectors, n_neighbors):
         self.asked.append((len(vectors), n_neighbors))
-        distances, members = torch.cdist(vectors, self.vectors).topk(n_neighbors, dim=1, largest=False)
+        distances, members = torch.cdist(vectors, self.vectors).topk(
+            n_neighbors, dim=1, largest=False
+        )
         return distances.numpy(), members.numpy()
 
 
@@ -334,7 +369,9 @@ def cuml(monkeypatch):
 
 
 @pytest.mark.parametrize("first", [1, 2, 16, 10_000])
-def test_nearest_neighbours_are_asked_for_until_the_radius_is_full(cuml, first, lake, queries, right):
+def test_nearest_neighbours_are_asked_for_until_the_radius_is_full(
+    cuml, first, lake, queries, right
+):
     from benchmarks.algorithms.cuml_radius.module import CumlRadius
 
     rival = CumlRadius(CPU)
@@ -345,7 +382,9 @@ def test_nearest_neighbours_are_asked_for_until_the_radius_is_full(cuml, first, 
     sizes, wanted = zip(*CpuNeighbours.asked, strict=True)
     assert list(wanted) == [min(first * 4**step, lake.n_values) for step in range(len(wanted))]
     assert len(wanted) > 1 or first > 2
-    assert sorted(sizes, reverse=True) == list(sizes), "only those that are not finished are asked again"
+    assert sorted(sizes, reverse=True) == list(sizes), (
+        "only those that are not finished are asked again"
+    )
     assert rival.work["distances"] == sum(sizes) * lake.n_values
 
 
@@ -367,7 +406,9 @@ def test_the_fused_kernel_is_refused_without_cuda(lake):
     with pytest.raises(InputError, match=r"brute_triton runs on cuda\. Got the device cpu"):
         load_candidates(["brute_triton"], CPU)
     with pytest.raises(
-        DeviceError, match=r"brute_triton runs on cuda\. Got the device cpu instead; on the CPU use brute_gemm\."
+        DeviceError,
+        match=r"brute_triton runs on cuda\. Got the device cpu instead; on the CPU use "
+        r"brute_gemm\.",
     ):
         BruteTriton(CPU).build(lake, {})
 
@@ -397,7 +438,8 @@ for precision in ("float16", "float32"):
         kernel.FIRST_CAPACITY, kernel.MOST_PAIRS = capacity, most
         rival = BruteTriton(torch.device("cpu"))
         rival.build(lake, {"precision": precision})
-        assert [normal_form(answer) for answer in rival.query_batch(queries)] == right, (precision, capacity, most)
+        assert [normal_form(answer) for answer in rival.query_batch(queries)] == right, \
+(precision, capacity, most)
         assert rival.work["decided_again"] < rival.work["distances"] / 10
     assert [normal_form(rival.query(query)) for query in queries] == right
 print("agrees")
@@ -422,7 +464,14 @@ def test_the_fused_kernel_gives_the_answers_of_the_oracle_in_the_interpreter():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU")
 @pytest.mark.parametrize(
-    "spec", ["brute_gemm:default", "brute_gemm:bf16", "ept:default", "brute_triton:precisions", "cuml_radius:first"]
+    "spec",
+    [
+        "brute_gemm:default",
+        "brute_gemm:bf16",
+        "ept:default",
+        "brute_triton:precisions",
+        "cuml_radius:first",
+    ],
 )
 def test_every_exact_rival_gives_the_answers_of_the_oracle_on_cuda(spec, lake, queries, right):
     name = spec.partition(":")[0]

@@ -4,16 +4,29 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.token_sets import PRIVATE, folder_sets, lake_sets, power_law_sets, texts_of, token_pairs
+from benchmarks.token_sets import (
+    PRIVATE,
+    folder_sets,
+    lake_sets,
+    power_law_sets,
+    texts_of,
+    token_pairs,
+)
 from pexeso.errors import InputError
 
 
 def sets_of(lake):
-    return [lake.tokens[begin:end] for begin, end in zip(lake.offsets[:-1], lake.offsets[1:], strict=True)]
+    return [
+        lake.tokens[begin:end]
+        for begin, end in zip(lake.offsets[:-1], lake.offsets[1:], strict=True)
+    ]
 
 
 def test_columns_of_text_dates_and_numbers_are_sets(tmp_path):
-    rows = ["city,year,price,same,gap", *(f"c{i % 4},200{i}-01-01,{i}.0,x,{i if i < 4 else ''}" for i in range(6))]
+    rows = [
+        "city,year,price,same,gap",
+        *(f"c{i % 4},200{i}-01-01,{i}.0,x,{i if i < 4 else ''}" for i in range(6)),
+    ]
     (tmp_path / "a.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     (tmp_path / "short.csv").write_text("city\nOslo\nRome\n", encoding="utf-8")
     lake = folder_sets(tmp_path)
@@ -49,13 +62,21 @@ def test_a_drawn_lake_follows_its_laws():
 def test_sets_share_prefixes_and_so_do_queries():
     lake = power_law_sets(3000, 40, seed=5)
     sets = sets_of(lake)
-    best = np.array([max(len(np.intersect1d(query, one)) for one in sets) / len(query) for query in lake.queries[:20]])
+    best = np.array(
+        [
+            max(len(np.intersect1d(query, one)) for one in sets) / len(query)
+            for query in lake.queries[:20]
+        ]
+    )
     assert (best > 0.6).sum() >= 3
     assert all(10 <= len(query) <= 1000 and (query < 10**9).all() for query in lake.queries)
 
 
 def test_a_draw_is_its_seed_and_goes_on_over_blocks():
-    one, other = power_law_sets(70_000, 3, seed=6, largest=20), power_law_sets(70_000, 3, seed=6, largest=20)
+    one, other = (
+        power_law_sets(70_000, 3, seed=6, largest=20),
+        power_law_sets(70_000, 3, seed=6, largest=20),
+    )
     assert np.array_equal(one.tokens, other.tokens)
     assert len(one) == 70_000
     assert (np.diff(one.offsets) >= 1).all()

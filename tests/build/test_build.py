@@ -6,7 +6,14 @@ from pexeso.build.build import worker_errors_made_plain
 from pexeso.build.job import stage_names
 from pexeso.build.tasks import error_in
 from pexeso.diagnostics.info import last_report
-from pexeso.errors import EmbedderError, IndexNotFoundError, InputError, LakeError, OutputError, SparkError
+from pexeso.errors import (
+    EmbedderError,
+    IndexNotFoundError,
+    InputError,
+    LakeError,
+    OutputError,
+    SparkError,
+)
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
 
@@ -15,7 +22,10 @@ from pexeso.lake.catalog import Catalog
 def lake(tmp_path):
     folder = tmp_path / "lake"
     folder.mkdir()
-    rows = "".join(f"{name},{number}\n" for number, name in enumerate(["Oslo", "Rome", "Madrid", "Vienna", "Lisbon"]))
+    rows = "".join(
+        f"{name},{number}\n"
+        for number, name in enumerate(["Oslo", "Rome", "Madrid", "Vienna", "Lisbon"])
+    )
     (folder / "cities.csv").write_text(f"city,n\n{rows}", encoding="utf-8")
     return folder
 
@@ -37,7 +47,12 @@ def test_the_catalog_lists_every_file_and_column_with_the_reason(small_index):
 def test_stages_are_told_as_they_start(lake, tmp_path, spark):
     told = []
     index = build_index(
-        lake, tmp_path / "out.pexeso", model="hashing", dimensions=16, parts=["containment"], progress=told.append
+        lake,
+        tmp_path / "out.pexeso",
+        model="hashing",
+        dimensions=16,
+        parts=["containment"],
+        progress=told.append,
     )
     assert told == [stage for stage in stage_names() if stage != "changes"]
     assert index.search(["oslo"], min_joinability=1)[0].table == "cities.csv"
@@ -65,10 +80,15 @@ def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, t
     assert index.check() == []
     assert not (path / ".building").exists()
     broken_off(lake, tmp_path / "two.pexeso", "embed", spark)
-    (lake / "more.csv").write_text((lake / "cities.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    (lake / "more.csv").write_text(
+        (lake / "cities.csv").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     index = build_index(lake, tmp_path / "two.pexeso", model="hashing", dimensions=16)
     assert last_report(index.store).facts["taken_up"] == []
-    assert {match.table for match in index.search(["oslo"], min_joinability=1)} == {"cities.csv", "more.csv"}
+    assert {match.table for match in index.search(["oslo"], min_joinability=1)} == {
+        "cities.csv",
+        "more.csv",
+    }
 
 
 def test_a_build_with_other_options_begins_anew(lake, tmp_path, spark):
@@ -81,14 +101,18 @@ def test_a_build_with_other_options_begins_anew(lake, tmp_path, spark):
 
 def test_a_dataframe_and_a_table_of_the_catalog_are_lakes(tmp_path, spark):
     cities = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon"]
-    frame = spark.createDataFrame([(city, number) for number, city in enumerate(cities)], "city string, n int")
+    frame = spark.createDataFrame(
+        [(city, number) for number, city in enumerate(cities)], "city string, n int"
+    )
     index = build_index(frame, tmp_path / "frame.pexeso", model="hashing", dimensions=16)
     [found] = index.search(cities)
     assert (found.table, found.column, found.matched) == ("dataframe", "city", 5)
     with pytest.raises(LakeError, match="What has changed in Spark tables"):
         index.append()
     frame.createOrReplaceTempView("cities")
-    with pytest.raises(LakeError, match="is neither a file or folder, nor a table or database in Spark's catalog"):
+    with pytest.raises(
+        LakeError, match="is neither a file or folder, nor a table or database in Spark's catalog"
+    ):
         build_index("nowhere.cities", tmp_path / "none.pexeso", model="hashing", dimensions=16)
 
 
@@ -108,7 +132,9 @@ def test_a_lake_without_tables(tmp_path):
 def test_a_lake_without_a_column_to_join_by_says_why(tmp_path, spark):
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "numbers.csv").write_text("a\n1\n2\n3\n4\n5\n", encoding="utf-8")
-    with pytest.raises(LakeError, match=r"No column .* can be a join key: numbers: 100 % of the values"):
+    with pytest.raises(
+        LakeError, match=r"No column .* can be a join key: numbers: 100 % of the values"
+    ):
         build_index(tmp_path / "lake", tmp_path / "out.pexeso", model="hashing")
     assert not (tmp_path / "out.pexeso").exists()
 
@@ -131,7 +157,10 @@ def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tm
         build_index(lake, path, model=str(tmp_path / "missing.bin"), overwrite=True)
     assert open_index(path).check() == []
     assert open_index(path).search(["Oslo"], min_joinability=1)[0].matched == 1
-    assert build_index(lake, path, model="hashing", dimensions=24, overwrite=True).info().dimensions == 24
+    assert (
+        build_index(lake, path, model="hashing", dimensions=24, overwrite=True).info().dimensions
+        == 24
+    )
     assert open_index(path).check() == []
 
 
@@ -147,7 +176,10 @@ def test_an_error_of_ours_in_a_worker_arrives_as_itself(lake, spark):
         raise EmbedderError("The model is gone.")
         yield
 
-    with pytest.raises(EmbedderError, match=r"^The model is gone\.$"), worker_errors_made_plain("x.pexeso"):
+    with (
+        pytest.raises(EmbedderError, match=r"^The model is gone\.$"),
+        worker_errors_made_plain("x.pexeso"),
+    ):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 
@@ -157,7 +189,9 @@ def test_another_error_in_a_worker_is_one_sentence(spark):
         yield
 
     with (
-        pytest.raises(SparkError, match=r"while building 'x.pexeso': ZeroDivisionError: of nothing") as caught,
+        pytest.raises(
+            SparkError, match=r"while building 'x.pexeso': ZeroDivisionError: of nothing"
+        ) as caught,
         worker_errors_made_plain("x.pexeso"),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()

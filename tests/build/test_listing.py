@@ -91,4 +91,6 @@ def test_rows_go_in_batches_of_a_bounded_size(monkeypatch):
     rows = [{"kind": "table", "table": f"t{number}", "n_bytes": number} for number in range(10)]
     batches = list(in_batches(rows))
     assert [len(batch) for batch in batches] == [4, 4, 2]
-    assert [name for batch in batches for name in batch.column("table").to_pylist()] == [f"t{n}" for n in range(10)]
+    assert [name for batch in batches for name in batch.column("table").to_pylist()] == [
+        f"t{n}" for n in range(10)
+    ]

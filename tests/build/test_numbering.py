@@ -15,7 +15,7 @@ NAMES = ["B.csv", "a.csv", "a/b.csv", "é.csv", "\uffee.csv", "\U0001f600.csv"]
 
 
 def records():
-    """Return column records in no order: every third is left out, and one table has a name twice."""
+    """Return unordered column records; every third is left out, and one name occurs twice."""
     rows = [
         {"table": table, "position": position, "name": name, "label": f"l{position}", "n_rows": 5}
         | ({"reason": "numbers"} if (len(table) + position) % 3 == 0 else {})
@@ -56,7 +56,9 @@ def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
     expected, next_id = [], 40
     for row in sorted(rows, key=lambda row: (row["table"], row["name"], row["position"])):
         kept = "reason" not in row
-        expected.append({**dict.fromkeys(COLUMNS_SCHEMA.names), **row, "column_id": next_id if kept else None})
+        expected.append(
+            {**dict.fromkeys(COLUMNS_SCHEMA.names), **row, "column_id": next_id if kept else None}
+        )
         next_id += kept
     assert found.to_pylist() == expected
     assert (written.n_rows, written.n_kept) == (len(rows), next_id - 40)
@@ -64,16 +66,24 @@ def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
 
 def test_tables_and_what_is_none_stand_in_one_order(spark, ranges, tmp_path):
     ranges(4)
-    rows = [{"table": name, "format": "delimited", "n_bytes": 7, "notes": ["a note"]} for name in NAMES]
+    rows = [
+        {"table": name, "format": "delimited", "n_bytes": 7, "notes": ["a note"]} for name in NAMES
+    ]
     tables = spark.createDataFrame(pa.Table.from_pylist(rows, schema=TABLES_SCHEMA))
-    skipped = spark.createDataFrame([("b.txt", "no table"), ("A.doc", "no table")], "table string, reason string")
+    skipped = spark.createDataFrame(
+        [("b.txt", "no table"), ("A.doc", "no table")], "table string, reason string"
+    )
     every = tables.unionByName(skipped, allowMissingColumns=True)
     written = write_tables(every, tmp_path)
     found = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
     assert found.schema.equals(TABLES_SCHEMA)
     assert found["table"].to_pylist() == sorted([*NAMES, "b.txt", "A.doc"])
     assert (written.n_rows, written.n_kept) == (8, 6)
-    assert found.to_pylist()[0] == {**dict.fromkeys(TABLES_SCHEMA.names), "table": "A.doc", "reason": "no table"}
+    assert found.to_pylist()[0] == {
+        **dict.fromkeys(TABLES_SCHEMA.names),
+        "table": "A.doc",
+        "reason": "no table",
+    }
 
 
 def test_no_row_is_an_empty_file(spark, tmp_path):
@@ -93,7 +103,12 @@ def test_a_second_attempt_replaces_the_first(spark, tmp_path):
 def test_a_task_that_finds_other_rows_writes_nothing(tmp_path):
     table, _ = records()
     with pytest.raises(SparkError, match="found 36 and"):
-        _write_file(iter(table.to_batches()), _Share("columns-00000.parquet", 0, 35, 24), tmp_path, COLUMNS_SCHEMA)
+        _write_file(
+            iter(table.to_batches()),
+            _Share("columns-00000.parquet", 0, 35, 24),
+            tmp_path,
+            COLUMNS_SCHEMA,
+        )
     assert list(tmp_path.iterdir()) == []
 
 

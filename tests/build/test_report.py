@@ -1,4 +1,4 @@
-"""The build report: what tasks measure arrives whole, in one size, and is read back as it was written."""
+"""Tests of the build report: task measures arrive complete, in one size, and are read back."""
 
 import json
 import time
@@ -6,7 +6,15 @@ import time
 import pyarrow as pa
 import pytest
 
-from pexeso.build.report import BuildReport, StageReport, TaskMeter, _class_of, _median, added, empty_sums
+from pexeso.build.report import (
+    BuildReport,
+    StageReport,
+    TaskMeter,
+    _class_of,
+    _median,
+    added,
+    empty_sums,
+)
 from pexeso.cli.output.build_report import report_lines
 from pexeso.errors import InputError
 
@@ -45,7 +53,14 @@ def test_sums_keep_one_size_and_the_median():
     sums = empty_sums()
     for place in range(2000):
         seconds = 0.5 + place % 100 / 100
-        each = {"tasks": 1, "rows_in": place, "rows_out": 1, "bytes_in": 8, "bytes_out": 8, "task_seconds": seconds}
+        each = {
+            "tasks": 1,
+            "rows_in": place,
+            "rows_out": 1,
+            "bytes_in": 8,
+            "bytes_out": 8,
+            "task_seconds": seconds,
+        }
         sums = added(sums, {**each, "slowest": seconds, "classes": {_class_of(seconds): 1}})
     assert sums["tasks"] == 2000
     assert sums["rows_in"] == 2000 * 1999 // 2
@@ -68,7 +83,14 @@ def test_a_report_is_read_back_as_it_was_written():
 
 
 @pytest.mark.parametrize(
-    "document", [{}, {"stages": 3}, {"stages": [1]}, {"stages": [{"stage": "read"}]}, {"stages": [{"seconds": 1}]}]
+    "document",
+    [
+        {},
+        {"stages": 3},
+        {"stages": [1]},
+        {"stages": [{"stage": "read"}]},
+        {"stages": [{"seconds": 1}]},
+    ],
 )
 def test_what_is_no_report_is_refused(document):
     with pytest.raises(InputError):
@@ -77,7 +99,10 @@ def test_what_is_no_report_is_refused(document):
 
 def test_a_report_for_people():
     report = BuildReport(
-        (StageReport("read", 2.5, 10, 5000, 1000, 20_000, 4, 8.0, 4.0, 2.0), StageReport("commit", 0.1))
+        (
+            StageReport("read", 2.5, 10, 5000, 1000, 20_000, 4, 8.0, 4.0, 2.0),
+            StageReport("commit", 0.1),
+        )
     )
     lines = report_lines(report)
     assert lines[0].split() == [
@@ -95,6 +120,19 @@ def test_a_report_for_people():
         "slowest",
         "skew",
     ]
-    assert lines[1].split() == ["read", "2.5", "10", "5,000", "1.0", "kB", "20.0", "kB", "4", "4.00", "s", "2.0"]
+    assert lines[1].split() == [
+        "read",
+        "2.5",
+        "10",
+        "5,000",
+        "1.0",
+        "kB",
+        "20.0",
+        "kB",
+        "4",
+        "4.00",
+        "s",
+        "2.0",
+    ]
     assert lines[2].split() == ["commit", "0.1"]
     assert lines[3].split() == ["all", "2.6"]

@@ -13,7 +13,9 @@ def rows_in(folder):
     return sorted(rows, key=lambda row: row["table"])
 
 
-def test_a_small_lake_is_listed_here_as_a_large_one_is_in_tasks(small_lake, tmp_path, spark, monkeypatch):
+def test_a_small_lake_is_listed_here_as_a_large_one_is_in_tasks(
+    small_lake, tmp_path, spark, monkeypatch
+):
     facts = {}
     for name in ("small", "large"):
         if name == "large":
@@ -24,7 +26,9 @@ def test_a_small_lake_is_listed_here_as_a_large_one_is_in_tasks(small_lake, tmp_
         assert rows_in(tmp_path / "small" / part) == rows_in(tmp_path / "large" / part)
     assert {**facts["small"], "digest": 0} == {**facts["large"], "digest": 0}
     found, skipped = find_tables(small_lake)
-    assert [row["table"] for row in rows_in(tmp_path / "small" / source.LISTING)] == [file.table for file in found]
+    assert [row["table"] for row in rows_in(tmp_path / "small" / source.LISTING)] == [
+        file.table for file in found
+    ]
     assert facts["small"]["skipped"] == len(skipped)
 
 

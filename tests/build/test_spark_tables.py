@@ -28,7 +28,11 @@ LARGE = 1 << 30
 
 def by_kind(table):
     """Sort records so that they can be compared: those of files come in another order."""
-    rows = table.to_pylist() if isinstance(table, pa.Table) else [row for batch in table for row in batch.to_pylist()]
+    rows = (
+        table.to_pylist()
+        if isinstance(table, pa.Table)
+        else [row for batch in table for row in batch.to_pylist()]
+    )
     found = {"table": [], "column": [], "value": []}
     for row in rows:
         found[row.pop("record")].append(row)
@@ -39,11 +43,15 @@ def by_kind(table):
 
 @pytest.fixture
 def frame(spark):
-    return spark.createDataFrame(ROWS, ", ".join(f"c{i} string" for i in range(len(HEADER)))).toDF(*HEADER)
+    return spark.createDataFrame(ROWS, ", ".join(f"c{i} string" for i in range(len(HEADER)))).toDF(
+        *HEADER
+    )
 
 
 def records_of(tables, rules=RULES, max_table_bytes=LARGE):
-    return by_kind(frame_records(tables, rules, Normaliser(), max_table_bytes=max_table_bytes).toArrow())
+    return by_kind(
+        frame_records(tables, rules, Normaliser(), max_table_bytes=max_table_bytes).toArrow()
+    )
 
 
 def test_a_frame_gives_the_records_of_a_file(frame, tmp_path):
@@ -58,23 +66,35 @@ def test_a_frame_gives_the_records_of_a_file(frame, tmp_path):
     assert len([row for row in found["column"] if row["reason"] is None]) == 5
     texts = [row.pop("text") for row in found["value"]]
     raw = {row.pop("value"): row.pop("text") for row in [dict(row) for row in expected["value"]]}
-    assert [{**row, "text": None} for row in found["value"]] == [{**row, "text": None} for row in expected["value"]]
+    assert [{**row, "text": None} for row in found["value"]] == [
+        {**row, "text": None} for row in expected["value"]
+    ]
     # The first by code point, white space and all, where a file has the first by row.
     assert set(texts) == set(raw.values()) - {"nord"} | {"Nord"}
     [table] = found["table"]
-    assert (table["table"], table["format"], table["n_rows"], table["n_columns"]) == ("t", "spark", 7, 7)
+    assert (table["table"], table["format"], table["n_rows"], table["n_columns"]) == (
+        "t",
+        "spark",
+        7,
+        7,
+    )
     assert (table["reason"], table["n_bytes"], table["fingerprint"]) == (None, None, None)
 
 
 def test_types_that_are_no_text(spark):
     frame = spark.sql(
-        "select id, cast(id as decimal(9,2)) as amount, array(id) as list, struct(id) as pair, cast('x' as binary) as raw, id % 2 = 0 as even, "
-        "date_add(date'2020-01-01', cast(id as int)) as day, timestamp'2020-01-01 10:00:00' as moment, null as nothing, concat('w', id) as word "
+        "select id, cast(id as decimal(9,2)) as amount, array(id) as list, struct(id) as pair, "
+        "cast('x' as binary) as raw, id % 2 = 0 as even, "
+        "date_add(date'2020-01-01', cast(id as int)) as day, timestamp'2020-01-01 10:00:00' as "
+        "moment, null as nothing, concat('w', id) as word "
         "from range(10)"
     )
     columns = records_of([SparkTable("t", frame)])["column"]
     reasons = {row["name"]: row["reason"] for row in columns}
-    assert reasons["id"] == "numbers: its type is bigint, and only text and date columns are kept (kinds)"
+    assert (
+        reasons["id"]
+        == "numbers: its type is bigint, and only text and date columns are kept (kinds)"
+    )
     assert reasons["amount"].startswith("numbers: its type is decimal(9,2)")
     assert reasons["list"] == "its type is array<bigint>, which is no text"
     assert reasons["pair"].startswith("its type is struct<")
@@ -82,7 +102,9 @@ def test_types_that_are_no_text(spark):
     assert reasons["nothing"] == "no values: every cell is empty"
     assert reasons["day"] is reasons["word"] is reasons["even"] is None
     assert reasons["moment"] == "1 distinct value, at least 2 needed (min_distinct)"
-    every = records_of([SparkTable("t", frame)], ColumnRules(kinds=("text", "date", "number")))["column"]
+    every = records_of([SparkTable("t", frame)], ColumnRules(kinds=("text", "date", "number")))[
+        "column"
+    ]
     assert {row["name"]: row["reason"] for row in every}["id"] is None
     assert [row["kind"] for row in every if row["name"] in ("id", "day")] == ["number", "date"]
 
@@ -91,7 +113,10 @@ def test_columns_that_are_too_large_for_a_task_are_left_out(frame):
     found = records_of([SparkTable("t", frame)], max_table_bytes=110)
     reasons = {row["label"]: row["reason"] for row in found["column"]}
     assert reasons["a.b"] is None
-    assert reasons["city"] == "its distinct values take 118 bytes, at most 110 allowed (max_table_bytes)"
+    assert (
+        reasons["city"]
+        == "its distinct values take 118 bytes, at most 110 allowed (max_table_bytes)"
+    )
     assert 0 not in {row["position"] for row in found["value"]}
     assert 5 in {row["position"] for row in found["value"]}
 
@@ -103,11 +128,9 @@ def test_a_table_without_rows_or_columns_is_a_table(spark):
     ]
     found = records_of(tables)
     assert [
-        (row["table"], row["n_rows"], row["n_columns"]) for row in sorted(found["table"], key=lambda row: row["table"])
-    ] == [
-        ("empty", 0, 2),
-        ("none", 1, 0),
-    ]
+        (row["table"], row["n_rows"], row["n_columns"])
+        for row in sorted(found["table"], key=lambda row: row["table"])
+    ] == [("empty", 0, 2), ("none", 1, 0)]
     assert found["column"][0]["reason"] == "0 rows, at least 5 needed (min_rows)"
     assert found["value"] == []
 
@@ -121,11 +144,19 @@ def test_names_must_differ_and_there_must_be_one(frame):
 def test_tables_of_the_catalog(spark, frame):
     spark.sql("create database if not exists lake_one")
     try:
-        spark.sql("create or replace view lake_one.cities as select 'Oslo' as city union all select 'Rome'")
+        spark.sql(
+            "create or replace view lake_one.cities as select 'Oslo' as city union all select "
+            "'Rome'"
+        )
         spark.sql("create or replace view lake_one.banks as select 'Nord' as bank")
         frame.createOrReplaceTempView("passing")
-        assert [table.name for table in find_spark_tables(spark, "lake_one")] == ["lake_one.banks", "lake_one.cities"]
-        assert [table.name for table in find_spark_tables(spark, "lake_one.cities")] == ["lake_one.cities"]
+        assert [table.name for table in find_spark_tables(spark, "lake_one")] == [
+            "lake_one.banks",
+            "lake_one.cities",
+        ]
+        assert [table.name for table in find_spark_tables(spark, "lake_one.cities")] == [
+            "lake_one.cities"
+        ]
         assert [table.name for table in find_spark_tables(spark, "spark_catalog.lake_one")] == [
             "spark_catalog.lake_one.banks", "spark_catalog.lake_one.cities",
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Stages: finished ones are skipped, broken-off ones are done again, and attempts cannot spoil each other."""
+"""Tests of stages: finished ones are skipped, interrupted ones redone, attempts isolated."""
 
 import json
 import time
@@ -24,7 +24,12 @@ def test_a_finished_stage_is_not_done_again(tmp_path):
     second = Stages(tmp_path, told.append, lambda: finished.append("second"))
     assert second.run("read", lambda folder: pytest.fail("done again")) == facts
     assert (second.folder("read") / "rows").read_text(encoding="utf-8") == "3"
-    assert (told, finished, first.resumed, second.resumed) == (["read", "read"], ["first", "second"], [], ["read"])
+    assert (told, finished, first.resumed, second.resumed) == (
+        ["read", "read"],
+        ["first", "second"],
+        [],
+        ["read"],
+    )
 
 
 def test_what_a_failed_attempt_left_is_removed_by_the_next(tmp_path):
@@ -36,7 +41,9 @@ def test_what_a_failed_attempt_left_is_removed_by_the_next(tmp_path):
     with pytest.raises(ZeroDivisionError):
         stages.run("read", fail)
     assert stages.finished("read") is None
-    with pytest.raises(IndexCorruptError, match=r"The stage read of the build in .* is not finished"):
+    with pytest.raises(
+        IndexCorruptError, match=r"The stage read of the build in .* is not finished"
+    ):
         stages.folder("read")
     stages.run("read", lambda folder: (folder / "whole").write_text("x", encoding="utf-8") and None)
     assert [path.name for path in stages.folder("read").iterdir()] == ["whole"]
@@ -53,7 +60,9 @@ def test_an_attempt_that_goes_on_after_its_end_spoils_nothing(tmp_path):
     stages = Stages(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         stages.run("read", abandoned)
-    stages.run("read", lambda folder: (folder / "rows").write_text("new", encoding="utf-8") and None)
+    stages.run(
+        "read", lambda folder: (folder / "rows").write_text("new", encoding="utf-8") and None
+    )
     folders[0].mkdir()  # a task whose driver is dead
     (folders[0] / "rows").write_text("old", encoding="utf-8")
     assert (Stages(tmp_path).folder("read") / "rows").read_text(encoding="utf-8") == "new"
@@ -71,5 +80,7 @@ def test_a_document_that_leads_elsewhere_is_not_followed(tmp_path):
     (tmp_path / "scratch").mkdir()
     (tmp_path / "mine").mkdir()
     stages = Stages(tmp_path / "scratch")
-    (tmp_path / "scratch" / "read.json").write_text(json.dumps({"folder": "../mine", "facts": {}}), encoding="utf-8")
+    (tmp_path / "scratch" / "read.json").write_text(
+        json.dumps({"folder": "../mine", "facts": {}}), encoding="utf-8"
+    )
     assert stages.finished("read") is None

@@ -21,18 +21,24 @@ from pexeso.store.manifest import FolderEntry
 
 @pytest.fixture
 def placed(tmp_path):
-    """What a build lays out for partition 0: three columns over five values, one of which has no vector."""
+    """Write the input of partition 0: three columns over five values, one without a vector."""
     vectors = np.eye(5, 8, dtype=np.float32)
     vectors[4] = 0
     values = [f"v{number}" for number in range(5)]
     columns = {7: values[:3], 3: values[1:], 9: values[4:]}
     rows = [(column, value, value.upper()) for column, held in columns.items() for value in held]
     tables = {
-        "vectors": pa.table({"value": values, "vector": pa.array(vectors.tolist(), pa.list_(pa.float32()))}),
-        "postings": pa.table(
-            dict(zip(("column_id", "value", "text"), map(list, zip(*rows, strict=True)), strict=True))
+        "vectors": pa.table(
+            {"value": values, "vector": pa.array(vectors.tolist(), pa.list_(pa.float32()))}
         ),
-        "columns": pa.table({"column_id": list(columns), "table": ["b", "a", "c"], "label": ["x", "y", "z"]}),
+        "postings": pa.table(
+            dict(
+                zip(("column_id", "value", "text"), map(list, zip(*rows, strict=True)), strict=True)
+            )
+        ),
+        "columns": pa.table(
+            {"column_id": list(columns), "table": ["b", "a", "c"], "label": ["x", "y", "z"]}
+        ),
     }
     for name, table in tables.items():
         folder = tmp_path / "placed" / name / "partition=0"
@@ -59,7 +65,12 @@ def test_a_partition_is_the_same_bytes_whatever_the_order_of_its_rows(placed, tm
         shuffled(placed, seed)
         assert write(placed, tmp_path / f"again{seed}") == first
     facts = first.facts
-    assert (facts["columns"], facts["values"], facts["values_without_vector"], facts["postings"]) == (3, 4, 1, 6)
+    assert (
+        facts["columns"],
+        facts["values"],
+        facts["values_without_vector"],
+        facts["postings"],
+    ) == (3, 4, 1, 6)
     assert np.load(tmp_path / "first" / "column_ids.npy").tolist() == [3, 7, 9]
     assert {file.path for file in first.files} == set(os.listdir(tmp_path / "first"))
 
@@ -73,7 +84,9 @@ def test_a_partition_that_is_there_is_left_as_it_is(placed, tmp_path):
     # What it was made of may be gone by then.
     numbers = iter([pa.RecordBatch.from_pydict({"id": pa.array([0])})])
     [batch] = tasks.write_folders(
-        numbers, targets=[target], fill=partial(write_partition, Path("/nowhere"), options=PartitionLayoutOptions())
+        numbers,
+        targets=[target],
+        fill=partial(write_partition, Path("/nowhere"), options=PartitionLayoutOptions()),
     )
     assert entry_from_json(batch["entry"][0].as_py()) == written
     assert folder.stat().st_mtime_ns == before

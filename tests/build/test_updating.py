@@ -30,7 +30,10 @@ OPTIONS = {"model": "hashing", "dimensions": 24, "parts": ["containment"]}
 
 
 class Lake:
-    """A folder of tables, and what an index of it should hold: the tables as they were when they were read."""
+    """A folder of tables and the expected content of its index.
+
+    The content is the tables as they were when they were read.
+    """
 
     def __init__(self, folder, seed):
         self.folder, self._random = folder, random.Random(seed)
@@ -50,11 +53,16 @@ class Lake:
     def expected(self, query):
         """Tables by matching rows of the query, best first; equal ones by name."""
         counts = {name: len(set(query) & set(values)) for name, values in self.indexed.items()}
-        return sorted(((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0]))
+        return sorted(
+            ((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0])
+        )
 
 
 def found(index, query, **options):
-    return [(match.table, match.matched) for match in index.search(query, max_distance=0.0, rerank=False, **options)]
+    return [
+        (match.table, match.matched)
+        for match in index.search(query, max_distance=0.0, rerank=False, **options)
+    ]
 
 
 def agrees(index, lake):
@@ -65,7 +73,9 @@ def agrees(index, lake):
         shared = [(match.table, match.overlap) for match in index.overlap(query, k=100)]
         assert shared == lake.expected(query)
         most = [(name, n) for name, n in lake.expected(query) if n >= 2]
-        assert [(match.table, match.overlap) for match in index.contain(query, min_containment=0.4)] == most
+        assert [
+            (match.table, match.overlap) for match in index.contain(query, min_containment=0.4)
+        ] == most
     numbers = [match.table for match in index.overlap(range(8), k=100)]
     assert numbers == sorted(lake.indexed), "columns of numbers are token sets too"
     assert not any(problem.is_failure for problem in index.check())
@@ -87,7 +97,9 @@ def copy_of(built, folder, seed=1):
     lake = Lake(folder / "lake", seed)
     shutil.copytree(built / "lake", lake.folder, dirs_exist_ok=True)
     for path in sorted(lake.folder.iterdir()):
-        lake.there[path.name] = [line.split(",")[0] for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+        lake.there[path.name] = [
+            line.split(",")[0] for line in path.read_text(encoding="utf-8").splitlines()[1:]
+        ]
     lake.indexed = dict(lake.there)
     return lake, open_index(folder / "lake.pexeso")
 
@@ -108,15 +120,20 @@ def test_any_sequence_of_updates_equals_a_fresh_build(built, tmp_path, seed):
         elif chance.random() < 0.5:
             gone = chance.sample(sorted(lake.indexed), 2)
             index.delete(gone)
-            lake.indexed = {name: values for name, values in lake.indexed.items() if name not in gone}
+            lake.indexed = {
+                name: values for name, values in lake.indexed.items() if name not in gone
+            }
         else:
             index.compact(everything=chance.random() < 0.5)
         agrees(index, lake)
-    # A deleted table whose file is there still comes back with the next append, and a fresh build has it too.
+    # A deleted table whose file is there still comes back with the next append, and a fresh build
+    # has it too.
     index.append(lake.folder, delete_missing=True)
     lake.indexed = dict(lake.there)
     agrees(index, lake)
-    fresh = build_index(lake.folder, tmp_path / "fresh.pexeso", model=str(index.store.embedder_folder))
+    fresh = build_index(
+        lake.folder, tmp_path / "fresh.pexeso", model=str(index.store.embedder_folder)
+    )
     for start in range(0, len(WORDS), 4):
         for options in (
             {"min_joinability": 0.2},
@@ -146,12 +163,26 @@ def test_an_append_reads_only_what_is_new(built, tmp_path):
     done = index.append(progress=told.append)
     assert (done.new, done.changed, done.unchanged, done.missing) == (1, 1, 5, 0)
     assert (done.columns_added, done.columns_deleted, done.partitions_added) == (2, 1, 1)
-    assert told == ["list", "changes", "read", "catalog", "embed", "partition", "index", "divide", "tokens", "commit"]
+    assert told == [
+        "list",
+        "changes",
+        "read",
+        "catalog",
+        "embed",
+        "partition",
+        "index",
+        "divide",
+        "tokens",
+        "commit",
+    ]
     after = index.store.manifest
     assert after.partitions[:-1] == before.partitions, "what was there is as it was"
     assert after.partitions[-1].facts["columns"] == 2
     assert after.embedder == before.embedder
-    assert Catalog(index.store.catalog_files).tables(["table"])["table"].to_pylist().count("t0.csv") == 1
+    assert (
+        Catalog(index.store.catalog_files).tables(["table"])["table"].to_pylist().count("t0.csv")
+        == 1
+    )
     agrees(index, lake)
 
 
@@ -165,7 +196,9 @@ def test_missing_tables_stay_until_they_are_to_be_deleted(built, tmp_path):
     agrees(index, lake)
     for name in list(lake.there):
         lake.remove(name)
-    with pytest.raises(LakeError, match=r"There is no table in .* every table of .* would be deleted"):
+    with pytest.raises(
+        LakeError, match=r"There is no table in .* every table of .* would be deleted"
+    ):
         index.append(delete_missing=True)
     agrees(index, lake)
     assert not (index.path / ".building").exists()
@@ -173,7 +206,10 @@ def test_missing_tables_stay_until_they_are_to_be_deleted(built, tmp_path):
 
 def test_deleting_needs_no_spark_and_names_what_is_not_there(built, tmp_path):
     lake, index = copy_of(built, tmp_path)
-    with pytest.raises(InputError, match=r"has no table 'a.csv', 'b.csv', 'c.csv' and 1 more\. .* Nothing was deleted"):
+    with pytest.raises(
+        InputError,
+        match=r"has no table 'a.csv', 'b.csv', 'c.csv' and 1 more\. .* Nothing was deleted",
+    ):
         index.delete(["t1.csv", "a.csv", "b.csv", "c.csv", "d.csv"])
     assert index.store.manifest.generation == 1
     done = index.delete(["t1.csv", "t3.csv"])
@@ -198,7 +234,9 @@ def test_compacting_leaves_no_trace_of_what_was_deleted(built, tmp_path):
     assert manifest.deleted_columns == ()
     assert [entry.folder for entry in manifest.catalogs] == ["catalog.3"]
     assert sum(entry.facts["columns"] for entry in manifest.partitions) == 5
-    ids = np.concatenate([index.store.array(number, "column_ids") for number in range(index.store.n_partitions)])
+    ids = np.concatenate(
+        [index.store.array(number, "column_ids") for number in range(index.store.n_partitions)]
+    )
     assert sorted(ids.tolist()) == [0, 2, 3, 4, 5]
     agrees(index, lake)
     assert not index.compact().committed or index.store.n_partitions > 1
@@ -212,10 +250,16 @@ def test_an_open_index_is_a_snapshot_until_it_is_refreshed(built, tmp_path):
     index.delete(["t0.csv", "t1.csv"])
     index.compact(everything=True)
     assert found(other, query, min_joinability=0.01) == before
-    assert other.search(query, min_joinability=0.01)[0].pairs(), "the files of the old generation are there still"
+    assert other.search(query, min_joinability=0.01)[0].pairs(), (
+        "the files of the old generation are there still"
+    )
     assert other.refresh()
     assert not other.refresh()
-    assert found(other, query, min_joinability=0.01) == found(index, query, min_joinability=0.01) != before
+    assert (
+        found(other, query, min_joinability=0.01)
+        == found(index, query, min_joinability=0.01)
+        != before
+    )
 
 
 def test_the_second_of_two_writers_is_refused_and_loses_nothing(built, tmp_path):
@@ -276,8 +320,12 @@ def test_the_options_of_a_build_come_back_from_its_manifest(built):
 
 @given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)))
 def test_ranges_hold_just_the_ids_they_were_made_of(ours, theirs):
-    ranges = merge_ranges(*(ranges_of(np.array(sorted(ids), dtype=np.int64)) for ids in (ours, theirs)))
-    assert [column for first, end in ranges for column in range(first, end)] == sorted(ours | theirs)
+    ranges = merge_ranges(
+        *(ranges_of(np.array(sorted(ids), dtype=np.int64)) for ids in (ours, theirs))
+    )
+    assert [column for first, end in ranges for column in range(first, end)] == sorted(
+        ours | theirs
+    )
     assert all(end < first for (_, end), (first, _) in itertools.pairwise(ranges))
 
 
@@ -286,7 +334,13 @@ def test_a_catalog_of_the_first_format_is_read(tmp_path):
 
     from pexeso.lake.catalog import files_in
 
-    rows = pa.table({"table": ["a.csv"], "position": pa.array([0], pa.int32()), "column_id": pa.array([0], pa.int32())})
+    rows = pa.table(
+        {
+            "table": ["a.csv"],
+            "position": pa.array([0], pa.int32()),
+            "column_id": pa.array([0], pa.int32()),
+        }
+    )
     pq.write_table(rows, tmp_path / "columns.parquet")
     found = Catalog(files_in([tmp_path])).columns(["column_id", "label", "table"])
     assert found.to_pylist() == [{"column_id": 0, "label": None, "table": "a.csv"}]

@@ -11,7 +11,9 @@ def run():
     """Return a function that runs the command line in this process."""
 
     def invoke(*arguments: object, input: str | None = None) -> Result:
-        return CliRunner().invoke(cli, [str(argument) for argument in arguments], input=input, prog_name="pexeso")
+        return CliRunner().invoke(
+            cli, [str(argument) for argument in arguments], input=input, prog_name="pexeso"
+        )
 
     return invoke
 
@@ -31,7 +33,7 @@ def fail(run):
 
 @pytest.fixture
 def places(tmp_path):
-    """Write a table of the user's: five rows, one of them empty, one that is nowhere in the lake."""
+    """Write a user table of five rows, one of them empty and one that is not in the lake."""
     path = tmp_path / "places.csv"
     path.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n,4\n", encoding="utf-8")
     return path

@@ -33,10 +33,21 @@ def test_json_carries_it(run, small_index, places):
 
 def test_explain_and_join_choose_for_the_two_columns(run, small_index, places, tmp_path):
     explained = run("explain", small_index, f"{places}:place", "cities.csv:city", "--auto")
-    joined = run("join", small_index, f"{places}:place", "cities.csv:city", "--auto", "-o", tmp_path / "joined.csv")
+    joined = run(
+        "join",
+        small_index,
+        f"{places}:place",
+        "cities.csv:city",
+        "--auto",
+        "-o",
+        tmp_path / "joined.csv",
+    )
     best = run("join", small_index, f"{places}:place", "--auto", "-o", tmp_path / "best.csv")
     chosen = [result.stderr.splitlines()[0] for result in (explained, joined, best)]
-    assert all(line.startswith("Chosen: --max-distance ") and "--min-joinability" not in line for line in chosen)
+    assert all(
+        line.startswith("Chosen: --max-distance ") and "--min-joinability" not in line
+        for line in chosen
+    )
     assert chosen[0] == chosen[1]
     assert (tmp_path / "best.csv").read_text() == (tmp_path / "joined.csv").read_text()
 
@@ -44,7 +55,8 @@ def test_explain_and_join_choose_for_the_two_columns(run, small_index, places, t
 def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_index, tmp_path):
     queries, answers = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
     queries.write_text(
-        '{"id": 1, "values": ["Oslo", "Rome"]}\n{"id": 2, "values": ["Bern", "Rome", "Oslo", "Vienna", "Madrid"]}\n'
+        '{"id": 1, "values": ["Oslo", "Rome"]}\n{"id": 2, "values": ["Bern", "Rome", "Oslo", '
+        '"Vienna", "Madrid"]}\n'
     )
     result = run("batch", small_index, queries, "-o", answers, "--auto")
     assert result.exit_code == 0
@@ -60,7 +72,10 @@ def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (("--auto", "--max-distance", "0.1"), "--auto chooses the distance, and --max-distance gives one"),
+        (
+            ("--auto", "--max-distance", "0.1"),
+            "--auto chooses the distance, and --max-distance gives one",
+        ),
         (
             ("--min-precision", "0.9", "--min-cosine", "0.9"),
             "--min-precision chooses the distance, and --min-cosine gives one",
@@ -78,7 +93,9 @@ def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels)
     options, why = result.stdout.splitlines()
     assert options.startswith("--max-distance 0")
     assert options.endswith("--min-joinability 0.5")
-    assert why.startswith("On 3 labelled pairs (2 yes) precision is 100 %, recall 100 %, F1 1.00 (90 % interval 0.")
+    assert why.startswith(
+        "On 3 labelled pairs (2 yes) precision is 100 %, recall 100 %, F1 1.00 (90 % interval 0."
+    )
     document = json.loads(run("tune", small_index, labels, "--json").stdout)
     assert document["evidence"]["labels"] == 3
 
@@ -86,7 +103,11 @@ def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "must have the header query_value,lake_value,same or query_column,lake_column,same. Got a,b."),
+        (
+            "a,b\n1,2\n",
+            "must have the header query_value,lake_value,same or query_column,lake_column,same. "
+            "Got a,b.",
+        ),
         (LABELS.replace("no", "maybe"), "row 3: same must be yes or no. Got 'maybe'."),
         (LABELS.replace("no", "yes"), "Labels must be of both kinds"),
         (
@@ -95,7 +116,9 @@ def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels)
         ),
     ],
 )
-def test_labels_that_cannot_be_used_are_refused(fail, small_index, labels, monkeypatch, text, message):
+def test_labels_that_cannot_be_used_are_refused(
+    fail, small_index, labels, monkeypatch, text, message
+):
     labels.write_text(text, encoding="utf-8")
     monkeypatch.chdir(labels.parent)
     assert message in fail(2, "tune", small_index, labels)

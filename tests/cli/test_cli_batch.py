@@ -1,4 +1,7 @@
-"""`pexeso batch` and `pexeso.search.batch_file`: every line answered once, in order, whatever interrupts the run."""
+"""Tests of `pexeso batch` and `pexeso.search.batch_file`.
+
+Every line is answered once, in order, whatever interrupts the run.
+"""
 
 import json
 
@@ -64,7 +67,10 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
         [],
         ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
     ]
-    assert answers[2]["results"][0]["pairs"] == [["Bern", "BERN", 0.0, "exact"], ["Prague", "PRAGUE", 0.0, "exact"]]
+    assert answers[2]["results"][0]["pairs"] == [
+        ["Bern", "BERN", 0.0, "exact"],
+        ["Prague", "PRAGUE", 0.0, "exact"],
+    ]
     assert list(answers[0]) == ["id", "query", "options", "results", "stats"]
     assert result.stderr == "5 lines answered\n"
 
@@ -93,7 +99,10 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", 2, "c", "d", "e"]
     assert answers[1]["error"].startswith("line 2: it is no JSON: ")
-    assert answers[2]["error"] == "line 4: There is no column 'town'. The columns are 'place', 'visits'."
+    assert (
+        answers[2]["error"]
+        == "line 4: There is no column 'town'. The columns are 'place', 'visits'."
+    )
     assert answers[3]["error"] == "line 5: it has neither 'values' nor 'file'."
     assert answers[0]["results"][0]["table"] == answers[4]["results"][0]["table"] == "cities.csv"
     said = result.stderr.splitlines()
@@ -104,7 +113,9 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
 
 def test_queries_from_stdin(run, small_index, queries):
     typed = run("batch", small_index, "-", "-k", 1, input=queries.read_text(encoding="utf-8"))
-    assert without_times(typed.stdout) == without_times(run("batch", small_index, queries, "-k", 1).stdout)
+    assert without_times(typed.stdout) == without_times(
+        run("batch", small_index, queries, "-k", 1).stdout
+    )
 
 
 def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_path):
@@ -112,7 +123,8 @@ def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_pa
     output.write_text("precious\n", encoding="utf-8")
     said = fail(1, "batch", small_index, queries, "-o", output)
     assert said == (
-        f"Error: '{output}' is there already. Go on with it by --resume, write it anew by --restart, or choose another name.\n"
+        f"Error: '{output}' is there already. Go on with it by --resume, write it anew by "
+        "--restart, or choose another name.\n"
     )
     said = fail(1, "batch", small_index, queries, "-o", output, "--resume")
     assert said.startswith(f"Error: '{output}' is no file of answers: its line 1 is none.")
@@ -145,7 +157,9 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     assert len(output.read_text(encoding="utf-8").splitlines()) == 2 * n_chunks
     resumed = run("batch", small_index, queries, "-o", output, "--resume")
     assert resumed.exit_code == 0
-    assert without_times(output.read_text(encoding="utf-8")) == without_times(whole.read_text(encoding="utf-8"))
+    assert without_times(output.read_text(encoding="utf-8")) == without_times(
+        whole.read_text(encoding="utf-8")
+    )
 
 
 def test_going_on_after_every_byte_gives_the_same_answers(small_index, queries, tmp_path):
@@ -155,14 +169,23 @@ def test_going_on_after_every_byte_gives_the_same_answers(small_index, queries, 
     whole = output.read_bytes()
     ends = [place for place, byte in enumerate(whole, 1) if byte == ord("\n")]
     for cut in sorted(
-        {0, 1, *ends, *(end - 1 for end in ends), *(end + 7 for end in ends[:-1]), *range(0, len(whole), 97)}
+        {
+            0,
+            1,
+            *ends,
+            *(end - 1 for end in ends),
+            *(end + 7 for end in ends[:-1]),
+            *range(0, len(whole), 97),
+        }
     ):
         output.write_bytes(whole[:cut])
         done = run_batch(index, lines, output, resume=True, k=1)
         complete = sum(end <= cut for end in ends)
         assert (done.answered, done.earlier) == (5, complete), cut
         assert output.read_bytes().startswith(whole[: ends[complete - 1] if complete else 0]), cut
-        assert without_times(output.read_text(encoding="utf-8")) == without_times(whole.decode()), cut
+        assert without_times(output.read_text(encoding="utf-8")) == without_times(whole.decode()), (
+            cut
+        )
 
 
 def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
@@ -177,7 +200,9 @@ def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
 def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp_path):
     output = tmp_path / "answers.jsonl"
     output.write_text('{"id": "z", "error": "line 1: x"}\n', encoding="utf-8")
-    with pytest.raises(OutputError, match="belongs to other queries: answer 1 is to 'z', and query 1 is 'a'"):
+    with pytest.raises(
+        OutputError, match="belongs to other queries: answer 1 is to 'z', and query 1 is 'a'"
+    ):
         run_batch(open_index(small_index), batch_lines(queries), output, resume=True)
     output.write_text('{"id": "a", "error": "x"}\n' * 2, encoding="utf-8")
     with pytest.raises(OutputError, match="holds more answers than there are queries"):
@@ -193,20 +218,33 @@ def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_
     assert answers[0]["results"][0]["score"] > 0
     lines = output.read_bytes().splitlines(keepends=True)
     output.write_bytes(b"".join(lines[:3]))
-    assert run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank", "--resume").exit_code == 0
+    assert (
+        run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank", "--resume").exit_code
+        == 0
+    )
     assert without_times(output.read_text(encoding="utf-8")) == answers
 
 
 def test_answers_that_are_re_ranked_are_not_gone_on_with_without(small_index, queries, tmp_path):
-    output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
+    output, index, lines = (
+        tmp_path / "answers.jsonl",
+        open_index(small_index),
+        list(batch_lines(queries)),
+    )
     run_batch(index, lines[:2], output)
     with pytest.raises(OutputError, match="were made with other options"):
         run_batch(index, lines, output, resume=True, rerank=False)
 
 
-@pytest.mark.parametrize("other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": False}])
+@pytest.mark.parametrize(
+    "other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": False}]
+)
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
-    output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
+    output, index, lines = (
+        tmp_path / "answers.jsonl",
+        open_index(small_index),
+        list(batch_lines(queries)),
+    )
     run_batch(index, lines[:2], output)
     before = output.read_bytes()
     with pytest.raises(OutputError, match="were made with other options"):
@@ -215,7 +253,11 @@ def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, t
 
 
 def test_two_runs_do_not_write_one_file(small_index, queries, tmp_path):
-    output, index, lines = tmp_path / "answers.jsonl", open_index(small_index), list(batch_lines(queries))
+    output, index, lines = (
+        tmp_path / "answers.jsonl",
+        open_index(small_index),
+        list(batch_lines(queries)),
+    )
 
     def intrude(progress):
         with pytest.raises(OutputError, match="Another run is writing"):
@@ -237,8 +279,14 @@ def test_odd_ids_come_back_as_they_are(run, small_index, tmp_path):
 
 def test_values_that_are_no_text(run, small_index, tmp_path):
     queries = tmp_path / "queries.jsonl"
-    lines = [json.dumps({"id": 1, "values": ["Oslo", 7, None, 2.5, True]}), json.dumps({"id": 2, "values": ["\ud800"]})]
-    lines += [json.dumps({"id": 3, "values": [{"a": 1}, ["b"]]}), json.dumps({"id": 4, "values": "Oslo"})]
+    lines = [
+        json.dumps({"id": 1, "values": ["Oslo", 7, None, 2.5, True]}),
+        json.dumps({"id": 2, "values": ["\ud800"]}),
+    ]
+    lines += [
+        json.dumps({"id": 3, "values": [{"a": 1}, ["b"]]}),
+        json.dumps({"id": 4, "values": "Oslo"}),
+    ]
     queries.write_text("\n".join(lines), encoding="utf-8")
     result = run("batch", small_index, queries, "-k", 1)
     answers = [json.loads(line) for line in result.stdout.splitlines()]
@@ -262,7 +310,8 @@ def test_a_batch_file_that_is_not_there(fail, small_index, tmp_path):
     missing, output = tmp_path / "none.jsonl", tmp_path / "answers.jsonl"
     said = fail(2, "batch", small_index, missing, "-o", output)
     assert said == (
-        f"Error: The batch file '{missing}' cannot be read: No such file or directory. It must hold one JSON object a line.\n"
+        f"Error: The batch file '{missing}' cannot be read: No such file or directory. It must "
+        "hold one JSON object a line.\n"
     )
     assert not output.exists()
 
@@ -274,7 +323,17 @@ def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
 
 def test_on_spark_the_answers_are_the_same(run, small_index, queries, tmp_path, spark):
     local = run("batch", small_index, queries, "-k", 2, "--explain", "--rerank")
-    result = run("batch", small_index, queries, "-k", 2, "--explain", "--rerank", "--spark-master", "local[2]")
+    result = run(
+        "batch",
+        small_index,
+        queries,
+        "-k",
+        2,
+        "--explain",
+        "--rerank",
+        "--spark-master",
+        "local[2]",
+    )
     assert without_times(result.stdout) == without_times(local.stdout)
     assert result.stderr == local.stderr
 
@@ -288,7 +347,9 @@ def test_spark_settings_without_spark_are_refused(fail, small_index, queries):
 
 
 def test_what_happens_can_be_told_as_json(run, small_index, queries, tmp_path, two_at_a_time):
-    result = run("batch", small_index, queries, "-k", 1, "-o", tmp_path / "answers.jsonl", "--log-json")
+    result = run(
+        "batch", small_index, queries, "-k", 1, "-o", tmp_path / "answers.jsonl", "--log-json"
+    )
     lines = [json.loads(line) for line in result.stderr.splitlines()]
     assert [line["lines"] for line in lines if line["event"] == "answered"] == [2, 4, 5]
     assert lines[-1]["event"] == "message"

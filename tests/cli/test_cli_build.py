@@ -26,10 +26,17 @@ def builds(monkeypatch, small_index):
 
 def test_every_option_reaches_the_build(run, builds):
     given = (
-        "--model hashing --dimensions 8 --metric angular --map pivots --cells grid --n-axes 9 --n-pivots 3 --n-levels 4"
+        "--model hashing --dimensions 8 --metric angular --map pivots --cells grid --n-axes "
+        "9 --n-pivots 3 --n-levels 4"
     )
-    given += " --n-partitions 2 --column-types text,number --min-rows 2 --min-distinct 3 --max-number-fraction 0.25 --max-median-tokens 6"
-    given += " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 --overwrite --spark-master local[1]"
+    given += (
+        " --n-partitions 2 --column-types text,number --min-rows 2 --min-distinct 3 "
+        "--max-number-fraction 0.25 --max-median-tokens 6"
+    )
+    given += (
+        " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 "
+        "--overwrite --spark-master local[1]"
+    )
     given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"
     result = run("index", "some lake", "out", *given.split())
     assert result.exit_code == 0, result.output
@@ -67,7 +74,9 @@ def test_every_option_reaches_the_build(run, builds):
 
 
 def test_rules_for_normalising_are_switched_by_name(run, builds):
-    result = run("index", "lake", "out", "--rule", "articles", "--rule", "counts", "--no-rule", "opponents")
+    result = run(
+        "index", "lake", "out", "--rule", "articles", "--rule", "counts", "--no-rule", "opponents"
+    )
     assert result.exit_code == 0, result.output
     rules = builds[0][2]["normaliser"].rules
     assert set(rules) == {*DEFAULT_RULES, "articles", "counts"} - {"opponents"}
@@ -76,7 +85,10 @@ def test_rules_for_normalising_are_switched_by_name(run, builds):
 def test_a_rule_that_is_not_there_is_told_before_any_work(run, builds):
     result = run("index", "lake", "out", "--no-rule", "datse")
     assert result.exit_code == 2
-    assert "There is no rule 'datse' (did you mean 'dates'?). The rules are accents, case, " in result.stderr
+    assert (
+        "There is no rule 'datse' (did you mean 'dates'?). The rules are accents, case, "
+        in result.stderr
+    )
     assert builds == []
 
 
@@ -86,14 +98,18 @@ def test_the_defaults_are_those_of_the_library(run, builds):
     assert run("index", "lake", "out", "--partition-bytes", "2MiB").exit_code == 0
     ((_, _, options),) = builds
     names = BuildOptions.__dataclass_fields__
-    assert BuildOptions(**{name: options[name] for name in names}) == BuildOptions(partition_bytes=2 << 20)
+    assert BuildOptions(**{name: options[name] for name in names}) == BuildOptions(
+        partition_bytes=2 << 20
+    )
 
 
 def test_the_summary_goes_to_stderr(run, builds, small_index):
     result = run("index", "lake", "out")
     assert result.stdout == ""
     first, second = result.stderr.splitlines()
-    assert first.startswith(f"Indexed 5 tables, 7 columns and 33 distinct values into '{small_index}' (")
+    assert first.startswith(
+        f"Indexed 5 tables, 7 columns and 33 distinct values into '{small_index}' ("
+    )
     assert first.endswith(" s.")
     assert second == f"Left out: 2 files and 5 columns; 'pexeso info {small_index}' says why."
 
@@ -112,7 +128,8 @@ def test_a_lake_of_which_nothing_was_left_out(small_index):
         of_parts={**info.of_parts, "values": 1},
     )
     assert (
-        summary(whole, 1.25) == f"Indexed 1 table, 1 column and 1 distinct value into '{info.path}' (2.5 MB) in 1.2 s."
+        summary(whole, 1.25)
+        == f"Indexed 1 table, 1 column and 1 distinct value into '{info.path}' (2.5 MB) in 1.2 s."
     )
 
 
@@ -126,7 +143,8 @@ def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
     assert result.stdout == ""
     again = "pexeso index 'my lake' out --spark-conf 'a=b c'"
     assert result.stderr == (
-        "\nInterrupted: 'out' was not written, what it held before is as it was, and what is finished is kept for the next run. "
+        "\nInterrupted: 'out' was not written, what it held before is as it was, and what is "
+        "finished is kept for the next run. "
         f"Go on: {again}\n"
     )
     assert shlex.split(again)[1:] == ["index", "my lake", "out", "--spark-conf", "a=b c"]
@@ -135,7 +153,8 @@ def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
 def test_a_lake_that_is_not_there(fail, tmp_path):
     said = fail(1, "index", tmp_path / "none", tmp_path / "out")
     assert (
-        said == f"Error: {tmp_path / 'none'} is neither a folder nor a file; give the folder that holds the tables.\n"
+        said == f"Error: {tmp_path / 'none'} is neither a folder nor a file; give the folder that "
+        "holds the tables.\n"
     )
 
 
@@ -161,14 +180,32 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--dimensions", "1"], "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead."),
-        (["--map", "pivots", "--cells", "grid", "--n-pivots", "9", "--n-levels", "9"], "at most 62. Got 9 * 9"),
+        (
+            ["--dimensions", "1"],
+            "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead.",
+        ),
+        (
+            ["--map", "pivots", "--cells", "grid", "--n-pivots", "9", "--n-levels", "9"],
+            "at most 62. Got 9 * 9",
+        ),
         (["--column-types", "text,colour"], "kinds must be one or more of text, date, number."),
         (["--min-rows", "0"], "min_rows must be a whole number, 1 or more. Got 0."),
-        (["--partition-bytes", "many"], "A size must be a number with a unit, such as 8GiB, 500MB or 1048576."),
-        (["--n-partitions", "2", "--partition-bytes", "2GiB"], "Give --n-partitions or --partition-bytes, not both."),
-        (["--spark-conf", "spark.driver.memory"], "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g."),
-        (["--metric", "cosine"], "'cosine' is not one of 'euclidean', 'angular', 'manhattan', 'chebyshev'."),
+        (
+            ["--partition-bytes", "many"],
+            "A size must be a number with a unit, such as 8GiB, 500MB or 1048576.",
+        ),
+        (
+            ["--n-partitions", "2", "--partition-bytes", "2GiB"],
+            "Give --n-partitions or --partition-bytes, not both.",
+        ),
+        (
+            ["--spark-conf", "spark.driver.memory"],
+            "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g.",
+        ),
+        (
+            ["--metric", "cosine"],
+            "'cosine' is not one of 'euclidean', 'angular', 'manhattan', 'chebyshev'.",
+        ),
     ],
 )
 def test_options_out_of_range(fail, small_lake, tmp_path, arguments, words):

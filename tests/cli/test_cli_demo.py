@@ -1,4 +1,4 @@
-"""`pexeso demo`: the story it tells, with the index made elsewhere, since building one takes a while."""
+"""Tests of `pexeso demo` with an index made elsewhere, since building one takes a while."""
 
 import shlex
 
@@ -58,6 +58,7 @@ def test_a_demo_that_is_interrupted(run, prepared, monkeypatch):
 def test_without_the_demo_lake(fail, monkeypatch, tmp_path):
     monkeypatch.setattr(pexeso, "__file__", str(tmp_path / "site" / "pexeso" / "__init__.py"))
     assert fail(1, "demo") == (
-        "Error: The demo lake is not installed with the package: run 'make demo' in a checkout of the project, "
+        "Error: The demo lake is not installed with the package: run 'make demo' in a checkout "
+        "of the project, "
         "or index a folder of yours: pexeso index FOLDER my.pexeso.\n"
     )

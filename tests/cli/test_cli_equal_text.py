@@ -1,4 +1,7 @@
-"""`pexeso overlap`, `pexeso contain`, their `build`, and `pexeso search --method`: what they print, to the letter."""
+"""Tests of the exact output of the commands for exact-value search.
+
+These are `pexeso overlap`, `pexeso contain`, their `build`, and `pexeso search --method`.
+"""
 
 import csv
 import io
@@ -50,7 +53,7 @@ containment  overlap  values  table        column
 
 @pytest.fixture
 def towns(tmp_path):
-    """Write a table of the user's: towns of the lake and one that it lacks, numbers of it and one that it lacks."""
+    """Write a user table of towns and numbers of the lake, and one of each that it lacks."""
     path = tmp_path / "towns.csv"
     path.write_text("town,number\nOslo,1\nMadrid,2.0\nDublin,3\nXyzzyx,77\n", encoding="utf-8")
     return path
@@ -59,24 +62,29 @@ def towns(tmp_path):
 def added(command, source, folder):
     """Copy an index, and add the part of a command to it."""
     index = shutil.copytree(source, folder / "lake.pexeso")
-    return index, CliRunner().invoke(cli, [command, "build", str(index), "--json"], prog_name="pexeso")
+    return index, CliRunner().invoke(
+        cli, [command, "build", str(index), "--json"], prog_name="pexeso"
+    )
 
 
 @pytest.fixture(scope="module")
 def bare(small_index, tmp_path_factory):
-    """Copy the small index without its parts for equal text, as if it had been built without them."""
+    """Copy the small index without its parts for exact-value search.
+
+    The copy is as if it had been built without them.
+    """
     return without_parts(small_index, tmp_path_factory.mktemp("bare") / "lake.pexeso")
 
 
 @pytest.fixture(scope="module")
 def built(bare, spark, tmp_path_factory):
-    """Add the part for overlaps to that index by the command, once; give the index and what was said."""
+    """Add the overlap part to that index by the command; return the index and the output."""
     return added("overlap", bare, tmp_path_factory.mktemp("overlap"))
 
 
 @pytest.fixture(scope="module")
 def built_both(built, tmp_path_factory):
-    """Add the part for containment to that index by the command, once; give the index and what was said."""
+    """Add the containment part to that index by the command; return the index and the output."""
     return added("contain", built[0], tmp_path_factory.mktemp("containment"))
 
 
@@ -102,10 +110,14 @@ def test_the_part_is_added_and_told(built, run):
         "pairs": 66,
         "left_out": 0,
     }
-    assert done.stderr.startswith("Added: the index has overlap now (11 columns with 66 values); generation 2, ")
+    assert done.stderr.startswith(
+        "Added: the index has overlap now (11 columns with 66 values); generation 2, "
+    )
     again = run("overlap", "build", index)
     assert (again.exit_code, again.stdout) == (0, "")
-    assert again.stderr.startswith("There was nothing to add: the index has overlap (11 columns with 66 values); ")
+    assert again.stderr.startswith(
+        "There was nothing to add: the index has overlap (11 columns with 66 values); "
+    )
     assert json.loads(run("overlap", "build", index, "--json").stdout)["committed"] is False
 
 
@@ -118,7 +130,9 @@ def test_a_table_for_people(run, index, towns):
 
 def test_the_values_that_both_have_and_how_many_more(run, index, towns):
     assert run("overlap", index, f"{towns}:town", "--explain", "--values", 2).stdout == EXPLAINED
-    shown = run("overlap", index, f"{towns}:town", "--explain", "--values", "all", "-k", 1).stdout.splitlines()
+    shown = run(
+        "overlap", index, f"{towns}:town", "--explain", "--values", "all", "-k", 1
+    ).stdout.splitlines()
     assert shown[2:] == ["    Dublin", "    Madrid", "    Oslo"]
 
 
@@ -131,9 +145,16 @@ def test_json_has_three_fields_a_column_and_the_shared_values_when_asked(run, in
     ]
     assert document["query"] == {"file": str(towns), "column": "town", "rows": 4, "values": 4}
     assert document["options"] == {"k": 10, "exclude_table": None}
-    explained = json.loads(run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--json").stdout)
+    explained = json.loads(
+        run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--json").stdout
+    )
     assert explained["results"] == [
-        {"table": "cities.csv", "column": "city", "overlap": 3, "shared": ["Dublin", "Madrid", "Oslo"]}
+        {
+            "table": "cities.csv",
+            "column": "city",
+            "overlap": 3,
+            "shared": ["Dublin", "Madrid", "Oslo"],
+        }
     ]
 
 
@@ -146,7 +167,13 @@ def test_json_lines_and_csv(run, index, towns):
     assert run("overlap", index, f"{towns}:town", "-k", 1, "--csv").stdout == (
         "table,column,overlap\ncities.csv,city,3\n"
     )
-    rows = list(csv.reader(io.StringIO(run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--csv").stdout)))
+    rows = list(
+        csv.reader(
+            io.StringIO(
+                run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--csv").stdout
+            )
+        )
+    )
     assert rows[0] == ["table", "column", "overlap", "value"]
     assert [row[3] for row in rows[1:]] == ["Dublin", "Madrid", "Oslo"]
 
@@ -162,8 +189,14 @@ def test_every_column_means_those_of_numbers_too(run, index, towns):
     assert [len(results) for results in found.values()] == [2, 1]
     assert list(found) == ["town", "number"]
     table = run("overlap", index, towns, "--all-columns", "-k", 1)
-    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == ["town", "number"]
-    assert [line.partition(" in ")[0] for line in table.stderr.splitlines()] == ["town: 1 column", "number: 1 column"]
+    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
+        "town",
+        "number",
+    ]
+    assert [line.partition(" in ")[0] for line in table.stderr.splitlines()] == [
+        "town: 1 column",
+        "number: 1 column",
+    ]
     rows = run("overlap", index, towns, "--all-columns", "--csv").stdout.splitlines()
     assert rows == [
         "query_column,table,column,overlap",
@@ -195,8 +228,14 @@ def test_more_columns_than_there_are_is_no_mistake_and_none_is(run, fail, index,
     [
         (",\n,\n", "The query column has no value: there is nothing to look for.\n"),
         ("", "The query column has no value: there is nothing to look for.\n"),
-        ("Xyzzyx,1\noslo,1\n", "No column has any of the 2 values. pexeso search looks for other spellings too.\n"),
-        ("Xyzzyx,1\n", "No column has the one value. pexeso search looks for other spellings too.\n"),
+        (
+            "Xyzzyx,1\noslo,1\n",
+            "No column has any of the 2 values. pexeso search looks for other spellings too.\n",
+        ),
+        (
+            "Xyzzyx,1\n",
+            "No column has the one value. pexeso search looks for other spellings too.\n",
+        ),
     ],
 )
 def test_a_query_that_finds_nothing_says_why(run, index, tmp_path, rows, said):
@@ -229,24 +268,34 @@ def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
 def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, command):
     part = {"overlap": "overlap", "contain": "containment"}[command]
     said = fail(2, command, bare, f"{towns}:town")
-    assert said.startswith(f"Error: The index '{bare}' has no part for searches by {part} of equal texts. ")
+    assert said.startswith(
+        f"Error: The index '{bare}' has no part for searches by {part} of equal texts. "
+    )
     assert f"Add it with 'pexeso {command} build {bare}', or " in said
     assert f"'pexeso index LAKE INDEX --with {part}'" in said
 
 
-@pytest.mark.parametrize("words", [["overlap"], ["contain"], ["overlap", "build"], ["contain", "build"]])
+@pytest.mark.parametrize(
+    "words", [["overlap"], ["contain"], ["overlap", "build"], ["contain", "build"]]
+)
 def test_no_index_is_one_sentence(fail, tmp_path, towns, words):
     query = [] if "build" in words else [f"{towns}:town"]
     said = fail(1, *words, tmp_path / "none", *query)
     assert (
-        said == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with 'pexeso index'.\n"
+        said
+        == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with "
+        "'pexeso index'.\n"
     )
 
 
 def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
     assert "There is no column 'city'." in fail(2, "overlap", index, f"{towns}:city")
-    assert "--all-columns takes a file alone." in fail(2, "overlap", index, f"{towns}:town", "--all-columns")
-    assert "neither 'all' nor a whole number" in fail(2, "overlap", index, f"{towns}:town", "--values", 0)
+    assert "--all-columns takes a file alone." in fail(
+        2, "overlap", index, f"{towns}:town", "--all-columns"
+    )
+    assert "neither 'all' nor a whole number" in fail(
+        2, "overlap", index, f"{towns}:town", "--values", 0
+    )
     said = fail(2, "overlap", index)
     assert "Usage: pexeso overlap [OPTIONS] INDEX FILE:COLUMN" in said
     assert "Missing argument 'FILE:COLUMN'." in said
@@ -259,7 +308,9 @@ def test_a_part_that_is_none_is_told_before_any_work(fail, small_lake, tmp_path)
 
 
 def test_all_ways_in_one_list_that_says_which(run, index, towns):
-    result = run("search", index, f"{towns}:town", "--method", "all", "--max-distance", 0.1, "-k", 9)
+    result = run(
+        "search", index, f"{towns}:town", "--method", "all", "--max-distance", 0.1, "-k", 9
+    )
     assert (result.exit_code, result.stdout) == (0, EVERY_WAY)
     assert result.stderr == "3 columns\n"
 
@@ -287,7 +338,9 @@ def test_all_ways_as_documents(run, index, towns):
     rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
     assert [row["found_by"] for row in rows] == ["meaning overlap", "meaning overlap", "meaning"]
     assert len(run(*asked, "--jsonl").stdout.splitlines()) == 3
-    every = run("search", index, towns, "--method", "all", "--all-columns", "-k", 1, "--csv").stdout.splitlines()
+    every = run(
+        "search", index, towns, "--method", "all", "--all-columns", "-k", 1, "--csv"
+    ).stdout.splitlines()
     assert [row.partition(",")[0] for row in every] == ["query_column", "town", "number"]
 
 
@@ -301,23 +354,36 @@ def test_all_ways_explained(run, index, towns):
 
 def test_search_by_overlap_is_overlap(run, index, towns):
     assert run("search", index, f"{towns}:town", "--method", "overlap").stdout == TABLE
-    shown = run("search", index, f"{towns}:town", "--method", "overlap", "--explain", "--pairs", 2).stdout
+    shown = run(
+        "search", index, f"{towns}:town", "--method", "overlap", "--explain", "--pairs", 2
+    ).stdout
     assert shown == EXPLAINED.replace("--values", "--pairs")
-    document = json.loads(run("search", index, f"{towns}:#1", "--method", "overlap", "-k", 1, "--json").stdout)
+    document = json.loads(
+        run("search", index, f"{towns}:#1", "--method", "overlap", "-k", 1, "--json").stdout
+    )
     assert document["results"] == [{"table": "numbers.csv", "column": "id", "overlap": 3}]
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["overlap", "--max-distance", 0.1], "--method overlap compares equal texts and has no use for --max-distance"),
+        (
+            ["overlap", "--max-distance", 0.1],
+            "--method overlap compares equal texts and has no use for --max-distance",
+        ),
         (["overlap", "--min-joinability", 0.5], "has no use for --min-joinability: leave it out."),
         (["overlap", "--auto", "--exact"], "has no use for --auto, --exact: leave them out."),
-        (["containment", "--kernel", "torch"], "--method containment compares equal texts and has no use for --kernel"),
+        (
+            ["containment", "--kernel", "torch"],
+            "--method containment compares equal texts and has no use for --kernel",
+        ),
         (["all", "--html", "page.html"], "--html shows what semantic search finds"),
         (["overlap", "--no-rerank"], "--rerank and --no-rerank order what semantic search finds"),
         (["all", "--rerank"], "--rerank and --no-rerank order what semantic search finds"),
-        (["all", "--explain", "--csv"], "--method all writes one row a column as CSV: leave --explain out"),
+        (
+            ["all", "--explain", "--csv"],
+            "--method all writes one row a column as CSV: leave --explain out",
+        ),
         (["nearness"], "'nearness' is not one of 'semantic', 'overlap', 'containment', 'all'"),
     ],
 )
@@ -337,31 +403,53 @@ def test_containment_is_made_of_the_sets_that_are_there(built_both, run, small_l
     both, done = built_both
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["parts"] == ["overlap", "containment"]
-    assert done.stderr.startswith("Added: the index has overlap and containment now (11 columns with 66 values); ")
+    assert done.stderr.startswith(
+        "Added: the index has overlap and containment now (11 columns with 66 values); "
+    )
     again = run("contain", "build", both)
-    assert again.stderr.startswith("There was nothing to add: the index has overlap and containment (11 columns ")
+    assert again.stderr.startswith(
+        "There was nothing to add: the index has overlap and containment (11 columns "
+    )
     assert run("overlap", "build", both).stderr.startswith("There was nothing to add: ")
 
 
 def test_columns_that_contain_a_share(run, both, towns):
     result = run("contain", both, f"{towns}:town")
-    assert (result.exit_code, result.stdout.splitlines()[1:]) == (0, ["     75.0 %      3/4       8  cities.csv  city"])
+    assert (result.exit_code, result.stdout.splitlines()[1:]) == (
+        0,
+        ["     75.0 %      3/4       8  cities.csv  city"],
+    )
     assert result.stderr.startswith("1 column in ")
     assert run("contain", both, f"{towns}:town", "--min-containment", 0.5).stdout == TABLE
     assert run("contain", both, f"{towns}:#1", "--min-containment", 0.75).stdout == NUMBERS
-    explained = run("contain", both, f"{towns}:town", "--min-containment", 0.5, "--explain", "--values", 2)
+    explained = run(
+        "contain", both, f"{towns}:town", "--min-containment", 0.5, "--explain", "--values", 2
+    )
     assert explained.stdout == EXPLAINED
 
 
 def test_containment_as_documents(run, both, towns):
     city = {"table": "cities.csv", "column": "city", "containment": 0.75, "estimated": False}
-    place = {"table": "nested/companies.csv", "column": "place", "containment": 0.5, "estimated": False}
+    place = {
+        "table": "nested/companies.csv",
+        "column": "place",
+        "containment": 0.5,
+        "estimated": False,
+    }
     asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
     document = json.loads(run(*asked, "--json").stdout)
     assert document["results"] == [city, place]
-    assert document["options"] == {"min_containment": 0.5, "verify": True, "k": None, "exclude_table": None}
+    assert document["options"] == {
+        "min_containment": 0.5,
+        "verify": True,
+        "k": None,
+        "exclude_table": None,
+    }
     assert json.loads(run(*asked, "-k", 1, "--json").stdout)["results"] == [city]
-    assert [json.loads(line) for line in run(*asked, "--jsonl").stdout.splitlines()] == [city, place]
+    assert [json.loads(line) for line in run(*asked, "--jsonl").stdout.splitlines()] == [
+        city,
+        place,
+    ]
     explained = json.loads(run(*asked, "-k", 1, "--explain", "--json").stdout)["results"]
     assert explained == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
     assert run(*asked, "--csv").stdout.splitlines() == [
@@ -375,24 +463,33 @@ def test_containment_as_documents(run, both, towns):
 
 def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
     asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5, "--json")
-    results = [json.loads(run(*asked, way).stdout)["results"] for way in ("--verify", "--no-verify")]
+    results = [
+        json.loads(run(*asked, way).stdout)["results"] for way in ("--verify", "--no-verify")
+    ]
     assert results[0] == results[1]
 
 
 def test_an_estimate_is_marked_as_one(capsys):
     match = TokenMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
-    query, options = {"file": None, "column": None, "rows": 9, "values": 9}, {"min_containment": 0.7}
+    query, options = (
+        {"file": None, "column": None, "rows": 9, "values": 9},
+        {"min_containment": 0.7},
+    )
     result = TokenSearchResult(query, options, (match,), FIELDS, {"seconds": 0.001})
     write_results(EQUAL, [result], "table", 0, explain=False, name_queries=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
-    assert result.to_dict()["results"] == [{"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}]
+    assert result.to_dict()["results"] == [
+        {"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}
+    ]
 
 
 def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, small_lake, towns):
     spec = f"{small_lake / 'cities.csv'}:city"
     asked = ("contain", both, spec, "--min-containment", 0.5, "--csv")
     assert len(run(*asked).stdout.splitlines()) == 3
-    assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == ["nested/companies.csv,place,0.625,False"]
+    assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == [
+        "nested/companies.csv,place,0.625,False"
+    ]
     rows = run("contain", both, towns, "--all-columns", "--csv").stdout.splitlines()
     assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
 
@@ -400,42 +497,59 @@ def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, 
 @pytest.mark.parametrize("least", [0, -0.5, 1.01, "nan"])
 def test_a_share_must_lie_above_zero_and_at_most_at_one(fail, both, towns, least):
     said = fail(2, "contain", both, f"{towns}:town", "--min-containment", least)
-    assert f"min_containment must be a number above 0 and at most 1. Got {float(least)} instead." in said
+    assert (
+        f"min_containment must be a number above 0 and at most 1. Got {float(least)} instead."
+        in said
+    )
 
 
 def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, towns):
     result = run("contain", both, f"{towns}:town", "--min-containment", 1)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("No column has 100.0 % of the 4 values. Try a smaller --min-containment, or ")
+    assert result.stderr.startswith(
+        "No column has 100.0 % of the 4 values. Try a smaller --min-containment, or "
+    )
     path = tmp_path / "empty.csv"
     path.write_text("town,n\n,\n", encoding="utf-8")
-    assert "has no value: there is nothing to look for." in run("contain", both, f"{path}:town").stderr
+    assert (
+        "has no value: there is nothing to look for." in run("contain", both, f"{path}:town").stderr
+    )
     assert "k, the number of columns wanted" in fail(2, "contain", both, f"{towns}:town", "-k", 0)
 
 
 def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
     asked = ("search", both, f"{towns}:town", "--method")
     assert run(*asked, "containment", "--min-joinability", 0.5).stdout == TABLE
-    assert run(*asked, "containment", "-k", 1, "--csv").stdout.splitlines()[1:] == ["cities.csv,city,0.75,False"]
+    assert run(*asked, "containment", "-k", 1, "--csv").stdout.splitlines()[1:] == [
+        "cities.csv,city,0.75,False"
+    ]
     document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
-    assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap", "containment"}
+    assert (
+        set(document["stats"]) == set(document["options"]) == {"meaning", "overlap", "containment"}
+    )
     assert document["options"]["containment"]["min_containment"] == 1.0
     assert run(*asked, "all", "--max-distance", 0.1, "-k", 9).stdout == EVERY_WAY
-    rows = run(*asked, "all", "--max-distance", 0.1, "--min-joinability", 0.6, "--csv").stdout.splitlines()
+    rows = run(
+        *asked, "all", "--max-distance", 0.1, "--min-joinability", 0.6, "--csv"
+    ).stdout.splitlines()
     assert rows[1].split(",")[:4] == ["cities.csv", "city", "0.75", "meaning overlap containment"]
 
 
 def test_info_tells_of_the_parts(run, both, bare):
     lines = run("info", both).stdout.splitlines()
     [line] = [line for line in lines if line.startswith("equal text")]
-    assert line.startswith("equal text  overlap and containment: 11 columns, 66 (column, value) pairs, in 1 shard (")
+    assert line.startswith(
+        "equal text  overlap and containment: 11 columns, 66 (column, value) pairs, in 1 shard ("
+    )
     names, facts = [line.split() for line in lines if line.split()[:1] in (["shard"], ["0"])][-2:]
     assert names == ["shard", "columns", "tokens", "pairs", "deleted", "bytes"]
     assert facts[:5] == ["0", "11", "61", "66", "0"]
     document = json.loads(run("info", both, "--json").stdout)
     entry = open_index(both).store.manifest.parts["token_sets"][0]
     assert document["parts"] == ["overlap", "containment"]
-    assert document["token_sets"] == [{"columns": 11, "tokens": 61, "pairs": 66, "deleted": 0, "bytes": entry.n_bytes}]
+    assert document["token_sets"] == [
+        {"columns": 11, "tokens": 61, "pairs": 66, "deleted": 0, "bytes": entry.n_bytes}
+    ]
     without = json.loads(run("info", bare, "--json").stdout)
     assert (without["parts"], without["token_sets"]) == ([], [])
     assert "equal text" not in run("info", bare).stdout
@@ -445,12 +559,15 @@ def test_info_tells_of_columns_that_were_deleted(run, both, tmp_path):
     index = shutil.copytree(both, tmp_path / "lake.pexeso")
     assert run("delete", index, "cities.csv").exit_code == 0
     assert (
-        "overlap and containment: 11 columns, 3 of them deleted, 66 (column, value) pairs" in run("info", index).stdout
+        "overlap and containment: 11 columns, 3 of them deleted, 66 (column, value) pairs"
+        in run("info", index).stdout
     )
     assert json.loads(run("info", index, "--json").stdout)["token_sets"][0]["deleted"] == 3
 
 
-@pytest.mark.parametrize(("parts", "fixture"), [(("overlap",), "index"), (("overlap", "containment"), "both")])
+@pytest.mark.parametrize(
+    ("parts", "fixture"), [(("overlap",), "index"), (("overlap", "containment"), "both")]
+)
 def test_the_whole_index_is_checked(run, request, parts, fixture):
     index = request.getfixturevalue(fixture)
     assert run("check", index).exit_code == 0

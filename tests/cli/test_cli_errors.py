@@ -21,19 +21,26 @@ def test_a_file_that_is_not_there(fail, small_index, tmp_path):
 
 def test_a_column_that_is_not_there_names_those_that_are(fail, small_index, places):
     said = fail(2, "search", small_index, f"{places}:plaec")
-    assert said == ("Error: There is no column 'plaec' (did you mean 'place'?). The columns are 'place', 'visits'.\n")
+    assert said == (
+        "Error: There is no column 'plaec' (did you mean 'place'?). The columns are 'place', "
+        "'visits'.\n"
+    )
 
 
 def test_an_index_that_is_not_there(fail, tmp_path, places):
     said = fail(1, "search", tmp_path / "none", f"{places}:place")
     assert (
-        said == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with 'pexeso index'.\n"
+        said
+        == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with "
+        "'pexeso index'.\n"
     )
 
 
 def test_a_folder_that_is_no_index(fail, tmp_path, places):
     said = fail(1, "search", tmp_path, f"{places}:place")
-    assert said.endswith("the folder has no manifest.json. Give the folder that 'pexeso index' wrote.\n")
+    assert said.endswith(
+        "the folder has no manifest.json. Give the folder that 'pexeso index' wrote.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,12 +48,21 @@ def test_a_folder_that_is_no_index(fail, tmp_path, places):
     [
         (["--max-distance", "1.5"], "max_distance must be a number in [0, 1]. Got 1.5 instead."),
         (["--max-distance", "nan"], "max_distance must be a number in [0, 1]. Got nan instead."),
-        (["--min-joinability", "0"], "min_joinability must be a number in (0, 1]. Got 0.0 instead."),
+        (
+            ["--min-joinability", "0"],
+            "min_joinability must be a number in (0, 1]. Got 0.0 instead.",
+        ),
         (["-k", "0"], "k must be a whole number of at least 1. Got 0 instead."),
         (["--min-cosine", "2"], "min_cosine must be a number in [-1, 1]. Got 2.0 instead."),
-        (["--min-cosine", "0.9", "--max-distance", "0.1"], "Give --max-distance or --min-cosine, not both."),
+        (
+            ["--min-cosine", "0.9", "--max-distance", "0.1"],
+            "Give --max-distance or --min-cosine, not both.",
+        ),
         (["--memory-budget", "lots"], "A size must be a number with a unit"),
-        (["--device", "tpu"], "The device must be one of auto, cpu, cuda or cuda:NUMBER. Got 'tpu' instead."),
+        (
+            ["--device", "tpu"],
+            "The device must be one of auto, cpu, cuda or cuda:NUMBER. Got 'tpu' instead.",
+        ),
         (["--pairs", "0"], "'0' is neither 'all' nor a whole number of at least 1."),
         (["--pairs", "few"], "'few' is neither 'all' nor a whole number of at least 1."),
     ],
@@ -56,11 +72,7 @@ def test_options_out_of_range(fail, small_index, places, arguments, words):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "is empty"),
-        (b"\x00\x01\x02\xff" * 100, "is binary"),
-    ],
+    ("content", "words"), [(b"", "is empty"), (b"\x00\x01\x02\xff" * 100, "is binary")]
 )
 def test_a_file_that_is_no_table(fail, small_index, tmp_path, content, words):
     path = tmp_path / "odd.csv"
@@ -73,7 +85,8 @@ def test_a_table_without_text_columns(fail, small_index, tmp_path):
     path.write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
     said = fail(2, "search", small_index, path)
     assert said == (
-        f"Error: '{path}' has no column of text or dates to search with. Name a column: {path}:COLUMN, one of a, b.\n"
+        f"Error: '{path}' has no column of text or dates to search with. Name a column: "
+        f"{path}:COLUMN, one of a, b.\n"
     )
     assert "has no column of text or dates" in fail(2, "search", small_index, path, "--all-columns")
 
@@ -100,7 +113,8 @@ def test_what_was_not_foreseen_is_still_one_sentence(fail, small_index, monkeypa
 
     monkeypatch.setattr(pexeso.diagnostics.info, "index_info", broken)
     assert fail(1, "info", small_index) == (
-        "Error: RuntimeError: two lines. This was not foreseen; set PEXESO_DEBUG=1 and run again to see where it happened.\n"
+        "Error: RuntimeError: two lines. This was not foreseen; set PEXESO_DEBUG=1 and run again "
+        "to see where it happened.\n"
     )
 
 
@@ -130,7 +144,11 @@ def test_ctrl_c(run, small_index, places, monkeypatch):
     monkeypatch.setattr(pexeso.search.query, "read_query", interrupted)
     result = run("search", small_index, f"{places}:place", "--max-distance", "0.1")
     assert result.exit_code == 130
-    assert result.stderr == f"\nInterrupted. Run again: pexeso search {small_index} {places}:place --max-distance 0.1\n"
+    assert (
+        result.stderr
+        == f"\nInterrupted. Run again: pexeso search {small_index} {places}:place --max-distance "
+        "0.1\n"
+    )
 
 
 def test_a_query_error_is_a_misuse(fail, small_index, places, monkeypatch):
@@ -154,8 +172,10 @@ def test_as_a_module_and_its_version():
 
 def test_help_loads_neither_torch_nor_spark():
     code = (
-        "import sys\nfrom pexeso.cli.main import main\ntry:\n    main(['search', '-h'])\nexcept SystemExit:\n"
-        "    print(*[name for name in ('torch', 'pyspark', 'pandas', 'fasttext', 'sklearn', 'tqdm') if name in sys.modules], file=sys.stderr)"
+        "import sys\nfrom pexeso.cli.main import main\ntry:\n    main(['search', '-h'])\nexcept "
+        "SystemExit:\n"
+        "    print(*[name for name in ('torch', 'pyspark', 'pandas', 'fasttext', 'sklearn', "
+        "'tqdm') if name in sys.modules], file=sys.stderr)"
     )
     done = fresh(code=code)
     assert done.stdout.startswith("Usage: pexeso search [OPTIONS] INDEX FILE:COLUMN")
@@ -164,7 +184,9 @@ def test_help_loads_neither_torch_nor_spark():
 
 def test_a_closed_pipe_is_silent():
     pipeline = f"{sys.executable} -m pexeso search -h | head -n 1"
-    done = subprocess.run(["bash", "-c", pipeline], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", pipeline], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("Usage: pexeso search [OPTIONS] INDEX FILE:COLUMN\n", "")
 
 

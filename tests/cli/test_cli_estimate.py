@@ -34,7 +34,9 @@ def test_json(run, small_lake):
     document = json.loads(run("estimate", small_lake, "--model", "hashing", "--json").stdout)
     assert document["exact"] is True
     assert document["values"] == 33
-    assert tuple(document["seconds"]) == tuple(stage for stage in STAGES if stage not in ("divide", "tokens"))
+    assert tuple(document["seconds"]) == tuple(
+        stage for stage in STAGES if stage not in ("divide", "tokens")
+    )
 
 
 def test_parts_for_equal_text(run, small_lake):
@@ -42,7 +44,8 @@ def test_parts_for_equal_text(run, small_lake):
     lines = run(*asked).stdout.splitlines()
     assert lines[0].startswith(f"lake        {small_lake}: 6 files, ")
     assert lines[5].startswith(
-        "equal text  overlap: 11 columns, 61 distinct values in 66 (column, value) pairs; of the index about "
+        "equal text  overlap: 11 columns, 61 distinct values in 66 (column, value) pairs; of the "
+        "index about "
     )
     assert lines[5].endswith(" in 1 shard")
     assert ", divide " in lines[7]

@@ -108,24 +108,34 @@ def test_another_format_version(fail, copied, places):
 def test_no_index(fail, tmp_path, command):
     said = fail(1, command, tmp_path / "none")
     assert (
-        said == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with 'pexeso index'.\n"
+        said
+        == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with "
+        "'pexeso index'.\n"
     )
 
 
-FINE = [Finding("Python", True, "3.11.7"), Finding("CUDA", None, "no CUDA device", "Searches run on the CPU.")]
+FINE = [
+    Finding("Python", True, "3.11.7"),
+    Finding("CUDA", None, "no CUDA device", "Searches run on the CPU."),
+]
 
 
 def test_a_machine_that_will_do(run, monkeypatch):
     monkeypatch.setattr(pexeso.diagnostics.doctor, "diagnose", lambda folder: FINE)
     result = run("doctor")
     assert result.exit_code == 0
-    assert result.stdout == "ok    Python  3.11.7\nnote  CUDA    no CUDA device\n         Searches run on the CPU.\n"
+    assert (
+        result.stdout
+        == "ok    Python  3.11.7\nnote  CUDA    no CUDA device\n         Searches run on the CPU.\n"
+    )
     assert result.stderr == "Everything that pexeso needs is there.\n"
 
 
 def test_a_machine_that_will_not_do(run, monkeypatch):
     monkeypatch.setattr(
-        pexeso.diagnostics.doctor, "diagnose", lambda folder: [*FINE, Finding("Java", False, "none", "Install one.")]
+        pexeso.diagnostics.doctor,
+        "diagnose",
+        lambda folder: [*FINE, Finding("Java", False, "none", "Install one.")],
     )
     result = run("doctor")
     assert result.exit_code == 1
@@ -136,7 +146,12 @@ def test_a_machine_that_will_not_do(run, monkeypatch):
 def test_findings_as_json(run, monkeypatch):
     monkeypatch.setattr(pexeso.diagnostics.doctor, "diagnose", lambda folder: FINE)
     document = json.loads(run("doctor", "--json").stdout)
-    assert document["findings"][0] == {"name": "Python", "ok": True, "detail": "3.11.7", "way_out": ""}
+    assert document["findings"][0] == {
+        "name": "Python",
+        "ok": True,
+        "detail": "3.11.7",
+        "way_out": "",
+    }
 
 
 def test_the_folder_looked_at_is_the_one_given(run, tmp_path):

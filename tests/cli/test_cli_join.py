@@ -24,7 +24,9 @@ Xyzzyx,1,,,,,
 def test_csv_on_stdout(run, small_index, places):
     result = run("join", small_index, f"{places}:place", "cities.csv:city")
     assert (result.exit_code, result.stdout) == (0, JOINED)
-    assert result.stderr == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
+    assert (
+        result.stderr == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
+    )
 
 
 def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
@@ -48,7 +50,9 @@ def test_a_csv_file(run, small_index, places, tmp_path):
 
 def test_a_parquet_file_keeps_text_as_text(run, small_index, places, tmp_path):
     output = tmp_path / "joined.parquet"
-    assert run("join", small_index, f"{places}:place", "cities.csv:city", "-o", output).exit_code == 0
+    assert (
+        run("join", small_index, f"{places}:place", "cities.csv:city", "-o", output).exit_code == 0
+    )
     table = pq.read_table(output)
     assert table["visits"].to_pylist() == ["3", "1", "2", "1", "4"]
     assert table["country"].to_pylist() == ["Norway", "Italy", "Spain", None, None]
@@ -67,7 +71,9 @@ def test_all_values_that_match(run, small_index, tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("place\nOslo\n", encoding="utf-8")
     spec = f"{path}:place"
-    nearest = run("join", small_index, spec, "cities.csv:city", "--max-distance", 1).stdout.splitlines()
+    nearest = run(
+        "join", small_index, spec, "cities.csv:city", "--max-distance", 1
+    ).stdout.splitlines()
     every = run(
         "join", small_index, spec, "cities.csv:city", "--max-distance", 1, "--values", "all"
     ).stdout.splitlines()
@@ -87,9 +93,17 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index
     output = tmp_path / "joined.csv"
     output.write_text("precious", encoding="utf-8")
     said = fail(1, "join", small_index, f"{places}:place", "cities.csv:city", "-o", output)
-    assert said == f"Error: '{output}' is there already. Replace it by --overwrite, or choose another name.\n"
+    assert (
+        said == f"Error: '{output}' is there already. Replace it by --overwrite, or choose another "
+        "name.\n"
+    )
     assert output.read_text(encoding="utf-8") == "precious"
-    assert run("join", small_index, f"{places}:place", "cities.csv:city", "-o", output, "--overwrite").exit_code == 0
+    assert (
+        run(
+            "join", small_index, f"{places}:place", "cities.csv:city", "-o", output, "--overwrite"
+        ).exit_code
+        == 0
+    )
     assert output.read_text(encoding="utf-8") == JOINED
 
 
@@ -101,7 +115,11 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index
             ["cities.csv:city", "-o", "joined.xlsx"],
             "OUT must end in .csv, .parquet, .arrow or .feather. Got 'joined.xlsx' instead.",
         ),
-        (1, ["cities.csv:city", "-o", "no/such/folder/joined.csv"], "cannot be written: No such file or directory."),
+        (
+            1,
+            ["cities.csv:city", "-o", "no/such/folder/joined.csv"],
+            "cannot be written: No such file or directory.",
+        ),
         (2, ["cities.csv:town"], "There is no column 'town'."),
     ],
 )
@@ -114,7 +132,9 @@ def test_no_column_to_join_with(fail, small_index, tmp_path):
     path.write_text("word\nqqqqqqqq\nwwwwwwww\n", encoding="utf-8")
     said = fail(2, "join", small_index, f"{path}:word", "--max-distance", 0)
     assert (
-        said == "Error: No column of the lake has a value within distance 0 of 'word'. Try a larger --max-distance.\n"
+        said
+        == "Error: No column of the lake has a value within distance 0 of 'word'. Try a larger "
+        "--max-distance.\n"
     )
 
 
@@ -128,8 +148,28 @@ def repeated(tmp_path):
 
 def test_every_option_is_passed_on(run, small_index, repeated):
     result = run(
-        *("join", small_index, repeated, "cities.csv:city", "--type", "inner", "--values", "all", "--max-distance", 1),
-        *("--aggregate", "people=sum", "--aggregate", "list", "--suffix", "_lake", "--provenance", "table, column"),
+        *(
+            "join",
+            small_index,
+            repeated,
+            "cities.csv:city",
+            "--type",
+            "inner",
+            "--values",
+            "all",
+            "--max-distance",
+            1,
+        ),
+        *(
+            "--aggregate",
+            "people=sum",
+            "--aggregate",
+            "list",
+            "--suffix",
+            "_lake",
+            "--provenance",
+            "table, column",
+        ),
     )
     header, *rows = result.stdout.splitlines()
     assert header == "place,city,match_table,match_column,city_lake,country,people"
@@ -142,12 +182,19 @@ def test_one_to_one_and_what_the_join_had_to_decide(run, small_index, tmp_path):
     path, conflicts = tmp_path / "two.csv", tmp_path / "conflicts.csv"
     path.write_text("place,match_value\nOslo,1\nOslo Oslo,2\n", encoding="utf-8")
     spec, lake = f"{path}:place", "cities.csv:city"
-    result = run("join", small_index, spec, lake, "--values", "one-to-one", "--conflicts", conflicts)
-    assert [line.split(",")[2] for line in result.stdout.splitlines()] == ["match_value_2", "Oslo", ""]
+    result = run(
+        "join", small_index, spec, lake, "--values", "one-to-one", "--conflicts", conflicts
+    )
+    assert [line.split(",")[2] for line in result.stdout.splitlines()] == [
+        "match_value_2",
+        "Oslo",
+        "",
+    ]
     told = result.stderr.splitlines()
     assert told == [
         "Joined with cities.csv:city: 100.0 % of the rows match (2 of 2), 1 of them joined; 2 rows",
-        "Note: match_value is a column of your table and stays as it is; what the join adds is called match_value_2, match_distance_2.",
+        "Note: match_value is a column of your table and stays as it is; what the join adds is "
+        "called match_value_2, match_distance_2.",
         "1 lake value is wanted by several values of yours, such as 'Oslo': 'Oslo', 'Oslo Oslo'.",
         "1 value of yours has matches, all taken by others, such as 'Oslo Oslo': 'Oslo'.",
         f"Every conflict, one row for each value that takes part, is in '{conflicts}'.",
@@ -164,7 +211,10 @@ def test_a_join_without_conflicts_and_one_without_rows(run, small_index, tmp_pat
     path, conflicts = tmp_path / "none.csv", tmp_path / "conflicts.csv"
     path.write_text("place\n", encoding="utf-8")
     result = run("join", small_index, f"{path}:place", "cities.csv:city", "--conflicts", conflicts)
-    assert (result.exit_code, result.stdout) == (0, "place,match_value,match_distance,city,country,people\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "place,match_value,match_distance,city,country,people\n",
+    )
     assert result.stderr.endswith(f"There was no conflict: '{conflicts}' has a header alone.\n")
     assert conflicts.read_text(encoding="utf-8").count("\n") == 1
 
@@ -177,26 +227,42 @@ def test_files_of_arrow_keep_lists_and_numbers(run, small_index, repeated, tmp_p
     table = pq.read_table(output) if ending == "parquet" else feather.read_table(output)
     assert table["country"].to_pylist() == [["Norway"], ["Norway"], ["Italy"], None]
     assert table["people"].to_pylist() == [1, 1, 1, None]
-    assert [table.schema.field(name).type for name in ("match_distance", "people")] == [pa.float64(), pa.int64()]
+    assert [table.schema.field(name).type for name in ("match_distance", "people")] == [
+        pa.float64(),
+        pa.int64(),
+    ]
 
 
 def test_csv_writes_lists_as_json_and_whole_numbers_as_such(run, small_index, repeated):
     options = ("--aggregate", "country=list", "--aggregate", "people=count", "--provenance", "none")
     rows = run("join", small_index, repeated, "cities.csv:city", *options).stdout.splitlines()
-    assert rows[1:] == ['Oslo,a,Oslo,"[""Norway""]",1', 'OSLO,b,Oslo,"[""Norway""]",1', 'Rome,c,Rome,"[""Italy""]",1', "Nowhere,d,,,"]  # fmt: skip
+    assert rows[1:] == [
+        'Oslo,a,Oslo,"[""Norway""]",1',
+        'OSLO,b,Oslo,"[""Norway""]",1',
+        'Rome,c,Rome,"[""Italy""]",1',
+        "Nowhere,d,,,",
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--aggregate", "people=median"], "--aggregate takes COLUMN=WAY or WAY, a way of first, list, distinct, count, mean, sum, min, max. Got 'people=med"),
-        (["--aggregate", "a=sum", "--aggregate", "a=max"], "--aggregate was given twice for 'a': sum and max."),
-        (["--aggregate", "sum", "--aggregate", "max"], "--aggregate was given twice for all other columns: sum and max."),
+        (["--aggregate", "people=median"], "--aggregate takes COLUMN=WAY or WAY, a way of first, "
+                                           "list, distinct, count, mean, sum, min, max. Got "
+                                           "'people=med"),
+        (["--aggregate", "a=sum", "--aggregate", "a=max"], "--aggregate was given twice for 'a': "
+                                                           "sum and max."),
+        (["--aggregate", "sum", "--aggregate", "max"], "--aggregate was given twice for all "
+                                                       "other columns: sum and max."),
         (["--aggregate", "poeple=sum"], "There is no column 'poeple' (did you mean 'people'?)."),
-        (["--provenance", "score"], "Each of provenance must be one of table, column, value, distance. Got 'score' instead."),
-        (["--conflicts", "conflicts.json"], "--conflicts must end in .csv. Got 'conflicts.json' instead."),
-        (["-o", "same.csv", "--conflicts", "./same.csv"], "OUT and --conflicts name the same file: 'same.csv'. Give each its own."),
-        (["--suffix", ""], "suffix must be a text that is not empty, such as '_lake'. Got '' instead."),
+        (["--provenance", "score"], "Each of provenance must be one of table, column, value, "
+                                    "distance. Got 'score' instead."),
+        (["--conflicts", "conflicts.json"], "--conflicts must end in .csv. Got 'conflicts.json' "
+                                            "instead."),
+        (["-o", "same.csv", "--conflicts", "./same.csv"], "OUT and --conflicts name the same "
+                                                          "file: 'same.csv'. Give each its own."),
+        (["--suffix", ""], "suffix must be a text that is not empty, such as '_lake'. Got '' "
+                           "instead."),
         (["--values", "best"], "'best' is not one of 'nearest', 'one-to-one', 'all'."),
     ],
 )  # fmt: skip

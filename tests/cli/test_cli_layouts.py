@@ -1,4 +1,7 @@
-"""Every stored layout through the command line: the same answers, in a warm process and in a new one on cold files."""
+"""Tests of every stored layout through the command line: all give the same answers.
+
+The answers of a warm process and of a new process on cold files are compared.
+"""
 
 import json
 import os
@@ -37,14 +40,23 @@ def indexes(spark, tmp_path_factory) -> dict[str, Path]:
     (folder / "lake").mkdir()
     for number in range(20):
         rows = rng.choice(len(words), 400, replace=False)
-        (folder / "lake" / f"t{number:02}.csv").write_text("\n".join(["word", *words[rows]]), encoding="utf-8")
+        (folder / "lake" / f"t{number:02}.csv").write_text(
+            "\n".join(["word", *words[rows]]), encoding="utf-8"
+        )
     (folder / "query.csv").write_text("\n".join(["word", *words[:900:3]]), encoding="utf-8")
-    index = build_index(folder / "lake", folder / "auto.pexeso", model="hashing", dimensions=256, n_partitions=2).path
-    return {name: laid_out(index, folder / f"{name}.pexeso", options) for name, options in LAYOUTS.items()}
+    index = build_index(
+        folder / "lake", folder / "auto.pexeso", model="hashing", dimensions=256, n_partitions=2
+    ).path
+    return {
+        name: laid_out(index, folder / f"{name}.pexeso", options)
+        for name, options in LAYOUTS.items()
+    }
 
 
 def found(output: str) -> list[tuple[str, str, int]]:
-    return [(each["table"], each["column"], each["matched"]) for each in json.loads(output)["results"]]
+    return [
+        (each["table"], each["column"], each["matched"]) for each in json.loads(output)["results"]
+    ]
 
 
 def arguments(index: Path) -> list[str]:

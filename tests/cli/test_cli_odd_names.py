@@ -1,4 +1,7 @@
-"""Every command with names that are hard for URLs, patterns and Hadoop; answers are those of plain names."""
+"""Tests of every command with names that are hard for URLs, patterns and Hadoop.
+
+The answers equal those of plain names.
+"""
 
 import json
 import os
@@ -17,7 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODED, PATTERN, SEPARATORS = "a%20b ü#", "[x]{y,z}*?", "c:d\\'\"=1&"
 TOGETHER = f"{ENCODED} {PATTERN} {SEPARATORS}"
 NAMES = [TOGETHER, ENCODED, PATTERN, SEPARATORS] if os.environ.get("EVERY_NAME") else [TOGETHER]
-"""The characters together; EVERY_NAME=1 takes them apart too, which says which of them does harm."""
+"""The characters together.
+
+EVERY_NAME=1 takes them apart too, which says which of them does harm.
+"""
 
 OPTIONS = ("--model", "hashing", "--dimensions", "64")
 TABLE = "city,people\nOslo,1\nMadrid,2\nVienna,3\nLisbon,4\nDublin,5\n"
@@ -26,11 +32,20 @@ ODD_TABLE = "x:y%20[1]{2}#?.csv"
 
 @pytest.fixture(scope="module")
 def plain(small_lake, spark, tmp_path_factory):
-    """Build an index with plain names of the small lake and a table with an odd one; return both."""
+    """Build an index of the small lake and an oddly named table; return the lake and the index.
+
+    The other names are plain.
+    """
     folder = tmp_path_factory.mktemp("plain")
     lake = Path(shutil.copytree(small_lake, folder / "lake"))
     (lake / "nested" / ODD_TABLE).write_text(TABLE, encoding="utf-8")
-    index = build_index(lake, folder / "lake.pexeso", model="hashing", dimensions=64, parts=["overlap", "containment"])
+    index = build_index(
+        lake,
+        folder / "lake.pexeso",
+        model="hashing",
+        dimensions=64,
+        parts=["overlap", "containment"],
+    )
     return lake, index.path
 
 
@@ -71,16 +86,42 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
     assert any(ODD_TABLE in answer for answer in expected)
 
     written = there / f"out {name}.parquet"
-    outcome(run, "join", index, asked, "cities.csv:city", "-o", written, "--conflicts", there / f"{name}.conflicts.csv")
+    outcome(
+        run,
+        "join",
+        index,
+        asked,
+        "cities.csv:city",
+        "-o",
+        written,
+        "--conflicts",
+        there / f"{name}.conflicts.csv",
+    )
     outcome(run, "search", index, asked, "--html", there / f"{name}.html")
     labels = there / f"labels {name}.csv"
-    labels.write_text("query_value,lake_value,same\nOslo,Oslo,yes\nOslo,Rome,no\n", encoding="utf-8")
+    labels.write_text(
+        "query_value,lake_value,same\nOslo,Oslo,yes\nOslo,Rome,no\n", encoding="utf-8"
+    )
     outcome(run, "tune", index, labels)
     queries, answers = there / f"{name}.jsonl", there / f"answers {name}.jsonl"
     queries.write_text(json.dumps({"file": str(query), "column": "place"}) + "\n", encoding="utf-8")
     outcome(run, "batch", index, queries, "-o", answers, "-k", "9")
-    outcome(run, "batch", index, queries, "-o", f"{answers}.spark", "-k", "9", "--spark-master", "local[2]")
-    here, on_spark = (json.loads(Path(path).read_text("utf-8"))["results"] for path in (answers, f"{answers}.spark"))
+    outcome(
+        run,
+        "batch",
+        index,
+        queries,
+        "-o",
+        f"{answers}.spark",
+        "-k",
+        "9",
+        "--spark-master",
+        "local[2]",
+    )
+    here, on_spark = (
+        json.loads(Path(path).read_text("utf-8"))["results"]
+        for path in (answers, f"{answers}.spark")
+    )
     assert here == on_spark
     assert {written.name, f"{name}.html", answers.name} <= set(os.listdir(there))
 
@@ -90,7 +131,9 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
     outcome(run, "compact", index, "--all")
     assert found(run, index, asked) == expected
     outcome(run, "check", index)
-    assert str(lake) in outcome(run, "info", index, "--json").replace("\\\\", "\\").replace('\\"', '"')
+    assert str(lake) in outcome(run, "info", index, "--json").replace("\\\\", "\\").replace(
+        '\\"', '"'
+    )
     outcome(run, "doctor", there)
 
 
@@ -105,7 +148,11 @@ def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_pa
     lake, index = f"{name}lake", f"{name}.pexeso"
     shutil.copytree(small_lake, checkout / lake)
     environment = {
-        **{key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "XDG_CACHE_HOME")},
+        **{
+            key: value
+            for key, value in os.environ.items()
+            if key not in ("PYTHONPATH", "XDG_CACHE_HOME")
+        },
         "HOME": str(tmp_path / f"home {name}"),
         "TMPDIR": str(tmp_path / f"temporary {name}"),
         "LC_ALL": "C",
@@ -113,7 +160,12 @@ def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_pa
 
     def pexeso(*arguments):
         done = subprocess.run(
-            [sys.executable, "-c", "import pexeso.cli.main as m; print(m.__file__); m.main()", *arguments],
+            [
+                sys.executable,
+                "-c",
+                "import pexeso.cli.main as m; print(m.__file__); m.main()",
+                *arguments,
+            ],
             cwd=checkout,
             env=environment,
             capture_output=True,

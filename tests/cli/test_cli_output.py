@@ -7,7 +7,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.cli.output.output import display_width, human_bytes, output_options, plain, table_lines, write_json
+from pexeso.cli.output.output import (
+    display_width,
+    human_bytes,
+    output_options,
+    plain,
+    table_lines,
+    write_json,
+)
 from pexeso.cli.output.report import milliseconds, percent
 
 
@@ -41,7 +48,9 @@ def test_wide_letters_and_marks_are_counted():
     assert lines == ["city  n", "東京  1", "Oslo  2", "Ko\u0308ln  3"]
 
 
-@pytest.mark.parametrize("document", [{}, {"a": []}, {"a": [{"b": "ü"}, [1, None]], "c": {"d": [1, 2]}, "e": "x\ny"}])
+@pytest.mark.parametrize(
+    "document", [{}, {"a": []}, {"a": [{"b": "ü"}, [1, None]], "c": {"d": [1, 2]}, "e": "x\ny"}]
+)
 def test_json_stays_json_however_it_is_laid_out(document, capsys):
     write_json(document)
     assert json.loads(capsys.readouterr().out) == document
@@ -50,7 +59,8 @@ def test_json_stays_json_however_it_is_laid_out(document, capsys):
 def test_json_has_one_result_a_line(capsys):
     write_json({"query": {"rows": 1}, "results": [{"table": "a"}, {"table": "b"}]})
     assert capsys.readouterr().out == (
-        '{\n  "query": {"rows": 1},\n  "results": [\n    {"table": "a"},\n    {"table": "b"}\n  ]\n}\n'
+        '{\n  "query": {"rows": 1},\n  "results": [\n    {"table": "a"},\n    {"table": "b"}\n  '
+        "]\n}\n"
     )
 
 
@@ -77,7 +87,9 @@ def test_bytes_for_people(n_bytes, shown):
     assert human_bytes(n_bytes) == shown
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0.0, "0.0"), (0.00994, "9.9"), (0.00996, "10"), (1.2345, "1,234")])
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "0.0"), (0.00994, "9.9"), (0.00996, "10"), (1.2345, "1,234")]
+)
 def test_milliseconds_for_people(seconds, shown):
     assert milliseconds(seconds) == shown
 

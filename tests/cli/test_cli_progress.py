@@ -32,11 +32,17 @@ def test_stages_of_a_build():
             progress(stage)
     shown = rows(terminal)
     for number, stage in enumerate(stage_names()):
-        assert any(state.startswith(stage) and f" {number}/{len(stage_names())} " in state for state in shown), stage
+        assert any(
+            state.startswith(stage) and f" {number}/{len(stage_names())} " in state
+            for state in shown
+        ), stage
 
 
 def test_bytes_of_a_check():
-    with redirect_stderr(Terminal()) as terminal, counted_progress("checking", unit="B", unit_scale=True) as progress:
+    with (
+        redirect_stderr(Terminal()) as terminal,
+        counted_progress("checking", unit="B", unit_scale=True) as progress,
+    ):
         progress(500, 1000)
         sleep(DRAWN_EVERY)
         progress(1000, 1000)
@@ -44,7 +50,10 @@ def test_bytes_of_a_check():
 
 
 def test_files_of_an_estimate():
-    with redirect_stderr(Terminal()) as terminal, counted_progress("sampling", unit=" files") as progress:
+    with (
+        redirect_stderr(Terminal()) as terminal,
+        counted_progress("sampling", unit=" files") as progress,
+    ):
         sleep(DRAWN_EVERY)
         progress(50, 50)
     assert any("50/50" in state for state in rows(terminal))
@@ -59,7 +68,9 @@ def test_queries_of_a_batch(tmp_path):
     assert any("answering" in state and "2/2" in state for state in rows(terminal))
 
 
-@pytest.mark.parametrize("bar", [stage_progress, lambda: counted_progress("x"), lambda: query_progress("-")])
+@pytest.mark.parametrize(
+    "bar", [stage_progress, lambda: counted_progress("x"), lambda: query_progress("-")]
+)
 def test_no_bar_where_there_is_no_terminal(bar, capsys):
     with bar() as progress:
         assert progress is None

@@ -36,7 +36,9 @@ BUILDS = ("overlap", "contain")
 
 WITHOUT_TWIN = ("demo", "tune", "rules", "doctor")
 
-EVERY_NAME = [each for name in NAMES for each in ([name, f"{name} build"] if name in BUILDS else [name])]
+EVERY_NAME = [
+    each for name in NAMES for each in ([name, f"{name} build"] if name in BUILDS else [name])
+]
 
 
 def command_of(name: str) -> click.Command:
@@ -50,7 +52,9 @@ def command_of(name: str) -> click.Command:
 
 @pytest.fixture(scope="module")
 def writer():
-    spec = importlib.util.spec_from_file_location("write_cli", ROOT / "docs" / "reference" / "write_cli.py")
+    spec = importlib.util.spec_from_file_location(
+        "write_cli", ROOT / "docs" / "reference" / "write_cli.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -65,7 +69,9 @@ def test_the_commands_are_those_promised(run):
 
 
 def test_the_page_is_up_to_date(writer):
-    assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), "run: python docs/reference/write_cli.py"
+    assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), (
+        "run: python docs/reference/write_cli.py"
+    )
 
 
 @pytest.mark.parametrize("name", EVERY_NAME)
@@ -111,7 +117,19 @@ RETIRED = {"--how", "--best", "-n", "--every-column", "--kinds", "--master", "--
 
 
 def test_renamed_options_have_no_aliases():
-    names = {name for command in EVERY_NAME for option in command_of(command).params for name in option.opts}
-    assert {"--method", "--type", "--top-k", "--all-columns", "--column-types", "--early-stop"} <= names
+    names = {
+        name
+        for command in EVERY_NAME
+        for option in command_of(command).params
+        for name in option.opts
+    }
+    assert {
+        "--method",
+        "--type",
+        "--top-k",
+        "--all-columns",
+        "--column-types",
+        "--early-stop",
+    } <= names
     assert {"--spark-master", "--spark-conf"} <= names
     assert names & RETIRED == set()

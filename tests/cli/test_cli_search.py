@@ -48,7 +48,11 @@ def test_a_table_for_people(run, small_index, places):
     result = run("search", small_index, f"{places}:place")
     assert (result.exit_code, result.stdout) == (0, TABLE)
     notes, stats = result.stderr.splitlines()
-    assert notes == "Of the 5 rows of 'place' these match nothing: 1 empty (--ignore-missing leaves them out)."
+    assert (
+        notes
+        == "Of the 5 rows of 'place' these match nothing: 1 empty (--ignore-missing leaves them "
+        "out)."
+    )
     assert stats.startswith("3 columns in ")
     assert [part.split()[0] for part in stats.partition("(")[2].split(", ")] == [
         "open",
@@ -64,7 +68,9 @@ def test_by_the_rows_that_match_alone(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--no-rerank")
     assert (result.exit_code, result.stdout) == (0, BY_COUNT)
     assert "rerank" not in result.stderr
-    document = json.loads(run("search", small_index, f"{places}:place", "--no-rerank", "-k", 1, "--json").stdout)
+    document = json.loads(
+        run("search", small_index, f"{places}:place", "--no-rerank", "-k", 1, "--json").stdout
+    )
     assert document["results"] == [
         {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5}
     ]
@@ -106,7 +112,13 @@ def test_json_is_the_promised_document(run, small_index, places):
     opinions = [(result.pop("score"), result.pop("reasons")) for result in document["results"]]
     assert document["results"] == [
         {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5},
-        {"table": "nested/capitals.tsv", "column": "Capital", "joinability": 0.6, "matched": 3, "total": 5},
+        {
+            "table": "nested/capitals.tsv",
+            "column": "Capital",
+            "joinability": 0.6,
+            "matched": 3,
+            "total": 5,
+        },
     ]
     assert opinions[0][0] >= opinions[1][0] - 0.01, "to two digits, as they are shown"
     assert all(0 < score < 1 and len(reasons) == 3 for score, reasons in opinions)
@@ -114,11 +126,20 @@ def test_json_is_the_promised_document(run, small_index, places):
         assert name in FEATURES
         assert isinstance(added, float)
         assert isinstance(value, float)
-    assert set(document["stats"]["seconds"]) == {"open", "embed", "map", "block", "verify", "rerank"}
+    assert set(document["stats"]["seconds"]) == {
+        "open",
+        "embed",
+        "map",
+        "block",
+        "verify",
+        "rerank",
+    }
 
 
 def test_json_with_pairs_has_them_all(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 1, "--json")
+    result = run(
+        "search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 1, "--json"
+    )
     assert json.loads(result.stdout)["results"][0]["pairs"] == [
         ["Oslo", "Oslo", 0.0, "exact"],
         ["rome", "Rome", 0.0, "exact"],
@@ -148,7 +169,9 @@ def test_csv_has_the_score_of_json(run, small_index, places, monkeypatch):
     assert list(rows[0]) == ["table", "column", "joinability", "matched", "total", "score"]
     assert [list(result)[: len(rows[0])] for result in results] == [list(row) for row in rows]
     assert [float(row["score"]) for row in rows[:2]] == [result["score"] for result in results[:2]]
-    assert (rows[2]["score"], results[2]["score"], results[2]["reasons"]) == ("", None, []), "it was not looked at"
+    assert (rows[2]["score"], results[2]["score"], results[2]["reasons"]) == ("", None, []), (
+        "it was not looked at"
+    )
 
 
 def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
@@ -178,7 +201,15 @@ def test_a_column_by_its_position(run, small_index, places):
 
 
 def test_rows_that_cannot_match_can_be_left_out(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "--ignore-missing", "--min-joinability", 0.75, "--csv")
+    result = run(
+        "search",
+        small_index,
+        f"{places}:place",
+        "--ignore-missing",
+        "--min-joinability",
+        0.75,
+        "--csv",
+    )
     assert "cities.csv,city,0.75,3,4" in result.stdout
     assert "1 empty (they are not counted)" in result.stderr
 
@@ -218,12 +249,17 @@ def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
 def test_every_column_of_a_file(run, small_index, small_lake):
     spec = small_lake / "cities.csv"
     table = run("search", small_index, spec, "--all-columns", "-k", 1)
-    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == ["city", "country"]
+    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
+        "city",
+        "country",
+    ]
     lines = run("search", small_index, spec, "--all-columns", "-k", 1, "--json").stdout.splitlines()
     assert [json.loads(line)["query"]["column"] for line in lines] == ["city", "country"]
     rows = run("search", small_index, spec, "--all-columns", "-k", 1, "--csv").stdout.splitlines()
     assert rows[1].startswith("city,cities.csv,city,1.0,8,8")
-    lines = run("search", small_index, spec, "--all-columns", "-k", 1, "--jsonl").stdout.splitlines()
+    lines = run(
+        "search", small_index, spec, "--all-columns", "-k", 1, "--jsonl"
+    ).stdout.splitlines()
     assert [json.loads(line)["query_column"] for line in lines] == ["city", "country"]
 
 
@@ -255,8 +291,15 @@ def test_why_two_columns_do_not_match(run, small_index, places):
     assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
     assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 5)
     assert document["pairs"] == []
-    assert [each["query"] for each in document["unmatched"]] == ["Oslo", "rome", " MADRID ", "Xyzzyx"]
-    assert all(each["reason"] == "too far" and each["distance"] > 0.35 for each in document["unmatched"])
+    assert [each["query"] for each in document["unmatched"]] == [
+        "Oslo",
+        "rome",
+        " MADRID ",
+        "Xyzzyx",
+    ]
+    assert all(
+        each["reason"] == "too far" and each["distance"] > 0.35 for each in document["unmatched"]
+    )
 
 
 def test_an_explanation_as_csv(run, small_index, places):
@@ -273,11 +316,24 @@ def test_an_explanation_as_csv(run, small_index, places):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("cities.csv:town", "There is no column 'town'. The columns are 'city', 'country', 'people'."),
-        ("cities.csv:people", "The column 'people' of 'cities.csv' is not in the index: numbers: 100 %"),
+        (
+            "cities.csv:town",
+            "There is no column 'town'. The columns are 'city', 'country', 'people'.",
+        ),
+        (
+            "cities.csv:people",
+            "The column 'people' of 'cities.csv' is not in the index: numbers: 100 %",
+        ),
         ("broken.parquet:x", "The table 'broken.parquet' is not in the index: "),
-        ("towns.csv:x", "The lake has no table 'towns.csv'. Tables are named by their path relative to"),
-        ("cities.csv", "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got 'cities.csv'"),
+        (
+            "towns.csv:x",
+            "The lake has no table 'towns.csv'. Tables are named by their path relative to",
+        ),
+        (
+            "cities.csv",
+            "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got "
+            "'cities.csv'",
+        ),
     ],
 )
 def test_a_lake_column_that_cannot_be_explained(fail, small_index, places, spec, words):
@@ -289,7 +345,10 @@ def test_a_table_without_rows(run, small_index, tmp_path):
     path.write_text("place,visits\n")
     result = run("search", small_index, f"{path}:place")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.splitlines()[0] == "The query column has no rows: there is nothing to look for."
+    assert (
+        result.stderr.splitlines()[0]
+        == "The query column has no rows: there is nothing to look for."
+    )
 
 
 def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
@@ -318,11 +377,24 @@ def test_a_page_of_every_column_of_a_file(run, small_index, small_lake, tmp_path
 
 def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
     page = tmp_path / "why.html"
-    result = run("explain", small_index, f"{places}:place", "nested/capitals.tsv:Capital", "--html", page, "--json")
+    result = run(
+        "explain",
+        small_index,
+        f"{places}:place",
+        "nested/capitals.tsv:Capital",
+        "--html",
+        page,
+        "--json",
+    )
     document = json.loads(result.stdout)
     assert document["kinds"]["exact"] == {"pairs": 3, "rows": 3, "share": 1.0}
     assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "exact"]
-    assert document["carried_by"]["words"][0] == {"query": "madrid", "value": "madrid", "share": 0.333333, "pairs": 1}
+    assert document["carried_by"]["words"][0] == {
+        "query": "madrid",
+        "value": "madrid",
+        "share": 0.333333,
+        "pairs": 1,
+    }
     text = page.read_text(encoding="utf-8")
     assert "Why place joins with nested/capitals.tsv : Capital" in text
     assert "Xyzzyx" in text
@@ -334,7 +406,11 @@ def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
         (("--overwrite",), 2, "--overwrite is for the file of --html, and none was named."),
         (("--html", ""), 2, "--html needs the name of a file, such as --html report.html."),
         (("--html", "."), 1, "'.' is a folder: give the name of a file."),
-        (("--html", "no/where.html"), 1, "'no/where.html' cannot be written: there is no folder 'no'."),
+        (
+            ("--html", "no/where.html"),
+            1,
+            "'no/where.html' cannot be written: there is no folder 'no'.",
+        ),
     ],
 )
 def test_a_page_that_cannot_be_written_is_refused_before_any_work(fail, options, code, words):

@@ -14,7 +14,11 @@ from pexeso.cli.errors import Interrupted
 from pexeso.cli.signals import Stopped
 
 WAIT_SECONDS = 300
-SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL] if os.environ.get("EVERY_SIGNAL") else [signal.SIGTERM]
+SIGNALS = (
+    [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
+    if os.environ.get("EVERY_SIGNAL")
+    else [signal.SIGTERM]
+)
 """A build takes half a minute: EVERY_SIGNAL=1 stops one by each."""
 
 OPTIONS = (
@@ -31,7 +35,10 @@ OPTIONS = (
 
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts the command line in a process, with temporary files in a folder of the test."""
+    """Return a function that starts the command line in a process.
+
+    Temporary files go to a folder of the test.
+    """
     started = []
     (tmp_path / "temporary").mkdir()
 
@@ -111,4 +118,8 @@ def test_the_exit_code_is_that_of_the_signal():
         error.__cause__ = cause
         return error.exit_code
 
-    assert [code(KeyboardInterrupt()), code(Stopped(signal.SIGTERM)), code(Stopped(signal.SIGHUP))] == [130, 143, 129]
+    assert [
+        code(KeyboardInterrupt()),
+        code(Stopped(signal.SIGTERM)),
+        code(Stopped(signal.SIGHUP)),
+    ] == [130, 143, 129]

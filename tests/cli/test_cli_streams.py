@@ -20,18 +20,26 @@ def hostile(tmp_path):
     """A table whose cells would steer a terminal and a spreadsheet."""
     path = tmp_path / "hostile.csv"
     rows = [HOSTILE, "=1+1", "+x", "-5", "@cmd", '"\ttab"', "Oslo"]
-    path.write_text("place,=n\n" + "".join(f"{row},=2\n" for row in rows), encoding="utf-8", newline="")
+    path.write_text(
+        "place,=n\n" + "".join(f"{row},=2\n" for row in rows), encoding="utf-8", newline=""
+    )
     return path
 
 
 @pytest.fixture
 def on_terminal(monkeypatch):
-    """Return a function that runs the command line with stdout on a terminal, and gives what that was sent."""
+    """Return a function that runs the command line with a terminal as stdout.
+
+    The function returns what the terminal received.
+    """
 
     def invoke(*arguments: object) -> str:
         master, slave = pty.openpty()
         tty.setraw(slave)
-        with os.fdopen(master, "rb", buffering=0) as screen, os.fdopen(slave, "w", encoding="utf-8") as stdout:
+        with (
+            os.fdopen(master, "rb", buffering=0) as screen,
+            os.fdopen(slave, "w", encoding="utf-8") as stdout,
+        ):
             monkeypatch.setattr(sys, "stdout", stdout)
             with pytest.raises(SystemExit) as ended:
                 main([str(argument) for argument in arguments])
@@ -47,7 +55,9 @@ def on_terminal(monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
-def test_cells_cannot_steer_a_terminal_and_are_byte_exact_elsewhere(command, on_terminal, run, small_index, hostile):
+def test_cells_cannot_steer_a_terminal_and_are_byte_exact_elsewhere(
+    command, on_terminal, run, small_index, hostile
+):
     name, *options = command
     arguments = [name, small_index, f"{hostile}:place", "cities.csv:city", *options]
     shown = on_terminal(*arguments)
@@ -75,7 +85,16 @@ def test_formulas_are_neutralised_where_that_is_asked_for(command, run, small_in
 @pytest.mark.spark
 def test_formulas_are_neutralised_in_files_too(run, small_index, hostile, tmp_path):
     joined, conflicts = tmp_path / "joined.csv", tmp_path / "conflicts.csv"
-    arguments = ("join", small_index, f"{hostile}:place", "cities.csv:city", "-o", joined, "--conflicts", conflicts)
+    arguments = (
+        "join",
+        small_index,
+        f"{hostile}:place",
+        "cities.csv:city",
+        "-o",
+        joined,
+        "--conflicts",
+        conflicts,
+    )
     assert run(*arguments, "--escape-formulas").exit_code == 0
     assert "\n'=1+1,'=2," in joined.read_text(encoding="utf-8")
     assert conflicts.is_file()
@@ -101,11 +120,16 @@ def test_messages_have_no_control_characters_wherever_they_go(tmp_path):
 def test_a_full_disk_behind_stdout_is_one_sentence():
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "pexeso", "rules"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "pexeso", "rules"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "Error: Standard output cannot be written: No space left on device. Make room, or write elsewhere; "
+        "Error: Standard output cannot be written: No space left on device. Make room, or write "
+        "elsewhere; "
         "what was written so far is cut off."
     ]
 

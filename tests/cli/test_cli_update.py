@@ -25,17 +25,22 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
         "Deleted 2 tables with 3 indexed columns; pexeso compact frees the room; generation 2, "
     )
     assert done.stdout == ""
-    assert {match.table for match in open_index(index).search(["Oslo", "Rome"], k=9)} == {"nested/companies.csv"}
+    assert {match.table for match in open_index(index).search(["Oslo", "Rome"], k=9)} == {
+        "nested/companies.csv"
+    }
     done = run("append", str(index), str(copied / "lake"), "--json")
     said = json.loads(done.stdout)
     assert (said["new"], said["changed"], said["columns_added"], said["generation"]) == (2, 0, 3, 3)
     assert done.stderr.startswith(
-        "Appended: 2 new, 0 changed; 4 tables unchanged. 3 columns more indexed, 0 fewer; generation 3, "
+        "Appended: 2 new, 0 changed; 4 tables unchanged. 3 columns more indexed, 0 fewer; "
+        "generation 3, "
     )
     done = run("append", str(index))
     assert done.stderr.startswith("Nothing to append: 6 tables unchanged; generation 3, ")
     done = run("compact", str(index), "--all")
-    assert done.stderr.startswith("Rewrote 2 partitions as 1, and 2 shards of token sets as 1; generation 4, ")
+    assert done.stderr.startswith(
+        "Rewrote 2 partitions as 1, and 2 shards of token sets as 1; generation 4, "
+    )
     done = run("compact", str(index))
     assert done.stderr.startswith("There was nothing to compact; generation 4, ")
     assert {match.table for match in open_index(index).search(["Oslo", "Rome"], k=9)} == {
@@ -72,8 +77,19 @@ def test_a_lake_that_is_not_there_is_told_before_spark_starts(run, copied):
 
 
 def test_a_summary_says_what_is_missing():
-    done = Update(2, True, new=1, changed=2, deleted=0, missing=3, unchanged=4, columns_added=5, columns_deleted=2)
+    done = Update(
+        2,
+        True,
+        new=1,
+        changed=2,
+        deleted=0,
+        missing=3,
+        unchanged=4,
+        columns_added=5,
+        columns_deleted=2,
+    )
     assert append_summary(done) == (
-        "Appended: 1 new, 2 changed; 4 tables unchanged, 3 tables no longer in the lake (--delete-missing deletes them). "
+        "Appended: 1 new, 2 changed; 4 tables unchanged, 3 tables no longer in the lake "
+        "(--delete-missing deletes them). "
         "5 columns more indexed, 2 fewer"
     )

@@ -1,4 +1,7 @@
-"""Build an index on the cluster that the environment names: LAKE INDEX [OPTIONS as JSON]. Prints each stage as it starts."""
+"""Build an index on the cluster that the environment names:
+
+LAKE INDEX [OPTIONS as JSON]. Prints each stage as it starts.
+"""
 
 import json
 import os

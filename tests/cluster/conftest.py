@@ -31,13 +31,18 @@ def cluster():
 
 @pytest.fixture
 def start_on() -> Callable[..., subprocess.Popen[str]]:
-    """Return a function that starts a program with a cluster's address and settings in its environment.
+    """Return a function that starts a program with the address and settings of a cluster.
 
-    A process of its own, since a Spark session that is active in this one would be used in place of the cluster.
+    They are passed in the environment.
+
+    A process of its own, since a Spark session that is active in this one would be used in place of
+    the cluster.
     """
     started: list[subprocess.Popen[str]] = []
 
-    def start(cluster: Cluster, program: Path, *arguments: object, **settings: object) -> subprocess.Popen[str]:
+    def start(
+        cluster: Cluster, program: Path, *arguments: object, **settings: object
+    ) -> subprocess.Popen[str]:
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)]),
             "CLUSTER_URL": cluster.url,
@@ -46,7 +51,12 @@ def start_on() -> Callable[..., subprocess.Popen[str]]:
         }
         command = [sys.executable, str(program), *map(str, arguments)]
         process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
         )
         started.append(process)
         return process
@@ -59,7 +69,10 @@ def start_on() -> Callable[..., subprocess.Popen[str]]:
 
 @pytest.fixture
 def run_on(start_on):
-    """Return a function that runs such a program to its end and gives what it printed; it must not fail."""
+    """Return a function that runs such a program to its end and returns its output.
+
+    The program must not fail.
+    """
 
     def run(cluster: Cluster, program: Path, *arguments: object, **settings: object) -> str:
         process = start_on(cluster, program, *arguments, **settings)

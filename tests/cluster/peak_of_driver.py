@@ -1,8 +1,11 @@
-"""Build one lake after the other on the cluster that the environment names; print the most memory that the driver had taken after each.
+"""Program that builds one lake after the other on a cluster, with peaks of driver memory.
+
+The environment names the cluster. The peak memory of the driver is printed after each build.
 
     python peak_of_driver.py OPTIONS LAKE INDEX [LAKE INDEX ...]
 
-Prints a line of ``{"python": bytes, "java": bytes}`` a lake: the highest resident sizes, so far, of this process and of its Java process.
+Prints a line of ``{"python": bytes, "java": bytes}`` a lake: the highest resident sizes, so far, of
+this process and of its Java process.
 """
 
 import json
@@ -22,7 +25,9 @@ from pexeso.spark.session import spark_session
 
 def java_process() -> int:
     """Find the Java process of the driver."""
-    return next(each.pid for each in psutil.Process().children(recursive=True) if "java" in each.name())
+    return next(
+        each.pid for each in psutil.Process().children(recursive=True) if "java" in each.name()
+    )
 
 
 if __name__ == "__main__":
@@ -30,4 +35,6 @@ if __name__ == "__main__":
     with spark_session(os.environ["CLUSTER_URL"], conf=json.loads(os.environ["CLUSTER_CONF"])):
         for lake, path in zip(places[::2], places[1::2], strict=True):
             build_index(lake, path, **json.loads(options))
-            print(json.dumps({"python": peak_bytes(), "java": peak_bytes(java_process())}), flush=True)  # noqa: T201
+            print(  # noqa: T201
+                json.dumps({"python": peak_bytes(), "java": peak_bytes(java_process())}), flush=True
+            )

@@ -1,4 +1,7 @@
-"""Answer a file of queries on the cluster that the environment names: INDEX QUERIES ANSWERS [OPTIONS as JSON]. Says when it begins to search."""
+"""Answer a file of queries on the cluster that the environment names:
+
+INDEX QUERIES ANSWERS [OPTIONS as JSON]. Says when it begins to search.
+"""
 
 import json
 import os
@@ -12,7 +15,9 @@ from pexeso.spark.session import spark_session
 
 if __name__ == "__main__":
     path, queries, answers, options = *sys.argv[1:4], json.loads(sys.argv[4])
-    with spark_session(os.environ["CLUSTER_URL"], conf=json.loads(os.environ["CLUSTER_CONF"])) as spark:
+    with spark_session(
+        os.environ["CLUSTER_URL"], conf=json.loads(os.environ["CLUSTER_CONF"])
+    ) as spark:
         index = on_spark(open_index(path, device="cpu"), spark)
         index.search(["anything"])
         print("searching", flush=True)  # noqa: T201

@@ -1,4 +1,7 @@
-"""A standalone Spark cluster on this machine: a master and workers, each a Java process of its own, on loopback."""
+"""A standalone Spark cluster on this machine, on loopback.
+
+The master and each worker are Java processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,17 @@ class Cluster:
         found = []
         for worker in self.workers:
             if worker.poll() is None:
-                found += [each for each in psutil.Process(worker.pid).children() if "java" in each.name()]
+                found += [
+                    each for each in psutil.Process(worker.pid).children() if "java" in each.name()
+                ]
         return found
 
     def kill_worker(self, place: int) -> None:
-        """Kill a worker and its executors as a lost machine would be: no process of it has a chance to say so."""
-        processes = [psutil.Process(self.workers[place].pid), *psutil.Process(self.workers[place].pid).children(True)]
+        """Kill a worker and its executors without notice, as if the machine were lost."""
+        processes = [
+            psutil.Process(self.workers[place].pid),
+            *psutil.Process(self.workers[place].pid).children(True),
+        ]
         for process in processes:
             try:
                 process.kill()
@@ -85,7 +93,17 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
             workers = []
             for number in range(n_workers):
                 place = folder / f"worker{number}"
-                arguments = ["--port", "0", "--cores", str(cores), "--memory", memory, "--work-dir", str(place), url]
+                arguments = [
+                    "--port",
+                    "0",
+                    "--cores",
+                    str(cores),
+                    "--memory",
+                    memory,
+                    "--work-dir",
+                    str(place),
+                    url,
+                ]
                 workers.append(_start("worker.Worker", arguments, place, folder))
                 started.append(workers[-1][0])
             for process, log in workers:
@@ -95,7 +113,9 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
             _end(started)
 
 
-def _start(kind: str, arguments: list[str], place: Path, folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
+def _start(
+    kind: str, arguments: list[str], place: Path, folder: Path
+) -> tuple[subprocess.Popen[bytes], Path]:
     place.mkdir()
     home = Path(pyspark.__file__).parent
     environment = os.environ | {
@@ -112,7 +132,12 @@ def _start(kind: str, arguments: list[str], place: Path, folder: Path) -> tuple[
     if java_home is not None:
         environment["JAVA_HOME"] = str(java_home)
     log = place / "log"
-    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
+    command = [
+        str(home / "bin" / "spark-class"),
+        f"org.apache.spark.deploy.{kind}",
+        "--host",
+        "127.0.0.1",
+    ]
     with log.open("wb") as stream:
         process = subprocess.Popen(
             [*command, "--webui-port", "0", *arguments],
@@ -126,7 +151,9 @@ def _start(kind: str, arguments: list[str], place: Path, folder: Path) -> tuple[
     return process, log
 
 
-def _wait_for(pattern: re.Pattern[str], process: subprocess.Popen[bytes], log: Path) -> re.Match[str]:
+def _wait_for(
+    pattern: re.Pattern[str], process: subprocess.Popen[bytes], log: Path
+) -> re.Match[str]:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         text = log.read_text(encoding="utf-8", errors="replace")
@@ -136,7 +163,9 @@ def _wait_for(pattern: re.Pattern[str], process: subprocess.Popen[bytes], log: P
         if process.poll() is not None:
             break
         time.sleep(0.1)
-    raise RuntimeError(f"a process of the cluster did not start:\n{log.read_text(errors='replace')[-4000:]}")
+    raise RuntimeError(
+        f"a process of the cluster did not start:\n{log.read_text(errors='replace')[-4000:]}"
+    )
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
@@ -144,7 +173,10 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     family = []
     for process in processes:
         if process.poll() is None:
-            family += [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+            family += [
+                psutil.Process(process.pid),
+                *psutil.Process(process.pid).children(recursive=True),
+            ]
     for each in family:
         try:
             each.send_signal(signal.SIGKILL)

@@ -1,4 +1,7 @@
-"""A build on a cluster of several worker processes is the build of this machine alone, even where a worker dies."""
+"""Tests that a build on a cluster equals a local build, even if a worker dies.
+
+The cluster has several worker processes.
+"""
 
 import json
 from pathlib import Path
@@ -23,7 +26,9 @@ def expected(small_lake, spark, tmp_path_factory):
 
 def answers(index):
     """Search with every column of the index itself, at three thresholds and for the best two."""
-    columns = [index.store.texts(number, "texts").to_pylist() for number in range(index.store.n_partitions)]
+    columns = [
+        index.store.texts(number, "texts").to_pylist() for number in range(index.store.n_partitions)
+    ]
     texts = sorted({text for column in columns for text in column})
     queries = [texts[start::4] for start in range(4)]
     asked = [{"max_distance": 0.0}, {"max_distance": 0.3, "min_joinability": 0.1}, {"k": 2}]
@@ -44,7 +49,9 @@ def require_same(found, expected):
     assert any(given)
 
 
-def test_a_build_on_a_cluster_is_the_build_of_one_machine(cluster, run_on, small_lake, tmp_path, expected):
+def test_a_build_on_a_cluster_is_the_build_of_one_machine(
+    cluster, run_on, small_lake, tmp_path, expected
+):
     path = tmp_path / "lake.pexeso"
     run_on(cluster, PROGRAM, small_lake, path, json.dumps(OPTIONS))
     require_same(path, expected)

@@ -1,6 +1,7 @@
 """The driver's memory does not grow with the lake: ten times the columns, hardly more of it.
 
-With more columns than 300 and 3,000: ``DRIVER_TEST_COLUMNS=1200 pytest tests/cluster/test_cluster_driver_memory.py``.
+With more columns than 300 and 3,000:
+``DRIVER_TEST_COLUMNS=1200 pytest tests/cluster/test_cluster_driver_memory.py``.
 """
 
 import json
@@ -19,7 +20,10 @@ COLUMNS = int(os.environ.get("DRIVER_TEST_COLUMNS", "300"))
 MOST = 1.2
 
 # A heap that shrinks to what is in use, so that the size of the process tells what was needed.
-TIGHT_HEAP = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=20"
+TIGHT_HEAP = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms64m -XX:MinHeapFreeRatio=10 "
+    "-XX:MaxHeapFreeRatio=20"
+)
 
 
 def write_lake(folder, n_columns):
@@ -38,8 +42,12 @@ def write_lake(folder, n_columns):
 def test_ten_times_the_columns_take_hardly_more_of_the_driver(cluster, run_on, tmp_path):
     places = []
     for n_columns in (COLUMNS, 10 * COLUMNS):
-        places += [write_lake(tmp_path / f"lake{n_columns}", n_columns), tmp_path / f"{n_columns}.pexeso"]
-    # The larger lake comes second in the same process: what it needs beyond the first is what it adds.
+        places += [
+            write_lake(tmp_path / f"lake{n_columns}", n_columns),
+            tmp_path / f"{n_columns}.pexeso",
+        ]
+    # The larger lake comes second in the same process: what it needs beyond the first is what it
+    # adds.
     printed = run_on(
         *(cluster, PROGRAM, json.dumps(OPTIONS), *places),
         **{"spark.driver.extraJavaOptions": TIGHT_HEAP, "spark.driver.memory": "500m"},

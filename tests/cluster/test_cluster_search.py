@@ -27,13 +27,21 @@ def queries(tmp_path):
 
 def answers_in(path):
     answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [{name: value for name, value in answer.items() if name != "stats"} for answer in answers]
+    return [
+        {name: value for name, value in answer.items() if name != "stats"} for answer in answers
+    ]
 
 
-def test_a_search_outlives_a_worker_and_answers_as_one_machine(start_on, small_index, queries, tmp_path):
-    pexeso.search.batch_file.run_batch(open_index(small_index), batch_lines(queries), tmp_path / "here", **OPTIONS)
+def test_a_search_outlives_a_worker_and_answers_as_one_machine(
+    start_on, small_index, queries, tmp_path
+):
+    pexeso.search.batch_file.run_batch(
+        open_index(small_index), batch_lines(queries), tmp_path / "here", **OPTIONS
+    )
     with running_cluster() as cluster:
-        process = start_on(cluster, PROGRAM, small_index, queries, tmp_path / "there", json.dumps(OPTIONS))
+        process = start_on(
+            cluster, PROGRAM, small_index, queries, tmp_path / "there", json.dumps(OPTIONS)
+        )
         for line in process.stdout:
             if line.strip() == "searching":
                 cluster.kill_worker(0)

@@ -1,4 +1,4 @@
-"""Sets drawn from vocabularies of very different sizes, as the specification of the method draws them."""
+"""Sets drawn from vocabularies of very different sizes, as the specification prescribes."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,10 @@ LEAST, MOST = 30, 20_000
 
 
 def vocabularies(n: int, rng: np.random.Generator, most: int = MOST) -> list[np.ndarray]:
-    """Draw vocabularies with sizes of a Pareto distribution with shape 0.8, 30 to `most` tokens each."""
+    """Return vocabularies whose sizes follow a Pareto distribution with shape 0.8.
+
+    Each has 30 to `most` tokens.
+    """
     sizes = np.minimum(most, LEAST * (1 + rng.pareto(0.8, n))).astype(int)
     return [np.unique(rng.integers(0, 2**63, size, dtype=np.uint64)) for size in sizes]
 
@@ -34,16 +37,27 @@ def containments(sets: list[np.ndarray], query: np.ndarray) -> np.ndarray:
 
 
 class NumberLists:
-    """Posting lists of sets of numbers, by NumPy's own sorts: a body of `pexeso.containment.lists.TokenLists`."""
+    """Posting lists of sets of numbers, sorted by NumPy.
+
+    They implement `pexeso.containment.lists.TokenLists`.
+    """
 
     def __init__(self, numbers: np.ndarray, offsets: np.ndarray) -> None:
         tokens, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
         order = np.argsort(counts, kind="stable")
         number_of = np.argsort(order)
-        members, owners = number_of[places], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        members, owners = (
+            number_of[places],
+            np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)),
+        )
         by_set, by_token = np.lexsort((members, owners)), np.lexsort((owners, members))
         token_offsets = np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64)
-        arrays = token_offsets, owners[by_token].astype(np.int32), np.array(offsets), members[by_set].astype(np.int32)
+        arrays = (
+            token_offsets,
+            owners[by_token].astype(np.int32),
+            np.array(offsets),
+            members[by_set].astype(np.int32),
+        )
         for array in arrays:
             array.flags.writeable = False
         self.tokens, self.number_of, self.lists = tokens, number_of, CsrLists(*arrays)
@@ -66,7 +80,9 @@ class NumberLists:
 def ensemble_of(numbers, offsets, options=None, *, lists=None) -> Ensemble:
     """Build an ensemble of sets of numbers, over lists of their own unless others are given."""
     hashes, ends = distinct_sorted(numbers, offsets)
-    return Ensemble.build(hashes, ends, NumberLists(hashes, ends) if lists is None else lists, options)
+    return Ensemble.build(
+        hashes, ends, NumberLists(hashes, ends) if lists is None else lists, options
+    )
 
 
 def text_numbers(texts) -> np.ndarray:

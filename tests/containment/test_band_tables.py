@@ -15,7 +15,8 @@ def by_definition(signatures, query, ranges, settings):
     for (_, end, least), (bands, rows) in zip(ranges.tolist(), settings.tolist(), strict=True):
         for row in range(least, end):
             agree = [
-                all(signatures[row][j * rows + i] == query[j * rows + i] for i in range(rows)) for j in range(bands)
+                all(signatures[row][j * rows + i] == query[j * rows + i] for i in range(rows))
+                for j in range(bands)
             ]
             if any(agree):
                 found[row] = sum(agree)
@@ -24,10 +25,12 @@ def by_definition(signatures, query, ranges, settings):
 
 @st.composite
 def asked(draw):
-    """Draw signatures with many values in common, two partitions of them, and what each is asked."""
+    """Draw signatures with many common values, two partitions, their settings and a query."""
     n, m, max_rows = draw(st.integers(1, 40)), draw(st.integers(1, 24)), draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    signatures = rng.choice(np.array([0, 1, 2**31, 2**32 - 1], np.uint32)[: draw(st.integers(2, 4))], (n, m))
+    signatures = rng.choice(
+        np.array([0, 1, 2**31, 2**32 - 1], np.uint32)[: draw(st.integers(2, 4))], (n, m)
+    )
     cut = draw(st.integers(0, n))
     ranges = np.array([[0, cut, draw(st.integers(0, cut))], [cut, n, draw(st.integers(cut, n))]])
     settings = []
@@ -50,7 +53,9 @@ def test_tables_are_in_the_order_of_values_then_rows(case):
     signatures = case[0]
     tables = build_tables(signatures)
     for place, (values, sets) in enumerate(zip(tables.values, tables.sets, strict=True)):
-        assert sets.tolist() == sorted(range(len(signatures)), key=lambda row, k=place: (signatures[row, k], row))
+        assert sets.tolist() == sorted(
+            range(len(signatures)), key=lambda row, k=place: (signatures[row, k], row)
+        )
         assert (values == signatures[sets, place]).all()
 
 

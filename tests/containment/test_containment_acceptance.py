@@ -1,7 +1,11 @@
-"""Acceptance items of the specification that are about the whole: the same answers in any threads and from Spark's hashes, and growth.
+"""Tests of the acceptance items of the specification for the method as a whole.
 
-Item 11, the published Open Data benchmark, could not be obtained: it is none of the data sets that lie next to the repository. What its figures say of the
-source's tuner and of asymmetric MinHash, `test_recall` and `benchmarks/containment.py` show on other lakes.
+The answers are the same with any number of threads and with hashes from Spark, and memory grows in
+proportion.
+
+Item 11, the published Open Data benchmark, could not be obtained: it is none of the data sets that
+lie next to the repository. What its figures say of the source's tuner and of asymmetric MinHash,
+`test_recall` and `benchmarks/containment.py` show on other lakes.
 """
 
 import time
@@ -30,7 +34,12 @@ def candidates(index, query, route):
 def test_acceptance_12_searches_in_many_threads_give_what_one_gives():
     sets = drawn(600)
     index, small = ensemble_of(*ragged(sets), OPTIONS), ensemble_of(*ragged(sets[:70]), OPTIONS)
-    asked = [(which, query, route) for query in sets[:25] for which in (index, small) for route in ("lists", "bands")]
+    asked = [
+        (which, query, route)
+        for query in sets[:25]
+        for which in (index, small)
+        for route in ("lists", "bands")
+    ]
     one_by_one = [candidates(*one) for one in asked]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(3):
@@ -41,7 +50,9 @@ def test_acceptance_12_searches_in_many_threads_give_what_one_gives():
 def test_acceptance_12_builds_give_the_same_index_whatever_the_partitions_are(partitioning):
     sets = drawn(300)
     one, other = (
-        ensemble_of(*ragged(sets), EnsembleOptions(permutations=64, partitions=n, partitioning=partitioning))
+        ensemble_of(
+            *ragged(sets), EnsembleOptions(permutations=64, partitions=n, partitioning=partitioning)
+        )
         for n in (1, 20)
     )
     assert np.array_equal(one.signatures, other.signatures)
@@ -55,14 +66,20 @@ def test_acceptance_13_tokens_hashed_by_spark_build_the_same_index(spark):
     sets = [[f"v{i % 7}.{n}" for n in range(3 + i % 11)] for i in range(80)]
     rows = [(number, text) for number, one in enumerate(sets) for text in one]
     frame = spark.createDataFrame(rows, "number int, text string").repartition(5)
-    hashed = frame.select("number", functions.xxhash64("text").alias("hash")).orderBy("number").toPandas()
+    hashed = (
+        frame.select("number", functions.xxhash64("text").alias("hash"))
+        .orderBy("number")
+        .toPandas()
+    )
     offsets = np.cumsum([0, *(len(one) for one in sets)])
     there = ensemble_of(hashed["hash"].to_numpy().view(np.uint64), offsets, OPTIONS)
     here = ensemble_of(text_numbers([text for _, text in rows]), offsets, OPTIONS)
     assert np.array_equal(there.signatures, here.signatures)
     for one in sets[:10]:
         for route in ("lists", "bands"):
-            assert candidates(there, text_numbers(one), route) == candidates(here, text_numbers(one), route)
+            assert candidates(there, text_numbers(one), route) == candidates(
+                here, text_numbers(one), route
+            )
 
 
 def test_acceptance_13_a_build_takes_no_more_than_in_proportion():
@@ -76,5 +93,6 @@ def test_acceptance_13_a_build_takes_no_more_than_in_proportion():
         return min(took) / len(tokens)
 
     sets = drawn(4000)
-    # The best of three, a token; room for a busy machine. The slope itself is measured by the benchmark.
+    # The best of three, a token; room for a busy machine. The slope itself is measured by the
+    # benchmark.
     assert seconds(sets) < 3 * seconds(sets[:1000])

@@ -14,7 +14,9 @@ W1_SECOND = {
 }
 
 
-@pytest.mark.parametrize(("candidate", "jaccard", "containment"), [(W1_FIRST, 0.25, 0.5), (W1_SECOND, 1 / 6, 1.0)])
+@pytest.mark.parametrize(
+    ("candidate", "jaccard", "containment"), [(W1_FIRST, 0.25, 0.5), (W1_SECOND, 1 / 6, 1.0)]
+)
 def test_w1_jaccard_against_containment(candidate, jaccard, containment):
     ratio = len(candidate) / len(W1_QUERY)
     assert jaccard_of(containment, ratio) == pytest.approx(jaccard, abs=1e-15)
@@ -22,7 +24,9 @@ def test_w1_jaccard_against_containment(candidate, jaccard, containment):
     assert len(W1_QUERY & candidate) / len(W1_QUERY | candidate) == jaccard
 
 
-@pytest.mark.parametrize(("ratio", "t", "s"), [(1.1, 0.6, 0.4), (2.6, 0.6, 0.2), (2, 0.5, 0.2), (5, 0.6, 1 / 9)])
+@pytest.mark.parametrize(
+    ("ratio", "t", "s"), [(1.1, 0.6, 0.4), (2.6, 0.6, 0.2), (2, 0.5, 0.2), (5, 0.6, 1 / 9)]
+)
 def test_w3_conversion(ratio, t, s):
     assert jaccard_of(t, ratio) == pytest.approx(s, abs=1e-12)
 
@@ -44,18 +48,28 @@ def test_acceptance_2_conversions_are_inverse_and_give_the_effective_threshold()
 
 
 def areas(bands, rows):
-    positives = quad(lambda s: float(candidate_probability(s, bands, rows)), 0, 0.5, epsabs=1e-12)[0]
-    return positives, quad(lambda s: 1 - float(candidate_probability(s, bands, rows)), 0.5, 1, epsabs=1e-12)[0]
+    positives = quad(lambda s: float(candidate_probability(s, bands, rows)), 0, 0.5, epsabs=1e-12)[
+        0
+    ]
+    return positives, quad(
+        lambda s: 1 - float(candidate_probability(s, bands, rows)), 0.5, 1, epsabs=1e-12
+    )[0]
 
 
 def test_w5_s_curve():
     positives, negatives = areas(42, 6)
-    assert (round(positives, 5), round(negatives, 5), round(positives + negatives, 5)) == (0.03982, 0.03627, 0.07609)
+    assert (round(positives, 5), round(negatives, 5), round(positives + negatives, 5)) == (
+        0.03982,
+        0.03627,
+        0.07609,
+    )
     positives, negatives = areas(16, 16)
     assert (f"{positives:.1e}", round(negatives, 5)) == ("7.2e-06", 0.31197)
     # E2, the step of the curve: there the probability is about 1 - 1/e.
     assert (round((1 / 42) ** (1 / 6), 4), round((1 / 16) ** (1 / 16), 4)) == (0.5364, 0.8409)
-    assert float(candidate_probability((1 / 42) ** (1 / 6), 42, 6)) == pytest.approx(1 - np.exp(-1), abs=0.01)
+    assert float(candidate_probability((1 / 42) ** (1 / 6), 42, 6)) == pytest.approx(
+        1 - np.exp(-1), abs=0.01
+    )
 
 
 def test_w5_the_optimum_over_all_settings():
@@ -63,7 +77,11 @@ def test_w5_the_optimum_over_all_settings():
     low, high = 0.25 * (nodes + 1), 0.25 * (nodes + 3)
     grid = [(b, r) for b in range(1, 257) for r in range(1, 256 // b + 1)]
     sums = [
-        0.25 * (candidate_probability(low, b, r) @ weights + (1 - candidate_probability(high, b, r)) @ weights)
+        0.25
+        * (
+            candidate_probability(low, b, r) @ weights
+            + (1 - candidate_probability(high, b, r)) @ weights
+        )
         for b, r in grid
     ]
     assert grid[int(np.argmin(sums))] == (42, 6)

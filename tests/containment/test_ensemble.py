@@ -15,13 +15,22 @@ from pexeso.containment.tuning import Tuner
 from pexeso.errors import InputError
 
 W2_PARTNERS = {
-    **{"Bell Canada": 3, "Kruger Inc.": 1, "MDS SCIEX": 2, "Corner Brook": 1, "TimberWest": 1, "Dofasco Inc.": 2},
+    **{
+        "Bell Canada": 3,
+        "Kruger Inc.": 1,
+        "MDS SCIEX": 2,
+        "Corner Brook": 1,
+        "TimberWest": 1,
+        "Dofasco Inc.": 2,
+    },
     **{"Barrick Gold": 1, "Cangene Corp": 2, "UMA Engineer": 1, "Pfizer Canada Inc.": 1},
 }
 W2_CANDIDATES = [
     ["Bell Canada"] * 10,
     [name for name in W2_PARTNERS if name != "MDS SCIEX"],
-    ["Bell Canada"] * 3 + ["Kruger Inc."] * 2 + ["Corner Brook", "TimberWest", "Pfizer Canada Inc."],
+    ["Bell Canada"] * 3
+    + ["Kruger Inc."] * 2
+    + ["Corner Brook", "TimberWest", "Pfizer Canada Inc."],
 ]
 SMALL = EnsembleOptions(permutations=64, partitions=4)
 TEN = np.arange(1, 11, dtype=np.uint64)
@@ -37,7 +46,15 @@ def numbered(*sets: list[int], options: EnsembleOptions = SMALL) -> Ensemble:
 
 
 def test_w1_containment_ranks_where_similarity_does_not():
-    second = ["Illinois", "Chicago", "New York City", "New York", "Nova Scotia", "Halifax", "California"]
+    second = [
+        "Illinois",
+        "Chicago",
+        "New York City",
+        "New York",
+        "Nova Scotia",
+        "Halifax",
+        "California",
+    ]
     second += ["San Francisco", "Seattle", "Washington", "Ontario", "Toronto"]
     index = lake_of(["Alberta", "Ontario", "Manitoba"], second)
     found = index.search(text_numbers(["Ontario", "Toronto"]), 0.5)
@@ -51,7 +68,11 @@ def test_w2_relevance():
     query = [name for name, rows in W2_PARTNERS.items() for _ in range(rows)]
     assert len(query) == 15
     found = lake_of(*W2_CANDIDATES).search(text_numbers(query), 0.1)
-    assert dict(zip(found.sets.tolist(), found.containments.tolist(), strict=True)) == {1: 0.9, 2: 0.5, 0: 0.1}
+    assert dict(zip(found.sets.tolist(), found.containments.tolist(), strict=True)) == {
+        1: 0.9,
+        2: 0.5,
+        0: 0.1,
+    }
     assert found.sets.tolist() == [1, 2, 0]
     joined = [sum(W2_PARTNERS[name] for name in one) for one in W2_CANDIDATES[:2]]
     assert joined == [30, 13]  # rows joined would rank them otherwise
@@ -63,8 +84,12 @@ def test_w2_relevance():
     st.sampled_from([0.1, 0.3, 0.55, 0.8, 1.0]),
     st.sampled_from(["optimal", "equal"]),
 )
-def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(sets, query, threshold, partitioning):
-    index = numbered(*sets, options=EnsembleOptions(permutations=16, partitions=3, partitioning=partitioning))
+def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(
+    sets, query, threshold, partitioning
+):
+    index = numbered(
+        *sets, options=EnsembleOptions(permutations=16, partitions=3, partitioning=partitioning)
+    )
     hashed = np.array(query, np.uint64)
     size = len(set(query))
     exact = {i: len(set(one) & set(query)) for i, one in enumerate(sets)}
@@ -161,7 +186,9 @@ def test_a_column_listed_twice_is_two_sets_and_a_value_listed_twice_is_one():
     assert found.query_size == 2
 
 
-@pytest.mark.parametrize("threshold", [0, 0.0, -0.5, 1.0000001, 2, float("nan"), float("inf"), "0.5", None])
+@pytest.mark.parametrize(
+    "threshold", [0, 0.0, -0.5, 1.0000001, 2, float("nan"), float("inf"), "0.5", None]
+)
 def test_thresholds_outside_their_range_are_refused(threshold):
     with pytest.raises(InputError, match="above 0 and at most 1"):
         numbered([1, 2]).search(TEN, threshold)
@@ -179,7 +206,13 @@ def test_what_an_index_cannot_do_is_refused():
 @pytest.mark.parametrize(
     "options",
     [
-        *({"permutations": 0}, {"permutations": 64.0}, {"max_rows": 0}, {"max_rows": 65}, {"partitions": 0}),
+        *(
+            {"permutations": 0},
+            {"permutations": 64.0},
+            {"max_rows": 0},
+            {"max_rows": 65},
+            {"partitions": 0},
+        ),
         *({"seed": -1}, {"partitioning": "best"}, {"partitions": True}),
     ],
 )

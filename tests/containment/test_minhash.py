@@ -28,7 +28,10 @@ def signed(*sets: list[int]) -> np.ndarray:
 def test_a_signature_is_the_minimum_of_each_function(sets):
     made = signed(*sets)
     for row, tokens in zip(made, sets, strict=True):
-        expected = [min((mixed(token ^ int(seed)) >> 32 for token in tokens), default=int(EMPTY)) for seed in SEEDS]
+        expected = [
+            min((mixed(token ^ int(seed)) >> 32 for token in tokens), default=int(EMPTY))
+            for seed in SEEDS
+        ]
         assert row.tolist() == expected
 
 
@@ -66,7 +69,9 @@ def test_acceptance_1_the_mean_error_of_200_pairs_is_that_of_the_binomial_distri
         shared = max(0, 150 - begin) if begin + length > 150 else length
         exact.append(shared / (150 + length - shared))
     made = signatures(*ragged(sets), seeds_of(m, 1))
-    found = np.array([similarities(made, made[2 * i + 1], np.array([2 * i]))[0] for i in range(200)])
+    found = np.array(
+        [similarities(made, made[2 * i + 1], np.array([2 * i]))[0] for i in range(200)]
+    )
     exact = np.array(exact)
     assert np.abs(found - exact).mean() <= 1.2 * np.sqrt(exact * (1 - exact) / m).mean()
     assert abs((found - exact).mean()) < 0.005

@@ -1,4 +1,7 @@
-"""The promise of the first stage on a lake of heavy-tailed sizes: recall and precision, at every threshold."""
+"""Tests of the recall and precision of the first stage at every threshold.
+
+The lake has heavy-tailed sizes.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +17,10 @@ N_PLANTED = 40
 
 
 class Lake:
-    """Sets drawn as the specification says, 120 planted supersets of 40 queries, and 60 more queries."""
+    """Sets and queries drawn as the specification prescribes.
+
+    There are 120 planted supersets of 40 queries, and 60 more queries.
+    """
 
     def __init__(self):
         rng = np.random.default_rng(21)
@@ -35,24 +41,33 @@ class Lake:
 
     def index(self, partitions: int) -> Ensemble:
         if partitions not in self.indexes:
-            self.indexes[partitions] = ensemble_of(*ragged(self.sets), EnsembleOptions(partitions=partitions))
+            self.indexes[partitions] = ensemble_of(
+                *ragged(self.sets), EnsembleOptions(partitions=partitions)
+            )
         return self.indexes[partitions]
 
     def measure(
         self, threshold: float, tuner: Tuner, partitions: int = 32, route: str = "bands"
     ) -> tuple[float, float]:
-        """Return the recall, and the precision of bands before verification, each the mean over queries that have an answer, or a candidate."""
+        """Return the mean recall, and the mean precision of bands before verification.
+
+        Recall is averaged over queries with an answer, precision over queries with a candidate.
+        """
         index = self.index(partitions)
         recalls, precisions = [], []
         for query in self.queries:
             found = index.search(query, threshold, tuner=tuner, route=route)
-            candidates = index.search(query, threshold, tuner=tuner, verify=False, route="bands").sets.tolist()
+            candidates = index.search(
+                query, threshold, tuner=tuner, verify=False, route="bands"
+            ).sets.tolist()
             every = index.lists.look_up(query).overlaps(np.arange(len(self.sets)), found.needed)
             truth = set(np.flatnonzero(every >= 0).tolist())
             assert set(found.sets.tolist()) <= truth  # precision 1 after verification
             assert (found.overlaps == every[found.sets]).all()
             recalls += [len(found) / len(truth)] if truth else []
-            precisions += [len(truth.intersection(candidates)) / len(candidates)] if candidates else []
+            precisions += (
+                [len(truth.intersection(candidates)) / len(candidates)] if candidates else []
+            )
         return float(np.mean(recalls)), float(np.mean(precisions))
 
 
@@ -72,7 +87,9 @@ def test_acceptance_9_the_recall_is_kept(lake, threshold):
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_supersets_of_two_five_and_twenty_times_the_query_are_found(lake, threshold, ratio):
-    found = [ids[ratio] in lake.index(32).search(query, threshold).sets for query, ids in lake.planted]
+    found = [
+        ids[ratio] in lake.index(32).search(query, threshold).sets for query, ids in lake.planted
+    ]
     assert np.mean(found) >= 0.95
 
 
@@ -88,6 +105,8 @@ def test_estimates_are_near_the_containment(lake):
         found = lake.index(32).search(query, 0.5, route="bands", verify=False)
         counted = dict(zip(exact.sets.tolist(), exact.containments.tolist(), strict=True))
         near = np.isin(found.sets, exact.sets) & (found.sizes < 2 * found.query_size)
-        errors += (found.containments[near] - [counted[one] for one in found.sets[near].tolist()]).tolist()
+        errors += (
+            found.containments[near] - [counted[one] for one in found.sets[near].tolist()]
+        ).tolist()
     assert len(errors) > 100
     assert np.abs(errors).mean() < 0.05

@@ -7,8 +7,19 @@ from pexeso.containment.ensemble import bands_seconds, lists_seconds
 
 def test_more_costs_more():
     assert lists_seconds(10, 100) < lists_seconds(20, 100) < lists_seconds(20, 1000)
-    usual = {"n_tokens": 100, "permutations": 256, "n_sets": 10**5, "n_entries": 10**5, "usual_size": 50.0}
-    for name, more in {"permutations": 512, "n_sets": 10**6, "n_entries": 10**6, "usual_size": 10.0}.items():
+    usual = {
+        "n_tokens": 100,
+        "permutations": 256,
+        "n_sets": 10**5,
+        "n_entries": 10**5,
+        "usual_size": 50.0,
+    }
+    for name, more in {
+        "permutations": 512,
+        "n_sets": 10**6,
+        "n_entries": 10**6,
+        "usual_size": 10.0,
+    }.items():
         assert bands_seconds(**usual) < bands_seconds(**{**usual, name: more})
 
 

@@ -1,4 +1,4 @@
-"""Settings: the tables of the specification, an independent integrator, and the floor of the recall."""
+"""Tests of settings: specification tables, an independent integrator, and the recall floor."""
 
 import numpy as np
 import pytest
@@ -24,8 +24,15 @@ def test_w8_the_choice_that_keeps_the_recall(threshold):
     assert settings[4].recall == pytest.approx(W8_REACHED[threshold], abs=5e-4)
 
 
-@given(st.floats(0.01, 1000), st.floats(0.01, 1), st.floats(0.5, 0.99), st.sampled_from([1, 16, 128, 256]))
-def test_acceptance_8_the_recall_is_kept_or_all_is_asked_for(ratio, threshold, recall, permutations):
+@given(
+    st.floats(0.01, 1000),
+    st.floats(0.01, 1),
+    st.floats(0.5, 0.99),
+    st.sampled_from([1, 16, 128, 256]),
+)
+def test_acceptance_8_the_recall_is_kept_or_all_is_asked_for(
+    ratio, threshold, recall, permutations
+):
     ratio = max(ratio, threshold)
     setting = tune_recall_floor(ratio, threshold, permutations, 8, recall)
     chance = float(candidate_probability(jaccard_of(threshold, ratio), setting.bands, setting.rows))
@@ -45,7 +52,9 @@ def test_the_grid_keeps_the_recall_of_what_it_stands_for(ratio, threshold, small
 
 def test_more_contained_is_found_more_often():
     setting = tune_recall_floor(5.0, 0.6, 256, 8)
-    chances = candidate_probability(jaccard_of(np.linspace(0.6, 1, 30), 5.0), setting.bands, setting.rows)
+    chances = candidate_probability(
+        jaccard_of(np.linspace(0.6, 1, 30), 5.0), setting.bands, setting.rows
+    )
     assert (np.diff(chances) >= 0).all()
 
 

@@ -23,7 +23,10 @@ def cost_of(sizes: np.ndarray, uppers: tuple[int, ...]) -> float:
 def least_cost(sizes: np.ndarray, n: int) -> float:
     distinct = np.unique(sizes).tolist()
     n = min(n, len(distinct))
-    return min((cost_of(sizes, (*inner, distinct[-1])) for inner in combinations(distinct[:-1], n - 1)), default=0.0)
+    return min(
+        (cost_of(sizes, (*inner, distinct[-1])) for inner in combinations(distinct[:-1], n - 1)),
+        default=0.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,9 @@ def test_w4_exact_expectation(q, one, two):
 def test_acceptance_4_the_optimum_is_that_of_exhaustive_search():
     rng = np.random.default_rng(3)
     for _ in range(200):
-        distinct = rng.choice(np.unique(np.geomspace(1, 1e5, 60).astype(int)), rng.integers(1, 13), replace=False)
+        distinct = rng.choice(
+            np.unique(np.geomspace(1, 1e5, 60).astype(int)), rng.integers(1, 13), replace=False
+        )
         sizes = np.repeat(distinct, rng.integers(1, 30, len(distinct)))
         n = int(rng.integers(1, len(distinct) + 1))
         found = optimal_partitions(sizes, n)
@@ -137,7 +142,9 @@ def test_acceptance_6_with_a_perfect_filter_more_partitions_are_more_precise():
         u = found.upper[np.searchsorted(found.upper, sizes)]
         precisions = []
         for q in (10, 30, 100, 300, 1000):
-            contained = np.floor(np.random.default_rng(q).random(20_000) * (np.minimum(sizes, q) + 1)) / q
+            contained = (
+                np.floor(np.random.default_rng(q).random(20_000) * (np.minimum(sizes, q) + 1)) / q
+            )
             for t in (0.3, 0.5, 0.8):
                 passed = jaccard_of(contained, sizes / q) >= jaccard_of(t, u / q) - 1e-12
                 precisions.append((contained[passed] >= t).mean())

@@ -60,7 +60,9 @@ def test_an_empty_index_is_stored(tmp_path):
 def test_an_index_lies_beside_other_files_and_tells_its_own(tmp_path):
     (tmp_path / "sets.npy").write_bytes(b"of another")
     entries = write_ensemble(ensemble_of(*ragged(SETS), OPTIONS), tmp_path)
-    assert {entry.path for entry in entries} == {path.name for path in tmp_path.iterdir()} - {"sets.npy"}
+    assert {entry.path for entry in entries} == {path.name for path in tmp_path.iterdir()} - {
+        "sets.npy"
+    }
     assert all((tmp_path / entry.path).stat().st_size == entry.n_bytes for entry in entries)
     assert all(entry.path.startswith("containment") for entry in entries)
     with pytest.raises(OutputError, match="containment_sets"):
@@ -165,7 +167,8 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "number"), [(name, *change) for name, changes in DAMAGE.items() for change in changes]
+    ("name", "place", "number"),
+    [(name, *change) for name, changes in DAMAGE.items() for change in changes],
 )
 def test_damaged_numbers_lead_no_loop_astray_and_a_check_names_them(folder, name, place, number):
     path = folder / f"containment_{name}.npy"

@@ -22,7 +22,8 @@ REFERENCE = {
     "Kruger Inc., Québec": 0xEEECED2C3153E3AA,
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": 0xE82DE6C821DF41DE,
     "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy": 0x483153DE51881DA4,
-    "Newfoundland and Labrador, Canada: Newfoundland and Labrador, Canada: Newfoundland and Labrador, Canada: ": 0x5FD0C6CBE0D81089,
+    "Newfoundland and Labrador, Canada: Newfoundland and Labrador, Canada: Newfoundland and "
+    "Labrador, Canada: ": 0x5FD0C6CBE0D81089,
 }
 
 
@@ -35,7 +36,9 @@ def test_hashes_are_those_of_the_reference_implementation():
 def test_hashes_do_not_depend_on_batches_slices_or_the_width_of_offsets(texts, skip, step):
     whole = hash_tokens(pa.array(texts, pa.large_string())).tolist()
     assert hash_tokens(pa.array(texts, pa.string())[skip:]).tolist() == whole[skip:]
-    chunks = pa.chunked_array([texts[i : i + step] for i in range(0, len(texts), step)], pa.string())
+    chunks = pa.chunked_array(
+        [texts[i : i + step] for i in range(0, len(texts), step)], pa.string()
+    )
     assert hash_tokens(chunks).tolist() == whole
 
 
@@ -46,7 +49,9 @@ def test_sets_are_sorted_and_made_distinct(sets):
     kept, ends = distinct_sorted(hashes, offsets)
     found = [kept[a:b].tolist() for a, b in pairwise(ends)]
     assert found == [sorted(set(one)) for one in sets]
-    assert hashes.tolist() == [token for one in sets for token in one]  # what was given is as it was
+    assert hashes.tolist() == [
+        token for one in sets for token in one
+    ]  # what was given is as it was
 
 
 def test_tokens_that_are_no_texts_are_refused():
@@ -82,7 +87,9 @@ def test_hashes_are_those_of_spark(spark):
 
     texts = [letter * length for letter in ("a", "é", "語", "🙂") for length in range(65)]
     texts += [f"Nova Scotia {n} \t\n\0 {n * 'x'}" for n in range(40)]
-    frame = spark.createDataFrame([(number, text) for number, text in enumerate(texts)], "number int, text string")
+    frame = spark.createDataFrame(
+        [(number, text) for number, text in enumerate(texts)], "number int, text string"
+    )
     rows = frame.select("number", functions.xxhash64("text").alias("hash")).collect()
     there = np.array([row.hash for row in sorted(rows, key=lambda row: row.number)], np.int64)
     assert hash_tokens(pa.array(texts)).tolist() == there.view(np.uint64).tolist()

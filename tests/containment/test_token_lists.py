@@ -12,7 +12,9 @@ from pexeso.errors import IndexCorruptError
 from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
 HALF = 1 << 32
-TOKENS = st.sets(st.integers(0, 40).map(lambda number: number * HALF) | st.just(2**64 - 1), max_size=20)
+TOKENS = st.sets(
+    st.integers(0, 40).map(lambda number: number * HALF) | st.just(2**64 - 1), max_size=20
+)
 
 
 def lists_of(sets):
@@ -34,7 +36,9 @@ def test_sets_with_enough_tokens_are_found_whether_lists_are_read_on_or_sets_loo
     exact = {row: len(one & query) for row, one in enumerate(sets)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lists_module, "ENTRIES_A_PROBE", entries_a_probe)
-        assert found_by(looked, needed) == {row: count for row, count in exact.items() if count >= needed}
+        assert found_by(looked, needed) == {
+            row: count for row, count in exact.items() if count >= needed
+        }
     counts = looked.overlaps(np.arange(len(sets)), needed)
     assert counts.tolist() == [count if count >= needed else -1 for count in exact.values()]
     assert looked.size == len(query)
@@ -71,10 +75,16 @@ def test_large_lists_against_numpy():
     ],
 )
 def test_arrays_that_lead_out_of_themselves_are_refused(monkeypatch, changed):
-    arrays = {"token_offsets": [0, 1, 3], "list_sets": [0, 0, 1], "set_offsets": [0, 2, 3], "set_tokens": [0, 1, 1]}
+    arrays = {
+        "token_offsets": [0, 1, 3],
+        "list_sets": [0, 0, 1],
+        "set_offsets": [0, 2, 3],
+        "set_tokens": [0, 1, 1],
+    }
     narrow = ("list_sets", "set_tokens")
     made = {
-        name: np.array(array, np.int32 if name in narrow else np.int64) for name, array in (arrays | changed).items()
+        name: np.array(array, np.int32 if name in narrow else np.int64)
+        for name, array in (arrays | changed).items()
     }
     monkeypatch.setattr(lists_module, "ENTRIES_A_PROBE", 0)
     query = CsrLists(**made).query(np.array([0, 1]), 2)
@@ -91,7 +101,9 @@ def test_arrays_that_lead_out_of_themselves_are_refused(monkeypatch, changed):
 
 @pytest.mark.parametrize("token", [-1, 2])
 def test_tokens_that_there_are_not_are_refused(token):
-    lists = CsrLists(np.array([0, 1, 1]), np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int32))
+    lists = CsrLists(
+        np.array([0, 1, 1]), np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int32)
+    )
     with pytest.raises(IndexCorruptError):
         lists.query(np.array([token]), 1)
     with pytest.raises(IndexCorruptError):

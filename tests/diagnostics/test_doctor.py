@@ -13,7 +13,18 @@ from pexeso.diagnostics.doctor import Finding, diagnose
 from pexeso.errors import SparkError
 
 NAMES = [
-    *("Python", "torch", "CUDA", "pyarrow", "pyspark", "Java", "fastText", "faiss", "sentence-transformers", "s3fs"),
+    *(
+        "Python",
+        "torch",
+        "CUDA",
+        "pyarrow",
+        "pyspark",
+        "Java",
+        "fastText",
+        "faiss",
+        "sentence-transformers",
+        "s3fs",
+    ),
     *("cores", "memory", "disk"),
 ]
 
@@ -59,7 +70,10 @@ def test_a_package_that_breaks_while_loading_does_not_stop_the_rest(monkeypatch)
         raise OSError(f"{name}: libcudart.so.12: cannot open\nshared object file")
 
     monkeypatch.setattr(importlib, "import_module", broken)
-    assert finding("torch").detail == "cannot be imported: torch: libcudart.so.12: cannot open shared object file"
+    assert (
+        finding("torch").detail
+        == "cannot be imported: torch: libcudart.so.12: cannot open shared object file"
+    )
     assert finding("CUDA").ok is None
 
 

@@ -1,4 +1,4 @@
-"""The estimate: exact where the whole lake is sampled, near where a part is, and honest about which."""
+"""Tests of the estimate: exact on a whole lake, near on a part, and marked accordingly."""
 
 from collections import Counter
 from dataclasses import replace
@@ -30,13 +30,18 @@ OPTIONS = BuildOptions(model="hashing", dimensions=16)
 def shard_of_lake(lake, folder, parts):
     """Build a shard of all columns of a lake without Spark."""
     places = {}
-    for kind, fields in (("set", ("table", "position", "label")), ("token", ("table", "position", "value"))):
+    for kind, fields in (
+        ("set", ("table", "position", "label")),
+        ("token", ("table", "position", "value")),
+    ):
         places[f"{kind}s"] = folder / "placed" / f"{kind}s" / "shard=0"
         places[f"{kind}s"].mkdir(parents=True)
         rows = [
             batch.filter(pc.equal(batch["record"], kind)).select(list(fields))
             for file in find_tables(lake)[0]
-            for batch in table_records(file, OPTIONS.rules, OPTIONS.normaliser, wanted=[TOKEN_SETS_PART.records])
+            for batch in table_records(
+                file, OPTIONS.rules, OPTIONS.normaliser, wanted=[TOKEN_SETS_PART.records]
+            )
         ]
         pq.write_table(pa.Table.from_batches(rows), places[f"{kind}s"] / "part.parquet")
     written = folder / "shard"
@@ -51,7 +56,7 @@ def file(name, n_bytes, kind="delimited"):
 
 @pytest.fixture(scope="module")
 def wide_lake(tmp_path_factory):
-    """Write a lake of 60 equal tables: a column of 20 words of its own, one of 20 words that all share."""
+    """Write 60 similar tables with a private and a shared column of 20 words each."""
     lake = tmp_path_factory.mktemp("wide")
     for number in range(60):
         rows = "".join(f"w{number:02d}x{row:02d},common{row:02d}\n" for row in range(20))
@@ -63,19 +68,33 @@ def test_a_lake_sampled_whole_is_counted_as_the_build_counts_it(small_lake, smal
     found = estimate_build(small_lake, OPTIONS)
     info = open_index(small_index).info()
     assert found.exact
-    assert (found.tables, found.columns, found.columns_indexed) == (info.tables, info.columns, info.columns_indexed)
+    assert (found.tables, found.columns, found.columns_indexed) == (
+        info.tables,
+        info.columns,
+        info.columns_indexed,
+    )
     assert (found.values, found.postings) == (info.values, info.postings)
     assert (found.files, found.skipped) == (5 + 1, 1)
     assert sum(facts["files"] for facts in found.by_format.values()) == found.files
-    assert sum(facts["bytes"] for facts in found.by_format.values()) == found.bytes == found.sampled_bytes
+    assert (
+        sum(facts["bytes"] for facts in found.by_format.values())
+        == found.bytes
+        == found.sampled_bytes
+    )
 
 
 def test_a_sample_is_scaled_up(wide_lake):
     found = estimate_build(wide_lake, OPTIONS, sample_files=20)
     assert not found.exact
     assert (found.files, found.sampled_files) == (60, 20)
-    assert (found.tables, found.columns, found.columns_indexed, found.postings) == (60, 120, 120, 2400)
-    # 60 * 20 words of one table each, and 20 that all share; Heaps' law fits a power to the sample: near, not exact.
+    assert (found.tables, found.columns, found.columns_indexed, found.postings) == (
+        60,
+        120,
+        120,
+        2400,
+    )
+    # 60 * 20 words of one table each, and 20 that all share; Heaps' law fits a power to the sample:
+    # near, not exact.
     assert found.values == pytest.approx(1220, rel=0.1)
 
 
@@ -98,11 +117,20 @@ def test_parts_are_counted_where_they_are_asked_for(small_lake, tmp_path, parts)
     assert found.index_bytes - found.equal_text["bytes"] == bare.index_bytes
     assert tuple(found.seconds) == STAGES
     assert all(seconds > 0 for seconds in found.seconds.values())
-    assert bare.equal_text == {"parts": (), "columns": 0, "tokens": 0, "pairs": 0, "shards": 0, "bytes": 0}
+    assert bare.equal_text == {
+        "parts": (),
+        "columns": 0,
+        "tokens": 0,
+        "pairs": 0,
+        "shards": 0,
+        "bytes": 0,
+    }
 
 
 def test_parts_of_a_sample_are_scaled_up(wide_lake):
-    equal_text = estimate_build(wide_lake, replace(OPTIONS, parts=("overlap",)), sample_files=20).equal_text
+    equal_text = estimate_build(
+        wide_lake, replace(OPTIONS, parts=("overlap",)), sample_files=20
+    ).equal_text
     assert (equal_text["columns"], equal_text["pairs"]) == (120, 2400)
     assert equal_text["tokens"] == pytest.approx(1220, rel=0.1)
 
@@ -125,8 +153,12 @@ def test_the_sample_keeps_its_bounds_and_has_each_format():
 
 
 def test_files_too_large_to_sample_are_passed_over_unless_there_is_no_other():
-    assert choose_sample([file("big.csv", 100), file("small.csv", 5)], 0, 9, 50) == [file("small.csv", 5)]
-    assert choose_sample([file("big.csv", 100), file("bigger.csv", 200)], 0, 9, 50) == [file("big.csv", 100)]
+    assert choose_sample([file("big.csv", 100), file("small.csv", 5)], 0, 9, 50) == [
+        file("small.csv", 5)
+    ]
+    assert choose_sample([file("big.csv", 100), file("bigger.csv", 200)], 0, 9, 50) == [
+        file("big.csv", 100)
+    ]
 
 
 def test_partitions_follow_from_bytes_or_from_the_wish(wide_lake):
@@ -136,16 +168,21 @@ def test_partitions_follow_from_bytes_or_from_the_wish(wide_lake):
 
 def test_more_dimensions_take_more_bytes(wide_lake):
     small, large = (
-        estimate_build(wide_lake, BuildOptions(model="hashing", dimensions=dimensions)) for dimensions in (16, 64)
+        estimate_build(wide_lake, BuildOptions(model="hashing", dimensions=dimensions))
+        for dimensions in (16, 64)
     )
-    assert large.index_bytes - large.model_bytes - (small.index_bytes - small.model_bytes) == 4 * 48 * small.values
+    assert (
+        large.index_bytes - large.model_bytes - (small.index_bytes - small.model_bytes)
+        == 4 * 48 * small.values
+    )
     assert large.model_bytes > small.model_bytes
 
 
 def test_the_rules_count(wide_lake):
     options = BuildOptions(model="hashing", rules=ColumnRules(min_rows=21))
     with pytest.raises(
-        LakeError, match=r"None of the 5 files of .* that were sampled has a column that can be a join key"
+        LakeError,
+        match=r"None of the 5 files of .* that were sampled has a column that can be a join key",
     ):
         estimate_build(wide_lake, options, sample_files=5)
 
@@ -153,14 +190,18 @@ def test_the_rules_count(wide_lake):
 def test_a_model_that_is_trained_is_trained_on_the_sample(wide_lake):
     found = estimate_build(wide_lake, BuildOptions(dimensions=8), sample_files=10)
     assert found.seconds["train"] > 0
-    assert tuple(found.seconds) == tuple(stage for stage in STAGES if stage not in TOKEN_SETS_PART.stages)
+    assert tuple(found.seconds) == tuple(
+        stage for stage in STAGES if stage not in TOKEN_SETS_PART.stages
+    )
     assert all(seconds > 0 for seconds in found.seconds.values())
     assert found.model_bytes > 1 << 15
 
 
 def test_progress_is_told(wide_lake):
     told = []
-    estimate_build(wide_lake, OPTIONS, sample_files=3, progress=lambda done, total: told.append((done, total)))
+    estimate_build(
+        wide_lake, OPTIONS, sample_files=3, progress=lambda done, total: told.append((done, total))
+    )
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 

@@ -3,7 +3,12 @@
 import pytest
 
 from pexeso.build.job import stage_names
-from pexeso.parts.estimation.stages import FIXED_SECONDS, SECONDS_PER_POSTING, machine_factor, shared_seconds
+from pexeso.parts.estimation.stages import (
+    FIXED_SECONDS,
+    SECONDS_PER_POSTING,
+    machine_factor,
+    shared_seconds,
+)
 from pexeso.parts.semantic import estimate as semantic
 from pexeso.parts.semantic.estimate import Measured, partition_seconds
 from pexeso.parts.semantic.part import SEMANTIC_PART
@@ -27,7 +32,10 @@ SMALLEST = {
 def test_the_smallest_lake_costs_what_every_build_does():
     assert shared_seconds(read=0, tables=0, postings=0, cores=2, factor=1.0) == FIXED_SECONDS
     assert partition_seconds(NOTHING, **SMALLEST) == {**semantic.FIXED_SECONDS, "commit": 0}
-    assert shard_seconds(NO_SETS, 2) == {**token_sets.FIXED_SECONDS, "read": token_sets.SECONDS_IN_READ}
+    assert shard_seconds(NO_SETS, 2) == {
+        **token_sets.FIXED_SECONDS,
+        "read": token_sets.SECONDS_IN_READ,
+    }
 
 
 def test_the_stages_are_those_of_a_build():
@@ -46,7 +54,11 @@ def test_a_shard_is_built_by_one_core_and_signatures_cost_more():
     one, three = extra(("overlap",), 1), extra(("overlap",), 3)
     assert one["tokens"] == pytest.approx(4 * 10**6 * token_sets.SECONDS_PER_PAIR["tokens"])
     assert three["tokens"] == pytest.approx(one["tokens"] / 3)
-    assert one["divide"] == three["divide"] == pytest.approx(10**6 * token_sets.SECONDS_PER_PAIR["divide"])
+    assert (
+        one["divide"]
+        == three["divide"]
+        == pytest.approx(10**6 * token_sets.SECONDS_PER_PAIR["divide"])
+    )
     signed = extra(("overlap", "containment"), 1)
     assert signed["tokens"] - one["tokens"] == pytest.approx(
         token_sets.SIGNING_SECONDS + 4 * 10**6 * token_sets.SECONDS_PER_SIGNED_PAIR
@@ -65,19 +77,31 @@ def test_what_was_measured_is_divided_among_the_cores_that_can_help():
         }
         for partitions in (1, 3, 9)
     }
-    read = shared_seconds(read=10, tables=0, postings=0, cores=4, factor=1.0)["read"] - FIXED_SECONDS["read"]
+    read = (
+        shared_seconds(read=10, tables=0, postings=0, cores=4, factor=1.0)["read"]
+        - FIXED_SECONDS["read"]
+    )
     assert (read, extra[1]["train"], extra[1]["embed"]) == pytest.approx((2.5, 7, 1))
     # One partition keeps one core busy; nine keep four, in three rounds.
-    assert [extra[partitions]["index"] for partitions in (1, 3, 9)] == pytest.approx([6 + 1, 2 + 1, 1.5 + 3])
+    assert [extra[partitions]["index"] for partitions in (1, 3, 9)] == pytest.approx(
+        [6 + 1, 2 + 1, 1.5 + 3]
+    )
 
 
 def test_a_busier_machine_takes_longer_for_what_spark_does():
     larger = {**SMALLEST, "postings": 10**6, "values": 10**5, "partitions": 4}
-    once, twice = (partition_seconds(NOTHING, **{**larger, "factor": factor}) for factor in (1.0, 2.0))
+    once, twice = (
+        partition_seconds(NOTHING, **{**larger, "factor": factor}) for factor in (1.0, 2.0)
+    )
     assert twice == pytest.approx({stage: 2 * seconds for stage, seconds in once.items()})
-    once, twice = (shared_seconds(read=0, tables=10, postings=10**6, cores=2, factor=factor) for factor in (1.0, 2.0))
+    once, twice = (
+        shared_seconds(read=0, tables=10, postings=10**6, cores=2, factor=factor)
+        for factor in (1.0, 2.0)
+    )
     assert twice == pytest.approx({stage: 2 * seconds for stage, seconds in once.items()})
-    assert once["catalog"] - FIXED_SECONDS["catalog"] == pytest.approx(SECONDS_PER_POSTING * 10**6 / 2)
+    assert once["catalog"] - FIXED_SECONDS["catalog"] == pytest.approx(
+        SECONDS_PER_POSTING * 10**6 / 2
+    )
 
 
 def test_the_machine_is_measured():

@@ -1,4 +1,7 @@
-"""Reads the pages of the documentation: their blocks, commands, links and headings; compares what was shown with what came out."""
+"""Parsing of documentation pages, and comparison of shown output with real output.
+
+The blocks, commands, links and headings of a page are read.
+"""
 
 import re
 import shlex
@@ -32,7 +35,10 @@ _NEAR = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.\d(?= [kMG]B\b))(?!\.?\d)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the words behind the fence, the line of the fence counted from 1, and the lines in it."""
+    """A fenced block: the words after the fence, the line of the fence, and the lines inside.
+
+    Lines are counted from 1.
+    """
 
     words: tuple[str, ...]
     line: int
@@ -46,7 +52,9 @@ class Block:
     @property
     def file(self) -> str | None:
         """The file that the block is to be written to: ``file=NAME`` behind the language."""
-        return next((word.removeprefix("file=") for word in self.words if word.startswith("file=")), None)
+        return next(
+            (word.removeprefix("file=") for word in self.words if word.startswith("file=")), None
+        )
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,9 @@ def headings(text: str) -> list[str]:
 
 def anchors(text: str) -> set[str]:
     """Return the names by which links reach the headings of a page."""
-    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(text))
+    plain = (
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(text)
+    )
     return set(plain)
 
 
@@ -150,7 +160,8 @@ def _target_words(command: str) -> Iterator[str]:
 def same_output(shown: list[str], real: list[str]) -> bool:
     """Return whether what was printed is what a page shows.
 
-    Blank lines at the end do not count; `ANY_LINES` stands for any lines; see `same_line` for one line.
+    Blank lines at the end do not count; `ANY_LINES` stands for any lines; see `same_line` for one
+    line.
     """
     shown, real = _without_end(shown), _without_end(real)
     # reached[j]: the lines shown so far can be the first j real ones.
@@ -161,15 +172,19 @@ def same_output(shown: list[str], real: list[str]) -> bool:
             reached = [place >= first for place in range(len(reached))]
         else:
             reached = [False] + [
-                before and same_line(line, other) for before, other in zip(reached[:-1], real, strict=True)
+                before and same_line(line, other)
+                for before, other in zip(reached[:-1], real, strict=True)
             ]
     return reached[-1]
 
 
 def same_line(shown: str, real: str) -> bool:
-    """Return whether two lines are the same, whatever the times in them, and with the last digit of fractions and sizes one off at most.
+    """Return whether two lines are equal but for times and last digits.
 
-    A fraction shown as 0 must be 0. Of two or more blanks the number does not count: how wide a column is depends on lines that may not be shown.
+    Any time equals any other. The last digit of fractions and sizes may be off by at most one.
+
+    A fraction shown as 0 must be 0. Of two or more blanks the number does not count: how wide a
+    column is depends on lines that may not be shown.
     """
     shown, real = (_PADDING.sub("  ", line.rstrip()) for line in (shown, real))
     for pattern, name in _ANY:

@@ -1,13 +1,17 @@
-"""Everything that README and docs show is run: commands with their output, Python with its results, targets of make.
+"""Tests that run everything that README and docs show.
+
+This includes commands with their output, Python with its results, and targets of make.
 
 Blocks of a page run in order, in one folder that holds the examples:
 
-- ``console``: lines ``$ command``, below each what a terminal would show. Where an ``Error:`` is shown the command must fail.
+- ``console``: lines ``$ command``, below each what a terminal would show. Where an ``Error:`` is
+  shown the command must fail.
 - ``python``: lines ``>>> ...`` with their results; all blocks of a page share their names.
 - ``KIND file=NAME``: written to that file.
 
-The commands of README are processes, as a reader starts them. Those of other pages run in this process
-and build on the session that tests share: what takes half a minute then takes a few seconds.
+The commands of README are processes, as a reader starts them. Those of other pages run in this
+process and build on the session that tests share: what takes half a minute then takes a few
+seconds.
 """
 
 import doctest
@@ -39,7 +43,10 @@ Outcome = tuple[int, str]
 
 
 def run_here(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
-    """Do as `run_command` for a command of pexeso, in this process, whose folder must be this one."""
+    """Do as `run_command` for a command of pexeso, in this process.
+
+    Its folder must be this one.
+    """
     result = CliRunner(env={"COLUMNS": "120"}).invoke(cli, step.arguments[1:], prog_name="pexeso")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -57,14 +64,23 @@ def with_plain_folders(shown: str, folders: tuple[Path, ...]) -> str:
 
 
 def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
-    """Run a command in a folder; give its exit code and what a terminal would show, with `FOLDER` for this folder and `same` ones."""
+    """Run a command in a folder; return its exit code and what a terminal would show.
+
+    The output has `FOLDER` in place of this folder and the folders in `same`.
+    """
     program, *arguments = step.arguments
     if program in ("pexeso", "python"):
         program = str(PEXESO.with_name(program))
     elif program not in TOOLS:
-        raise ValueError(f"a page may run pexeso, python, make, {', '.join(sorted(TOOLS))}; got {program!r}")
+        raise ValueError(
+            f"a page may run pexeso, python, make, {', '.join(sorted(TOOLS))}; got {program!r}"
+        )
     environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    environment |= {"COLUMNS": "120", "PYTHONUTF8": "1", "PATH": f"{PEXESO.parent}:{os.environ['PATH']}"}
+    environment |= {
+        "COLUMNS": "120",
+        "PYTHONUTF8": "1",
+        "PATH": f"{PEXESO.parent}:{os.environ['PATH']}",
+    }
     target = None if step.redirected_to is None else (folder / step.redirected_to).open("wb")
     try:
         done = subprocess.run(
@@ -86,7 +102,10 @@ def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcom
 
 @pytest.fixture(scope="session")
 def lake_index(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[Path, Outcome]]:
-    """Return a function that builds the index of the demo lake the first time; it gives the index and what was shown."""
+    """Return a function that builds the index of the demo lake on its first call.
+
+    The function returns the index and the output of the command.
+    """
     built: list[tuple[Path, Outcome]] = []
 
     def build() -> tuple[Path, Outcome]:
@@ -107,7 +126,9 @@ def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Outcome]
 
     def run() -> Outcome:
         if not ran:
-            ran.append(run_command(Step("pexeso demo", 0, ()), tmp_path_factory.mktemp("docs_demo")))
+            ran.append(
+                run_command(Step("pexeso demo", 0, ()), tmp_path_factory.mktemp("docs_demo"))
+            )
         return ran[0]
 
     return run
@@ -175,10 +196,16 @@ class PageRun:
             self._note(block.line, "python", ["(no >>> in this block)"])
         test = doctest.DocTest(examples, self.names, "page", None, block.line, None)
         printed: list[str] = []
-        doctest.DocTestRunner(_Checker(), verbose=False).run(test, out=printed.append, clear_globs=False)
+        doctest.DocTestRunner(_Checker(), verbose=False).run(
+            test, out=printed.append, clear_globs=False
+        )
         self.names.update(test.globs)
         if printed:
-            self._note(block.line, "python", "".join(printed).replace(str(self.folder), FOLDER).splitlines())
+            self._note(
+                block.line,
+                "python",
+                "".join(printed).replace(str(self.folder), FOLDER).splitlines(),
+            )
 
     def _note(self, line: int, what: str, real: list[str]) -> None:
         self.problems.append("\n".join([f"line {line}: {what}", *(f"    {each}" for each in real)]))
@@ -186,18 +213,24 @@ class PageRun:
 
 class _Checker(doctest.OutputChecker):
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        return super().check_output(want, got, optionflags) or same_output(want.splitlines(), got.splitlines())
+        return super().check_output(want, got, optionflags) or same_output(
+            want.splitlines(), got.splitlines()
+        )
 
 
 def runs(page: Path) -> bool:
     found = blocks(page.read_text(encoding="utf-8"))
-    return any(block.kind in ("console", "python") for block in found) or "make demo" in page.read_text("utf-8")
+    return any(
+        block.kind in ("console", "python") for block in found
+    ) or "make demo" in page.read_text("utf-8")
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if runs(page)], ids=lambda page: page.relative_to(ROOT).as_posix()
+    "page",
+    [page for page in PAGES if runs(page)],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_a_page_shows_what_happens(page, tmp_path, monkeypatch, spark, lake_index, demo_once):
     text = page.read_text(encoding="utf-8")
@@ -216,7 +249,9 @@ def named_targets() -> list[str]:
 def test_a_target_that_a_page_names_exists(target):
     if shutil.which("make") is None:
         pytest.skip("there is no make on this machine")
-    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -37,7 +37,11 @@ def test_blocks_and_steps():
         ("Error: no.",),
         True,
     )
-    assert (file.kind, file.file, file.lines) == ("jsonl", "in/queries.jsonl", ("[not](a-link.md)",))
+    assert (file.kind, file.file, file.lines) == (
+        "jsonl",
+        "in/queries.jsonl",
+        ("[not](a-link.md)",),
+    )
 
 
 def test_a_block_without_end_or_command_is_refused():
@@ -50,7 +54,12 @@ def test_a_block_without_end_or_command_is_refused():
 def test_links_anchors_and_targets():
     assert links(PAGE) == ["other.md#part"]
     assert anchors(PAGE) == {"a-first-page-of-two"}
-    assert make_targets(PAGE + "```\nmake demo    # and more\nmake it so\n```\n") == {"test", "demo", "it", "so"}
+    assert make_targets(PAGE + "```\nmake demo    # and more\nmake it so\n```\n") == {
+        "test",
+        "demo",
+        "it",
+        "so",
+    }
 
 
 @pytest.mark.parametrize(

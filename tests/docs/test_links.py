@@ -38,7 +38,9 @@ def test_every_page_can_be_reached():
         found = {file for _, file, _ in targets(pending.pop()) if file.suffix == ".md"} - seen
         seen |= found
         pending += found
-    missing = [relative(page) for page in PAGES if page.is_relative_to(start.parent) and page not in seen]
+    missing = [
+        relative(page) for page in PAGES if page.is_relative_to(start.parent) and page not in seen
+    ]
     assert missing == []
 
 

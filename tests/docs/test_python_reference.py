@@ -46,10 +46,17 @@ def signature(name: str, function: object) -> str:
 
 
 def methods(one: type) -> dict[str, object]:
-    """Public methods, those of a base class of ours included; a sequence brings its own, which are known."""
+    """Return the public methods of a class, including those of project base classes.
+
+    The methods that a sequence type brings are known and left out.
+    """
     ours = [vars(each) for each in reversed(one.__mro__) if each.__module__.startswith("pexeso.")]
     members = {name: value for each in ours for name, value in each.items()}
-    return {name: value for name, value in members.items() if not name.startswith("_") and inspect.isfunction(value)}
+    return {
+        name: value
+        for name, value in members.items()
+        if not name.startswith("_") and inspect.isfunction(value)
+    }
 
 
 FUNCTIONS = [
@@ -58,7 +65,11 @@ FUNCTIONS = [
         signature(f"pexeso.{name}", getattr(pexeso, name))
         for name in ("open_index", "enrich", "enrich_from", "select_features", "search_combined")
     ),
-    *(signature(f"{one.__name__}.{name}", method) for one in CLASSES for name, method in methods(one).items()),
+    *(
+        signature(f"{one.__name__}.{name}", method)
+        for one in CLASSES
+        for name, method in methods(one).items()
+    ),
 ]
 
 
@@ -91,6 +102,10 @@ def test_every_field_is_there_with_its_default(one):
 
 def test_the_page_draws_the_tree_of_errors():
     drawn = inspect.cleandoc(errors.__doc__)
-    tree = [line.strip() for line in drawn.splitlines() if re.search(r"\w+Error\b", line) and "─" in line]
+    tree = [
+        line.strip()
+        for line in drawn.splitlines()
+        if re.search(r"\w+Error\b", line) and "─" in line
+    ]
     assert tree
     assert all(re.search(r"(\w+Error)", line).group(1) in PAGE for line in tree)

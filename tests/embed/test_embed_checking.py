@@ -22,7 +22,10 @@ class Broken:
         self._value, self._row = value, row
 
     def embed(self, values) -> np.ndarray:
-        return np.array([self._row if value.as_py() == self._value else (0.6, 0.8) for value in values], np.float32)
+        return np.array(
+            [self._row if value.as_py() == self._value else (0.6, 0.8) for value in values],
+            np.float32,
+        )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +45,8 @@ def test_a_vector_that_cannot_be_used_is_refused_with_its_value(row, reason):
     with pytest.raises(EmbedderError) as caught:
         require_unit_or_zero(values, vectors)
     assert str(caught.value) == (
-        f"The model gave the value 'new york' a vector {reason} (2 of 4 values have such): use another model, or restore its files."
+        f"The model gave the value 'new york' a vector {reason} (2 of 4 values have such): use "
+        "another model, or restore its files."
     )
 
 
@@ -53,7 +57,9 @@ def test_what_can_be_used_passes():
 
 
 def test_a_long_value_is_cut_and_stays_on_its_line():
-    with pytest.raises(EmbedderError, match=r"^The model gave the value 'a\\nb{57}…' a vector that is not finite"):
+    with pytest.raises(
+        EmbedderError, match=r"^The model gave the value 'a\\nb{57}…' a vector that is not finite"
+    ):
         require_unit_or_zero(pa.array(["a\n" + "b" * 500]), np.float32([[np.nan]]))
 
 
@@ -74,9 +80,13 @@ def embed_broken(batches):
 @pytest.mark.spark
 def test_a_build_is_refused(spark):
     """A task that meets such a vector ends the build, with the sentence that names the value."""
-    frame = spark.createDataFrame(pa.table({"value": ["oslo", "bern", "rome", "wien"]})).repartition(2)
+    frame = spark.createDataFrame(
+        pa.table({"value": ["oslo", "bern", "rome", "wien"]})
+    ).repartition(2)
     with (
-        pytest.raises(EmbedderError, match=r"^The model gave the value 'rome' a vector that is not finite"),
+        pytest.raises(
+            EmbedderError, match=r"^The model gave the value 'rome' a vector that is not finite"
+        ),
         worker_errors_made_plain("x.pexeso"),
     ):
         frame.mapInArrow(embed_broken, "value string, vector array<float>").collect()

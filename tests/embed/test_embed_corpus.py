@@ -1,4 +1,4 @@
-"""The corpus hangs on the lake and the seed alone, stays within its bound and forms lines within groups."""
+"""Tests of the corpus: it depends on lake and seed alone, is bounded, and groups its lines."""
 
 import itertools
 from pathlib import Path
@@ -20,18 +20,28 @@ def batches(pairs: list[tuple[int, str]], cuts: list[int]) -> list[pa.RecordBatc
     pieces = [pairs[start:stop] for start, stop in itertools.pairwise(bounds)]
     schema = pa.schema({"group": pa.int32(), "value": pa.string()})
     return [
-        pa.record_batch({"group": [group for group, _ in piece], "value": [value for _, value in piece]}, schema)
+        pa.record_batch(
+            {"group": [group for group, _ in piece], "value": [value for _, value in piece]}, schema
+        )
         for piece in pieces
     ]
 
 
 def lake(n_groups: int, n_values: int) -> list[tuple[int, str]]:
     """Return groups whose values name their group: `g3v0 word`."""
-    return [(group, f"g{group}v{value} word") for group in range(n_groups) for value in range(n_values)]
+    return [
+        (group, f"g{group}v{value} word") for group in range(n_groups) for value in range(n_values)
+    ]
 
 
-@given(cuts=st.lists(st.integers(0, 60), max_size=4), order=st.permutations(range(60)), tokens=st.integers(1, 140))
-def test_the_corpus_does_not_depend_on_how_its_values_arrive(tmp_path_factory, cuts, order, tokens) -> None:
+@given(
+    cuts=st.lists(st.integers(0, 60), max_size=4),
+    order=st.permutations(range(60)),
+    tokens=st.integers(1, 140),
+)
+def test_the_corpus_does_not_depend_on_how_its_values_arrive(
+    tmp_path_factory, cuts, order, tokens
+) -> None:
     folder = tmp_path_factory.mktemp("corpora")
     pairs = lake(5, 12)
     options = CorpusOptions(values_per_line=4, max_tokens=tokens)
@@ -43,7 +53,9 @@ def test_the_corpus_does_not_depend_on_how_its_values_arrive(tmp_path_factory, c
 
 def test_lines_hold_values_of_one_group_and_all_values_come_once(tmp_path: Path) -> None:
     pairs = lake(7, 10)
-    n_lines = write_corpus(batches(pairs, [3, 40]), tmp_path / "corpus", CorpusOptions(values_per_line=4))
+    n_lines = write_corpus(
+        batches(pairs, [3, 40]), tmp_path / "corpus", CorpusOptions(values_per_line=4)
+    )
     lines = (tmp_path / "corpus").read_text().splitlines()
     assert n_lines == len(lines) == 7 * 3
     found = [word for line in lines for word in line.split() if word != "word"]
@@ -59,7 +71,9 @@ def test_one_value_a_line_with_its_white_space_made_single(tmp_path: Path) -> No
 
 
 def test_nulls_and_no_values_give_an_empty_corpus(tmp_path: Path) -> None:
-    null = pa.record_batch({"group": pa.array([1], pa.int32()), "value": pa.array([None], pa.string())})
+    null = pa.record_batch(
+        {"group": pa.array([1], pa.int32()), "value": pa.array([None], pa.string())}
+    )
     assert write_corpus([null], tmp_path / "corpus") == 0
     assert write_corpus([], tmp_path / "corpus") == 0
     assert (tmp_path / "corpus").read_bytes() == b""
@@ -69,7 +83,11 @@ def test_the_sample_is_even_and_changes_with_the_seed(tmp_path: Path) -> None:
     pairs = lake(20, 500)
     written = []
     for seed in (0, 1):
-        write_corpus(batches(pairs, list(range(0, 10_000, 700))), tmp_path / "corpus", CorpusOptions(1, 2_000, seed))
+        write_corpus(
+            batches(pairs, list(range(0, 10_000, 700))),
+            tmp_path / "corpus",
+            CorpusOptions(1, 2_000, seed),
+        )
         written.append(sorted((tmp_path / "corpus").read_text().splitlines()))
     assert written[0] != written[1]
     assert [len(lines) for lines in written] == [1000, 1000]
@@ -79,7 +97,9 @@ def test_the_sample_is_even_and_changes_with_the_seed(tmp_path: Path) -> None:
     assert shares.max() < 78
 
 
-def test_the_sample_in_memory_stays_within_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sample_in_memory_stays_within_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = []
     original = corpus._Sample.add
 
@@ -88,7 +108,11 @@ def test_the_sample_in_memory_stays_within_its_bound(tmp_path: Path, monkeypatch
         seen.append(sum(piece.num_rows for piece in self._pieces))
 
     monkeypatch.setattr(corpus._Sample, "add", watch)
-    write_corpus(batches(lake(10, 400), list(range(0, 4000, 100))), tmp_path / "corpus", CorpusOptions(1, 400))
+    write_corpus(
+        batches(lake(10, 400), list(range(0, 4000, 100))),
+        tmp_path / "corpus",
+        CorpusOptions(1, 400),
+    )
     assert max(seen) <= 400 * 1.25 / 2 + 100, "1.25 times 200 values of two words, and one batch"
 
 
@@ -97,7 +121,9 @@ def test_hand_counted_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for size in (1, 3, 1 << 20):
         monkeypatch.setattr(corpus, "_READ_BYTES", size)
         counts = count_corpus(tmp_path / "corpus")
-        assert (counts.n_lines, counts.n_tokens, counts.n_words) == (2, 6, 4), f"blocks of {size} bytes"
+        assert (counts.n_lines, counts.n_tokens, counts.n_words) == (2, 6, 4), (
+            f"blocks of {size} bytes"
+        )
         assert counts.words_by_count.tolist() == [0, 3, 0, 1]
     assert [counts.least_count(limit) for limit in (4, 3, 1)] == [1, 2, 2]
     assert counts.least_count(0) == 3

@@ -1,4 +1,7 @@
-"""Our vectors are those of the fasttext package; training is silent, and wrong input gives one sentence."""
+"""Tests that fastText vectors equal those of the package, without output from training.
+
+Wrong input gives one sentence.
+"""
 
 from pathlib import Path
 
@@ -15,8 +18,10 @@ from embed.lexical.ngrams import hash_ngrams
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 PROBES = [
-    "marie", "curie", "marei", "a", "ab", "zürich", "zurich", "東京", "東京都", "naïve", "👩‍🔬", "a👍b", "ﬀ", "é", "e\u0301",
-    "</s>", "<", ">", "<>", "s", "quarterback" * 30, "x" * 300, "ß" * 100, "0", "12.5", "__label__x",
+    "marie", "curie", "marei", "a", "ab", "zürich", "zurich", "東京", "東京都",
+    "naïve", "👩‍🔬", "a👍b", "ﬀ", "é", "e\u0301",
+    "</s>", "<", ">", "<>", "s", "quarterback" * 30, "x" * 300, "ß" * 100, "0", "12.5",
+    "__label__x",
 ]  # fmt: skip
 WORD = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=40)
 
@@ -40,8 +45,12 @@ def test_word_means_equal_the_word_vectors_of_fasttext(upstream, binary: Path) -
 
 
 @given(words=st.lists(WORD, min_size=1, max_size=20))
-def test_uncentred_values_have_the_direction_of_fasttext(upstream, binary_embedder, words: list[str]) -> None:
-    np.testing.assert_allclose(binary_embedder.embed(words), upstream_units(upstream, words), rtol=0, atol=2e-6)
+def test_uncentred_values_have_the_direction_of_fasttext(
+    upstream, binary_embedder, words: list[str]
+) -> None:
+    np.testing.assert_allclose(
+        binary_embedder.embed(words), upstream_units(upstream, words), rtol=0, atol=2e-6
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +86,23 @@ def test_centring_takes_the_mean_word_away(upstream, binary: Path) -> None:
     np.testing.assert_allclose(embedder.embed(words), expected, rtol=0, atol=1e-4)
 
 
-def test_a_trained_model_is_saved_and_opened_bit_by_bit(corpus: Path, tmp_path: Path, capfd) -> None:
+def test_a_trained_model_is_saved_and_opened_bit_by_bit(
+    corpus: Path, tmp_path: Path, capfd
+) -> None:
     embedder = fasttext.train(corpus, TrainingOptions(dimensions=16))
     assert capfd.readouterr() == ("", ""), "training must not print"
     embedder.save(tmp_path / "model")
     opened = load_embedder(tmp_path / "model", verify=True)
     values = ["marie curie", "marei", "oslo", "", None, "東京 paris"]
     assert opened.embed(values).tobytes() == embedder.embed(values).tobytes()
-    assert (opened.kind, opened.dimensions, opened.fingerprint) == ("fasttext", 16, embedder.fingerprint)
-    assert not list((tmp_path / "model").glob("*.bin")), "a stored model must not need the fasttext package"
+    assert (opened.kind, opened.dimensions, opened.fingerprint) == (
+        "fasttext",
+        16,
+        embedder.fingerprint,
+    )
+    assert not list((tmp_path / "model").glob("*.bin")), (
+        "a stored model must not need the fasttext package"
+    )
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
@@ -97,7 +114,9 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         fasttext.load_binary(tmp_path / "absent.bin")
 
 
-def test_a_missing_package_is_named(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "fasttext", None)
     with pytest.raises(MissingPackageError, match="pip install fasttext-numpy2"):
         fasttext.train(corpus)

@@ -34,13 +34,19 @@ def test_all_forms_are_read_alike(tmp_path: Path, name: str, header: str, ending
 def test_blocks_of_a_file_join_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(1)
     rows = generator.standard_normal((500, 3)).astype(np.float32)
-    text = "".join(f"w{place} " + " ".join(map(repr, map(float, row))) + "\n" for place, row in enumerate(rows))
+    text = "".join(
+        f"w{place} " + " ".join(map(repr, map(float, row))) + "\n" for place, row in enumerate(rows)
+    )
     monkeypatch.setattr(glove, "_READ_BYTES", 1000)
     vectors = glove.load_text(write(tmp_path, text)).embed([f"w{place}" for place in range(500)])
-    np.testing.assert_allclose(vectors, rows / np.linalg.norm(rows, axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(
+        vectors, rows / np.linalg.norm(rows, axis=1, keepdims=True), atol=1e-6
+    )
 
 
-def test_the_first_of_two_equal_words_wins_and_damaged_words_are_no_obstacle(tmp_path: Path) -> None:
+def test_the_first_of_two_equal_words_wins_and_damaged_words_are_no_obstacle(
+    tmp_path: Path,
+) -> None:
     embedder = glove.load_text(write(tmp_path, b"oslo 1 0\n\xff\xfe 1 1\noslo 0 1"))
     np.testing.assert_array_equal(embedder.embed(["oslo"]), [[1, 0]])
 
@@ -73,7 +79,9 @@ def test_a_saved_model_is_opened_bit_by_bit(tmp_path: Path) -> None:
         ("a 1 2\nb nan 1\n", "not finite numbers"),
     ],
 )
-def test_a_file_that_holds_no_word_vectors_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_holds_no_word_vectors_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(EmbedderError, match=message):
         glove.load_text(write(tmp_path, text))
 

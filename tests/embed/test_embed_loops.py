@@ -20,14 +20,28 @@ LETTERS = list("abcé東 <>/👍")
 
 @pytest.fixture(scope="module")
 def values() -> list[str | None]:
-    """Return values of all sorts: words of many lengths, words that come back, values of many words, blank ones."""
+    """Return varied values: words of many lengths, repeated words, long and blank values."""
     generator = np.random.default_rng(11)
     drawn = ["".join(generator.choice(LETTERS, generator.integers(1, 40))) for _ in range(400)]
-    odd = [None, "", " ", "a", "</s>", "<>", " </s> x", "a b a b a", "x" * 900, "wide\u3000space", "oslo rome"]
+    odd = [
+        None,
+        "",
+        " ",
+        "a",
+        "</s>",
+        "<>",
+        " </s> x",
+        "a b a b a",
+        "x" * 900,
+        "wide\u3000space",
+        "oslo rome",
+    ]
     return [*odd, *drawn, "oslo", "ab" * 300, *drawn[:30]]
 
 
-def units(means: np.ndarray, known: np.ndarray, embedder: SubwordEmbedder, words: pa.LargeStringArray) -> np.ndarray:
+def units(
+    means: np.ndarray, known: np.ndarray, embedder: SubwordEmbedder, words: pa.LargeStringArray
+) -> np.ndarray:
     """Weigh the words, all of them at each step."""
     centred = means.astype(np.float64)
     scale = row_lengths(centred)
@@ -44,7 +58,9 @@ def summed(embedder: SubwordEmbedder, values: list, table: np.ndarray) -> np.nda
     for number in range(len(values)):
         for word in index.word_ids[index.offsets[number] : index.offsets[number + 1]]:
             sums[number] += table[word]
-    return normalise_rows(sums, np.diff(index.offsets) * embedder._smallest_weight).astype(np.float32)
+    return normalise_rows(sums, np.diff(index.offsets) * embedder._smallest_weight).astype(
+        np.float32
+    )
 
 
 def bags(ids: np.ndarray, rows: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -59,15 +75,24 @@ def of_length(vectors: np.ndarray, length: float) -> np.ndarray:
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.7])
 @pytest.mark.parametrize("dimensions", [1, 7, 8, 17, 100, 129, 256, 300, 1000])
-def test_the_hashing_model_gives_what_whole_arrays_give(values, corpus: Path, dimensions: int, share: float) -> None:
-    embedder = hashing.create(dimensions, buckets=512, whole_word_share=share, min_n=1, seed=3, corpus=corpus)
-    rows = np.unpackbits(embedder._arrays()["signs"], axis=1, count=dimensions).astype(np.float32) * 2 - 1
+def test_the_hashing_model_gives_what_whole_arrays_give(
+    values, corpus: Path, dimensions: int, share: float
+) -> None:
+    embedder = hashing.create(
+        dimensions, buckets=512, whole_word_share=share, min_n=1, seed=3, corpus=corpus
+    )
+    rows = (
+        np.unpackbits(embedder._arrays()["signs"], axis=1, count=dimensions).astype(np.float32) * 2
+        - 1
+    )
     words = split_words(values).words
     hashes, offsets = hash_ngrams(words, 1, hashing.MAX_N)
     means = bags((hashes % np.uint32(512)).astype(np.int64), rows, offsets)
     if share:
         own = rows[(hash_strings(words) % np.uint64(512)).astype(np.int64)]
-        means = (of_length(means, np.sqrt(1 - share)) + of_length(own, np.sqrt(share))).astype(np.float32)
+        means = (of_length(means, np.sqrt(1 - share)) + of_length(own, np.sqrt(share))).astype(
+            np.float32
+        )
     known = np.diff(offsets) > 0
     assert embedder.word_means(words)[0].tobytes() == means.tobytes()
     expected = summed(embedder, values, units(means, known, embedder, words))
@@ -84,7 +109,9 @@ def test_a_trained_model_gives_what_whole_arrays_give(values, binary: Path, cent
 
 
 @pytest.mark.parametrize("block", [1, 7, 100])
-def test_bits_do_not_depend_on_blocks_of_values(values, corpus: Path, block: int, monkeypatch) -> None:
+def test_bits_do_not_depend_on_blocks_of_values(
+    values, corpus: Path, block: int, monkeypatch
+) -> None:
     embedder = hashing.create(20, buckets=512, corpus=corpus)
     expected = embedder.embed(values).tobytes()
     monkeypatch.setattr(subword, "_VALUES_PER_BLOCK", block)
@@ -95,5 +122,7 @@ def test_bits_do_not_depend_on_blocks_of_values(values, corpus: Path, block: int
 
 
 def test_the_vectors_of_the_default_model_are_those_of_indexes_that_are_there() -> None:
-    vectors = hashing.create().embed(["marie curie", "Zürich", "東京 oslo oslo", None, "</s>", "x" * 700])
+    vectors = hashing.create().embed(
+        ["marie curie", "Zürich", "東京 oslo oslo", None, "</s>", "x" * 700]
+    )
     assert blake2b(vectors.tobytes(), digest_size=8).hexdigest() == "6b73baef1f349fee"

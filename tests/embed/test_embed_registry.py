@@ -16,12 +16,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_importing_embed_loads_no_heavy_package() -> None:
-    program = "import sys, embed; print(sorted({'torch', 'fasttext', 'pyspark', 'pandas'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    program = (
+        "import sys, embed; print(sorted({'torch', 'fasttext', 'pyspark', 'pandas'} & "
+        "set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
 
 
-def test_each_form_of_model_string_makes_its_kind(corpus: Path, binary: Path, tmp_path: Path) -> None:
+def test_each_form_of_model_string_makes_its_kind(
+    corpus: Path, binary: Path, tmp_path: Path
+) -> None:
     (tmp_path / "words.vec").write_text("paris 3 4\n")
     trained = create_embedder("fasttext", corpus=corpus, dimensions=10)
     assert (trained.kind, trained.dimensions) == ("fasttext", 10)
@@ -40,9 +47,21 @@ def test_each_form_of_model_string_makes_its_kind(corpus: Path, binary: Path, tm
         ("word2vec", {}, "The model must be \"hashing\".*got 'word2vec'"),
         ("sentence:", {}, "got 'sentence:'"),
         ("fasttext", {}, "give the text to train on"),
-        ("fasttext", {"corpus": "x", "dimensions": 0}, "dimensions must be a whole number of at least 1; got 0"),
-        ("hashing", {"dimensions": 0}, "dimensions of a hashing embedder must be a whole number of at least 1; got 0"),
-        ("hashing", {"seed": -1}, "seed of a hashing embedder must be a whole number of at least 0; got -1"),
+        (
+            "fasttext",
+            {"corpus": "x", "dimensions": 0},
+            "dimensions must be a whole number of at least 1; got 0",
+        ),
+        (
+            "hashing",
+            {"dimensions": 0},
+            "dimensions of a hashing embedder must be a whole number of at least 1; got 0",
+        ),
+        (
+            "hashing",
+            {"seed": -1},
+            "seed of a hashing embedder must be a whole number of at least 0; got -1",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(model: str, arguments: dict, message: str) -> None:
@@ -56,14 +75,19 @@ def test_dimensions_of_a_model_that_is_read_are_its_own(binary: Path) -> None:
 
 
 def test_only_training_needs_a_corpus() -> None:
-    assert [needs_corpus(model) for model in ("fasttext", "hashing", "model.bin")] == [True, False, False]
+    assert [needs_corpus(model) for model in ("fasttext", "hashing", "model.bin")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_hashing_is_the_same_everywhere_and_for_ever() -> None:
     embedder = hashing.create(4, seed=1, buckets=64)
     assert embedder.fingerprint == hashing.create(4, seed=1, buckets=64).fingerprint
     assert embedder.fingerprint != hashing.create(4, seed=2, buckets=64).fingerprint
-    # Written down once: a change of the table, the hash or the arithmetic would break every stored index.
+    # Written down once: a change of the table, the hash or the arithmetic would break every stored
+    # index.
     np.testing.assert_allclose(embedder.embed(["oslo"])[0], FIXED, atol=1e-6)
 
 
@@ -78,10 +102,13 @@ def test_hashing_puts_misspellings_near_and_other_words_apart() -> None:
 
 def test_a_word_has_a_share_of_its_own() -> None:
     plain, own = (
-        hashing.create(400, whole_word_share=share).embed(["reykjavik", "reykjavic"]).astype(np.float64)
+        hashing.create(400, whole_word_share=share)
+        .embed(["reykjavik", "reykjavic"])
+        .astype(np.float64)
         for share in (0.0, 0.25)
     )
-    # Nothing of the share is common to two words: three quarters of the cosine are left, but for what random rows differ by.
+    # Nothing of the share is common to two words: three quarters of the cosine are left, but for
+    # what random rows differ by.
     assert abs(own[0] @ own[1] - 0.75 * (plain[0] @ plain[1])) < 0.1
 
 
@@ -107,7 +134,11 @@ def test_hashing_survives_saving(tmp_path: Path) -> None:
     ("model", "error", "sentence"),
     [
         ("nowhere.bin", EmbedderError, r"^There is no fastText model at nowhere\.bin\.$"),
-        ("nowhere.vec.gz", EmbedderError, r"^There is no file of word vectors at nowhere\.vec\.gz\.$"),
+        (
+            "nowhere.vec.gz",
+            EmbedderError,
+            r"^There is no file of word vectors at nowhere\.vec\.gz\.$",
+        ),
         ("fast-text", InputError, "got 'fast-text'"),
         ("sentence:", InputError, "got 'sentence:'"),
     ],

@@ -1,4 +1,7 @@
-"""The wiring around sentence-transformers, with a stand-in for the package, whose answers hang on the batch's shape."""
+"""Tests of the code around sentence-transformers, with a stand-in for the package.
+
+The answers of the stand-in depend on the shape of the batch.
+"""
 
 import sys
 from pathlib import Path
@@ -22,7 +25,10 @@ class StandInTokenizer:
 
 
 class StandInModel:
-    """Encodes a text by its letters, disturbed by the shape of the batch just as real kernels are."""
+    """A model that encodes a text by its letters, disturbed by the shape of the batch.
+
+    Real kernels are disturbed in the same way.
+    """
 
     max_seq_length = 16
     weight = 1.0
@@ -61,7 +67,11 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_value_has_one_vector_whatever_is_around_it() -> None:
     embedder = create_embedder("sentence:any")
-    values = [f"{'a' * (place % 7)}b {'c ' * (place % 4)}" for place in range(100)] + [None, "", "  "]
+    values = [f"{'a' * (place % 7)}b {'c ' * (place % 4)}" for place in range(100)] + [
+        None,
+        "",
+        "  ",
+    ]
     vectors = embedder.embed(values)
     assert (embedder.kind, embedder.dimensions, vectors.dtype) == ("sentence", 3, np.float32)
     assert not vectors[-3:].any()

@@ -30,7 +30,9 @@ def test_a_batch_has_values_and_vectors() -> None:
 def test_spark_gives_the_same_bits(spark, tmp_path: Path) -> None:
     embedder = hashing.create(6, buckets=64)
     embedder.save(tmp_path / "model")
-    frame = spark.createDataFrame(pa.table({"value": VALUES, "other": [1] * len(VALUES)})).repartition(3)
+    frame = spark.createDataFrame(
+        pa.table({"value": VALUES, "other": [1] * len(VALUES)})
+    ).repartition(3)
     table = embed_values(frame, tmp_path / "model").toArrow()
     assert table.schema.names == ["value", "vector"]
     assert sorted(map(str, table["value"].to_pylist())) == sorted(map(str, VALUES))
@@ -74,7 +76,9 @@ class _Context:
         return self.given
 
 
-@pytest.mark.parametrize(("addresses", "device"), [(["3", "1"], "cuda:3"), ([], "cpu"), (None, "cpu")])
+@pytest.mark.parametrize(
+    ("addresses", "device"), [(["3", "1"], "cuda:3"), ([], "cpu"), (None, "cpu")]
+)
 def test_a_task_takes_the_gpu_that_spark_gave_it(monkeypatch, addresses, device) -> None:
     import pyspark
 

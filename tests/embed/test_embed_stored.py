@@ -43,7 +43,12 @@ def test_a_saved_model_is_plain_files(folder: Path) -> None:
     description = json.loads((folder / "embedder.json").read_text())
     assert description["format"] == stored.FORMAT_VERSION
     assert description["kind"] == "fasttext"
-    assert description["options"] == {"min_n": 3, "max_n": 4, "own_rows": True, "notes": {"seed": 1}}
+    assert description["options"] == {
+        "min_n": 3,
+        "max_n": 4,
+        "own_rows": True,
+        "notes": {"seed": 1},
+    }
 
 
 def test_opening_maps_the_table_and_cannot_change_it(folder: Path) -> None:
@@ -70,7 +75,10 @@ def test_the_same_model_has_the_same_fingerprint_and_any_change_another() -> Non
     ]
     marks = {other.fingerprint for other in others} | {model().fingerprint}
     assert len(marks) == len(others) + 1
-    assert model(words=pa.array(["x", "oslo", "zürich"], pa.large_string()).slice(1)).fingerprint == model().fingerprint
+    assert (
+        model(words=pa.array(["x", "oslo", "zürich"], pa.large_string()).slice(1)).fingerprint
+        == model().fingerprint
+    )
 
 
 def test_a_flipped_bit_is_found_wherever_it_is(folder: Path) -> None:
@@ -87,21 +95,29 @@ def test_a_flipped_bit_is_found_wherever_it_is(folder: Path) -> None:
     load_embedder(folder, verify=True)
 
 
-def test_files_that_agree_among_themselves_but_not_with_the_fingerprint_are_found(folder: Path) -> None:
+def test_files_that_agree_among_themselves_but_not_with_the_fingerprint_are_found(
+    folder: Path,
+) -> None:
     mark = json.loads((folder / "embedder.json").read_text())["fingerprint"]
     np.save(folder / "centre.npy", np.zeros(3, np.float32))
     (folder / "embedder.json").unlink()
-    stored.write_description(folder, "fasttext", {"min_n": 3, "max_n": 4, "own_rows": True, "notes": {"seed": 1}}, mark)
+    stored.write_description(
+        folder, "fasttext", {"min_n": 3, "max_n": 4, "own_rows": True, "notes": {"seed": 1}}, mark
+    )
     load_embedder(folder)
     with pytest.raises(EmbedderError, match="does not have the fingerprint"):
         load_embedder(folder, verify=True)
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "centre.npy", "weights.npy", "words.arrow"])
-def test_missing_and_shortened_files_are_found_without_reading_them(folder: Path, name: str) -> None:
+def test_missing_and_shortened_files_are_found_without_reading_them(
+    folder: Path, name: str
+) -> None:
     raw = (folder / name).read_bytes()
     (folder / name).write_bytes(raw[:-1])
-    with pytest.raises(EmbedderError, match=rf"{name} has {len(raw) - 1:,} bytes instead of {len(raw):,}"):
+    with pytest.raises(
+        EmbedderError, match=rf"{name} has {len(raw) - 1:,} bytes instead of {len(raw):,}"
+    ):
         load_embedder(folder)
     (folder / name).unlink()
     with pytest.raises(EmbedderError, match=f"lacks its file {name}"):
@@ -111,11 +127,15 @@ def test_missing_and_shortened_files_are_found_without_reading_them(folder: Path
 def test_shapes_are_checked_against_each_other(folder: Path) -> None:
     np.save(folder / "centre.npy", np.zeros(4, np.float32))
     _describe_again(folder)
-    with pytest.raises(EmbedderError, match="centre of a fasttext model has 4 numbers and its rows have 3"):
+    with pytest.raises(
+        EmbedderError, match="centre of a fasttext model has 4 numbers and its rows have 3"
+    ):
         load_embedder(folder)
     np.save(folder / "centre.npy", np.zeros(3))
     _describe_again(folder)
-    with pytest.raises(EmbedderError, match=r"centre\.npy holds float64 with 1 axes; float32 with 1 is needed"):
+    with pytest.raises(
+        EmbedderError, match=r"centre\.npy holds float64 with 1 axes; float32 with 1 is needed"
+    ):
         load_embedder(folder)
 
 
@@ -129,7 +149,9 @@ def test_arrays_that_would_need_pickle_are_refused(folder: Path) -> None:
 def _describe_again(folder: Path) -> None:
     description = json.loads((folder / "embedder.json").read_text())
     (folder / "embedder.json").unlink()
-    stored.write_description(folder, description["kind"], description["options"], description["fingerprint"])
+    stored.write_description(
+        folder, description["kind"], description["options"], description["fingerprint"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""A vector depends on its value alone: not on the batch, the order of words, the threads or how it is chunked."""
+"""Tests that a vector depends on its value alone.
+
+It does not depend on the batch, the order of words, the threads or the chunks.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +32,19 @@ def two_words(**changes) -> SubwordEmbedder:
 
 def test_hand_computed_values() -> None:
     # (0.6, 0.8) + (1, 0) = (1.6, 0.8) -> / 1.78885; with `right` twice (2.6, 0.8) -> / 2.72029
-    vectors = two_words().embed(["up", "right up", "right up right", "left", "left right", "", None, " \t "])
-    expected = [[0.6, 0.8], [0.894427, 0.447214], [0.955780, 0.294086], [0, 0], [1, 0], [0, 0], [0, 0], [0, 0]]
+    vectors = two_words().embed(
+        ["up", "right up", "right up right", "left", "left right", "", None, " \t "]
+    )
+    expected = [
+        [0.6, 0.8],
+        [0.894427, 0.447214],
+        [0.955780, 0.294086],
+        [0, 0],
+        [1, 0],
+        [0, 0],
+        [0, 0],
+        [0, 0],
+    ]
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert vectors.dtype == np.float32
 
@@ -57,7 +71,10 @@ def test_bits_do_not_depend_on_the_batch(values: list, data: st.DataObject) -> N
     assert single == [row.tobytes() for row in whole]
 
 
-@given(words=st.lists(st.text("abcdé", min_size=1, max_size=8), min_size=1, max_size=12), data=st.data())
+@given(
+    words=st.lists(st.text("abcdé", min_size=1, max_size=8), min_size=1, max_size=12),
+    data=st.data(),
+)
 def test_bits_do_not_depend_on_the_order_of_words(words: list[str], data: st.DataObject) -> None:
     other = data.draw(st.permutations(words))
     first, second = EMBEDDER.embed([" ".join(words), "  ".join(other)])
@@ -89,14 +106,23 @@ def test_bits_do_not_depend_on_threads_or_chunks(monkeypatch: pytest.MonkeyPatch
     assert embedder.embed(values).tobytes() == expected, "small chunks"
 
 
-@pytest.mark.parametrize("form", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize(
+    "form", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
 def test_arrow_types_slices_and_chunks_are_read_alike(form: pa.DataType) -> None:
     values = ["x", "abc", None, "déf abc", "", "c"]
     expected = EMBEDDER.embed(values)
-    array = pa.array(values, pa.string()).cast(form) if pa.types.is_dictionary(form) else pa.array(values, form)
+    array = (
+        pa.array(values, pa.string()).cast(form)
+        if pa.types.is_dictionary(form)
+        else pa.array(values, form)
+    )
     assert EMBEDDER.embed(array).tobytes() == expected.tobytes()
     assert EMBEDDER.embed(array.slice(1, 3)).tobytes() == expected[1:4].tobytes()
-    assert EMBEDDER.embed(pa.chunked_array([array.slice(0, 2), array.slice(2)])).tobytes() == expected.tobytes()
+    assert (
+        EMBEDDER.embed(pa.chunked_array([array.slice(0, 2), array.slice(2)])).tobytes()
+        == expected.tobytes()
+    )
 
 
 def test_an_empty_batch_has_no_rows() -> None:
@@ -111,7 +137,9 @@ def test_values_that_are_no_strings_are_refused(wrong) -> None:
 
 
 def test_arrays_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(EmbedderError, match="centre of a glove model has 3 numbers and its rows have 2"):
+    with pytest.raises(
+        EmbedderError, match="centre of a glove model has 3 numbers and its rows have 2"
+    ):
         two_words(centre=np.zeros(3, np.float32))
     with pytest.raises(EmbedderError, match="has 2 words and only 1 rows"):
         two_words(rows=np.ones((1, 2), np.float32))
@@ -122,6 +150,8 @@ def test_arrays_that_do_not_fit_together_are_refused() -> None:
 @given(costs=st.lists(st.integers(0, 20), max_size=30), budget=st.integers(1, 25))
 def test_chunks_cover_everything_within_the_budget(costs: list[int], budget: int) -> None:
     chunks = list(bounded_chunks(np.array(costs, np.int64), budget))
-    assert [place for start, stop in chunks for place in range(start, stop)] == list(range(len(costs)))
+    assert [place for start, stop in chunks for place in range(start, stop)] == list(
+        range(len(costs))
+    )
     for start, stop in chunks:
         assert stop - start == 1 or sum(costs[start:stop]) <= budget

@@ -32,7 +32,12 @@ def plain_ngrams(word: str, min_n: int, max_n: int) -> list[str]:
     if word == "</s>":
         return []
     text = f"<{word}>"
-    found = [(start, n) for start in range(len(text)) for n in range(min_n, max_n + 1) if start + n <= len(text)]
+    found = [
+        (start, n)
+        for start in range(len(text))
+        for n in range(min_n, max_n + 1)
+        if start + n <= len(text)
+    ]
     return [text[start : start + n] for start, n in found if n > 1 or 0 < start < len(text) - 1]
 
 
@@ -40,7 +45,9 @@ def plain_ngrams(word: str, min_n: int, max_n: int) -> list[str]:
 def test_words_of_values(values: list) -> None:
     index = split_words(values)
     words = index.words.to_pylist()
-    assert words == sorted({word for value in values for word in (value or "").split()}, key=str.encode)
+    assert words == sorted(
+        {word for value in values for word in (value or "").split()}, key=str.encode
+    )
     for value, start, stop in zip(values, index.offsets, index.offsets[1:], strict=False):
         ids = index.word_ids[start:stop]
         assert [words[place] for place in ids] == sorted((value or "").split(), key=str.encode)
@@ -50,8 +57,12 @@ def test_words_of_values(values: list) -> None:
 def test_ngrams_of_words(words: list[str], min_n: int, more: int) -> None:
     hashes, offsets = hash_ngrams(strings(words), min_n, min_n + more)
     for word, start, stop in zip(words, offsets, offsets[1:], strict=False):
-        assert hashes[start:stop].tolist() == [fnv(piece) for piece in plain_ngrams(word, min_n, min_n + more)]
-    np.testing.assert_array_equal(np.diff(offsets), count_ngrams(strings(words), min_n, min_n + more))
+        assert hashes[start:stop].tolist() == [
+            fnv(piece) for piece in plain_ngrams(word, min_n, min_n + more)
+        ]
+    np.testing.assert_array_equal(
+        np.diff(offsets), count_ngrams(strings(words), min_n, min_n + more)
+    )
 
 
 def test_no_ngrams_are_asked_for() -> None:
@@ -70,7 +81,11 @@ def test_words_are_found_where_they_stand(known: list[str], asked: list[str]) ->
 def test_words_are_told_apart_when_their_hashes_are_equal(monkeypatch) -> None:
     monkeypatch.setattr(vocabulary, "hash_strings", lambda words: np.zeros(len(words), np.uint64))
     assert Vocabulary(strings(["a"])).find(strings(["b", "a"])).tolist() == [-1, 0]
-    assert Vocabulary(strings(["a", "b", "a"])).find(strings(["b", "c", "a"])).tolist() == [1, -1, 0]
+    assert Vocabulary(strings(["a", "b", "a"])).find(strings(["b", "c", "a"])).tolist() == [
+        1,
+        -1,
+        0,
+    ]
 
 
 def test_hashes_depend_on_the_string_alone() -> None:

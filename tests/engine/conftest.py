@@ -1,4 +1,7 @@
-"""One thread for torch: the arrays here are tiny, and threads only get in each other's way on a busy machine."""
+"""Test setup of the engine: one thread for torch.
+
+The arrays are tiny, and threads hinder each other on a busy machine.
+"""
 
 import pytest
 import torch

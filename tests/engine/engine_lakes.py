@@ -1,4 +1,4 @@
-"""Random lakes and queries, and what a search of them must give, counted in plain loops from the definition."""
+"""Random lakes and queries, and the answers counted in plain loops from the definition."""
 
 import importlib.util
 import os
@@ -25,21 +25,42 @@ from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.metrics import METRIC_NAMES, Metric
 
 SHAPES = ("uniform", "clustered", "coarse")
-KERNELS = ("compiled", "torch", "faiss", *(("triton",) if os.environ.get("TRITON_INTERPRET") == "1" else ()))
-"""Triton's programs run on the CPU in its interpreter alone: `test_kernel_triton` runs tests of all kernels again with it."""
+KERNELS = (
+    "compiled",
+    "torch",
+    "faiss",
+    *(("triton",) if os.environ.get("TRITON_INTERPRET") == "1" else ()),
+)
+"""Triton's programs run on the CPU in its interpreter alone:
+
+`test_kernel_triton` runs tests of all kernels again with it.
+"""
 
 ROW_KERNELS = ("compiled", "torch")
-"""Those that compare mapped coordinates; faiss compares whole vectors once boxes have had their say."""
+"""Those that compare mapped coordinates.
 
-MODULES = {"compiled": "numba.kernel", "torch": "torch_kernel", "faiss": "faiss_kernel", "triton": "triton.kernel"}
+The kernel faiss compares whole vectors once boxes have had their say.
+"""
+
+MODULES = {
+    "compiled": "numba.kernel",
+    "torch": "torch_kernel",
+    "faiss": "faiss_kernel",
+    "triton": "triton.kernel",
+}
 MAPS_AND_METRICS = tuple(
-    (chosen, metric) for chosen in MAPS for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)
+    (chosen, metric)
+    for chosen in MAPS
+    for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)
 )
 TAUS = ("zero", "tie", "above", "below", "largest", "paper", "middle")
 
 
 class TauMetric(Metric):
-    """Takes tau itself in place of the fraction, so that a test can set it to a distance, to the last bit."""
+    """A metric that takes tau itself in place of the fraction.
+
+    A test can therefore set tau to a distance, exact to the last bit.
+    """
 
     def threshold(self, max_distance: float, dimensions: int) -> float:
         return max_distance
@@ -52,7 +73,10 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def sphere(rng: np.random.Generator, n: int, dims: int, shape: str = "uniform") -> np.ndarray:
-    """Draw unit vectors; coarse ones have few different entries, so that many of their distances tie."""
+    """Return random unit vectors of a shape.
+
+    Coarse vectors have few different entries, so many of their distances tie.
+    """
     if shape == "uniform":
         return unit(rng.normal(size=(n, dims)))
     if shape == "coarse":
@@ -68,7 +92,8 @@ def sphere(rng: np.random.Generator, n: int, dims: int, shape: str = "uniform") 
 class Case:
     """A built lake, a query and a threshold.
 
-    `vectors` are the lake's values as given, `columns` the value numbers of each column, `order` the value of each stored row.
+    `vectors` are the lake's values as given, `columns` the value numbers of each column, `order`
+    the value of each stored row.
     """
 
     vectors: np.ndarray
@@ -105,20 +130,33 @@ class Case:
 
     def joinable(self, needed: int, left_out: Sequence[int] = ()) -> dict[int, int]:
         """Columns with at least the count needed, and their counts."""
-        return {c: count for c, count in enumerate(self.counts) if count >= needed and c not in left_out}
+        return {
+            c: count for c, count in enumerate(self.counts) if count >= needed and c not in left_out
+        }
 
     def best(self, k: int, needed: int, left_out: Sequence[int] = ()) -> dict[int, int]:
         """Columns that fewer than k others beat, and their counts."""
         allowed = self.joinable(needed, left_out)
-        return {c: n for c, n in allowed.items() if sum(other > n for other in allowed.values()) < k}
+        return {
+            c: n for c, n in allowed.items() if sum(other > n for other in allowed.values()) < k
+        }
 
     def arguments(self) -> tuple[Partition, torch.Tensor, torch.Tensor, int]:
         """What `search_partition` takes first."""
-        return self.partition, torch.from_numpy(self.query), torch.from_numpy(self.weights), self.total
+        return (
+            self.partition,
+            torch.from_numpy(self.query),
+            torch.from_numpy(self.weights),
+            self.total,
+        )
 
 
 def defining_distances(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return Metric(metric).distances(torch.from_numpy(left)[:, None], torch.from_numpy(right)[None]).numpy()
+    return (
+        Metric(metric)
+        .distances(torch.from_numpy(left)[:, None], torch.from_numpy(right)[None])
+        .numpy()
+    )
 
 
 def to_csr(columns: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -127,7 +165,11 @@ def to_csr(columns: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def build(
-    vectors: np.ndarray, columns: Sequence[Sequence[int]], options: PartitionLayoutOptions, *, raw_tau: bool = True
+    vectors: np.ndarray,
+    columns: Sequence[Sequence[int]],
+    options: PartitionLayoutOptions,
+    *,
+    raw_tau: bool = True,
 ) -> tuple[Partition, np.ndarray]:
     """Build a partition; with `raw_tau` its searches take tau in place of a fraction."""
     arrays, order = build_partition(vectors, *to_csr(columns), options)
@@ -138,7 +180,7 @@ def build(
 
 
 def draw_columns(rng: np.random.Generator, n_values: int, n_columns: int) -> list[list[int]]:
-    """Draw columns that share values, some empty, some of one value, some that name a value twice."""
+    """Return columns that share values: some empty, some of one value, some with duplicates."""
     columns = []
     for _ in range(n_columns):
         size = int(rng.choice([0, 1, 2, 5, 12])) if n_values else 0
@@ -154,7 +196,9 @@ def draw_query(rng: np.random.Generator, vectors: np.ndarray, n: int, dims: int)
         if kind <= 2 and len(vectors):
             rows[row] = vectors[rng.integers(len(vectors))]
         if kind == 2:
-            rows[row] = unit(rows[row : row + 1] + 10.0 ** rng.uniform(-8, -1) * rng.normal(size=(1, dims)))[0]
+            rows[row] = unit(
+                rows[row : row + 1] + 10.0 ** rng.uniform(-8, -1) * rng.normal(size=(1, dims))
+            )[0]
         if kind == 3 and row:
             rows[row] = rows[rng.integers(row)]
         if kind == 4 and rng.random() < 0.3:
@@ -162,19 +206,30 @@ def draw_query(rng: np.random.Generator, vectors: np.ndarray, n: int, dims: int)
     return rows
 
 
-def choose_tau(rng: np.random.Generator, kind: str, metric: str, query: np.ndarray, vectors: np.ndarray) -> float:
-    """Return tau; `tie` is the exact distance of some pair, `above` and `below` are one ulp off it."""
+def choose_tau(
+    rng: np.random.Generator, kind: str, metric: str, query: np.ndarray, vectors: np.ndarray
+) -> float:
+    """Return tau for a kind of case.
+
+    `tie` is the exact distance of some pair; `above` and `below` are one ulp off it.
+    """
     dims = query.shape[1]
-    fixed = {"zero": 0.0, "largest": Metric(metric).threshold(1.0, dims), "paper": Metric(metric).threshold(0.06, dims)}
+    fixed = {
+        "zero": 0.0,
+        "largest": Metric(metric).threshold(1.0, dims),
+        "paper": Metric(metric).threshold(0.06, dims),
+    }
     if kind in fixed or len(vectors) == 0:
         return fixed.get(kind, 0.5)
     distances = defining_distances(metric, query, vectors)
     if kind == "middle":
         return float(np.quantile(distances, rng.uniform(0, 0.6)))
     distance = float(np.sort(distances, axis=None)[int(distances.size * rng.random() ** 2)])
-    return {"tie": distance, "above": np.nextafter(distance, 9.0), "below": max(0.0, np.nextafter(distance, -1.0))}[
-        kind
-    ]
+    return {
+        "tie": distance,
+        "above": np.nextafter(distance, 9.0),
+        "below": max(0.0, np.nextafter(distance, -1.0)),
+    }[kind]
 
 
 @st.composite
@@ -186,7 +241,9 @@ def options(
 ) -> PartitionLayoutOptions:
     chosen = {"map": draw(st.sampled_from(maps)), "cells": draw(st.sampled_from(cells))}
     if chosen["map"] == "projection":
-        chosen["metric"] = draw(st.sampled_from([each for each in metrics if each in PROJECTED_METRICS]))
+        chosen["metric"] = draw(
+            st.sampled_from([each for each in metrics if each in PROJECTED_METRICS])
+        )
         chosen["n_axes"] = draw(st.integers(1, 24))
         n_coordinates = chosen["n_axes"] + 1
     else:
@@ -208,10 +265,17 @@ def cases(
     cells: tuple[str, ...] = CELLS,
     metrics: tuple[str, ...] = METRIC_NAMES,
 ) -> Case:
-    """Lakes of all kinds, with a query and a threshold; what is not worth shrinking comes from a seed."""
+    """Draw a lake of any kind with a query and a threshold.
+
+    What is not worth shrinking comes from a seed.
+    """
     chosen = draw(options(maps, cells, metrics))
     dims = draw(st.sampled_from((1, 2, 3, 5, 8, 17, 40)))
-    n_values, n_columns, n_query = draw(st.integers(min_values, 60)), draw(st.integers(1, 12)), draw(st.integers(1, 9))
+    n_values, n_columns, n_query = (
+        draw(st.integers(min_values, 60)),
+        draw(st.integers(1, 12)),
+        draw(st.integers(1, 9)),
+    )
     shape, kind = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(TAUS))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     return draw_case(rng, chosen, dims, n_values, n_columns, n_query, shape, kind)
@@ -234,7 +298,9 @@ def draw_case(
     columns = draw_columns(rng, n_values, n_columns)
     query = draw_query(rng, vectors, n_query, dims)
     partition, order = build(vectors, columns, chosen)
-    weights = rng.integers(1, 4, size=n_query) if rng.random() < 0.5 else np.ones(n_query, dtype=np.int64)
+    weights = (
+        rng.integers(1, 4, size=n_query) if rng.random() < 0.5 else np.ones(n_query, dtype=np.int64)
+    )
     missing = int(rng.integers(0, 3)) if rng.random() < 0.3 else 0
     return Case(
         vectors=vectors,
@@ -249,7 +315,10 @@ def draw_case(
 
 
 def smallest_count(min_joinability: str, total: int) -> int:
-    """The smallest count, of at least 1, that is `min_joinability` of `total`; in exact arithmetic on the decimal as written."""
+    """Return the smallest count, of at least 1, that is `min_joinability` of `total`.
+
+    The arithmetic is exact on the decimal as written.
+    """
     return max(1, ceil(Fraction(min_joinability) * total))
 
 
@@ -260,10 +329,12 @@ def as_dict(answer: tuple[torch.Tensor, torch.Tensor]) -> dict[int, int]:
 
 
 def real_query(case: Case) -> tuple[Query, np.ndarray]:
-    """The query as the engine maps it, and which of its values match which stored rows, bool (n, N)."""
+    """Return the query as the engine maps it, and its matches with stored rows, bool (n, N)."""
     real = case.query.any(1)
     vectors = torch.from_numpy(case.query[real])
-    query = Query(vectors, case.partition.map.map(vectors), torch.from_numpy(case.weights[real]), case.total)
+    query = Query(
+        vectors, case.partition.map.map(vectors), torch.from_numpy(case.weights[real]), case.total
+    )
     return query, case.matches[real][:, case.order]
 
 
@@ -272,7 +343,7 @@ def threshold_of(case: Case, query: Query, lemmas: frozenset[Lemma] = ALL_LEMMAS
 
 
 def kernel_named(name: str) -> Kernel:
-    """Return a kernel for the CPU, or skip the test where a package that it needs is not installed."""
+    """Return a kernel for the CPU, or skip the test if a package that it needs is missing."""
     package = {"compiled": "numba", "faiss": "faiss"}.get(name)
     if package and importlib.util.find_spec(package) is None:
         pytest.skip(f"the kernel {name} needs the package {package}, which is not installed")
@@ -282,7 +353,10 @@ def kernel_named(name: str) -> Kernel:
 
 
 def pairs_by_hand(pairs: Iterable[tuple[int, int]], n_queries: int) -> Pairs:
-    """Bring pairs of a query value and a row (a complement where it surely matches) into CSR form, in their order."""
+    """Return pairs of a query value and a row in CSR form, in their order.
+
+    A row that surely matches is given as its complement.
+    """
     lists = [[row for query, row in pairs if query == each] for each in range(n_queries)]
     offsets, rows = to_csr(lists)
     return Pairs(torch.from_numpy(offsets), torch.from_numpy(rows).int())

@@ -1,4 +1,4 @@
-"""What the query columns of a batch share: which of their values count, and the order of the answers."""
+"""Tests of what queries of a batch share: the values that count and the order of answers."""
 
 from types import SimpleNamespace
 
@@ -41,7 +41,9 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
 
 
 def test_a_batch_of_none_has_no_answer():
-    counter = BatchCounter(PARTITION, GivenCounts([], [], []), [], torch.zeros(0, dtype=torch.int64))
+    counter = BatchCounter(
+        PARTITION, GivenCounts([], [], []), [], torch.zeros(0, dtype=torch.int64)
+    )
     assert counter.count(None) == []
 
 

@@ -1,4 +1,7 @@
-"""Blocks: every row once, boxes tight on every level, codes that enclose their coordinates, and one order however it is made."""
+"""Tests of blocks: every row once, tight boxes on every level, enclosing codes, one order.
+
+The codes enclose their coordinates. The order is the same however it is made.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +10,15 @@ from engine_lakes import threads_of_torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.layout.blocks import AXES_MULTIPLE, FANOUT, NOWHERE, STEPS, Blocks, build_blocks, pad_axes
+from pexeso.engine.layout.blocks import (
+    AXES_MULTIPLE,
+    FANOUT,
+    NOWHERE,
+    STEPS,
+    Blocks,
+    build_blocks,
+    pad_axes,
+)
 from pexeso.engine.layout.maps import PivotMap, ProjectionMap, slack
 from pexeso.engine.layout.ordering import left_sizes, order_by_splits
 from pexeso.engine.metrics import Metric
@@ -17,7 +28,10 @@ KINDS = ("normal", "repeated", "ties", "constant axis", "far", "tiny")
 
 
 def coordinates(kind: str, n: int, n_axes: int, seed: int) -> torch.Tensor:
-    """Draw mapped coordinates, float32 (n, P): among them ones that tie, have no extent, or differ by one step."""
+    """Return mapped coordinates, float32 (n, P).
+
+    Some of them tie, have no extent, or differ by one step.
+    """
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, n_axes))
     if kind == "repeated":
@@ -35,7 +49,11 @@ def coordinates(kind: str, n: int, n_axes: int, seed: int) -> torch.Tensor:
 
 def lakes(max_rows: int = 300):
     return st.builds(
-        coordinates, st.sampled_from(KINDS), st.integers(0, max_rows), st.integers(1, 9), st.integers(0, 2**32)
+        coordinates,
+        st.sampled_from(KINDS),
+        st.integers(0, max_rows),
+        st.integers(1, 9),
+        st.integers(0, 2**32),
     )
 
 
@@ -44,7 +62,10 @@ def ordered(mapped: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def boxes_of(blocks: Blocks, level: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Lower and upper corners of the boxes of a level by number, float32 (16 groups, A), padding included."""
+    """Return the lower and upper corners of the boxes of a level, float32 (16 groups, A).
+
+    The boxes are in the order of their numbers, padding included.
+    """
     groups = blocks.boxes[int(blocks.starts[level]) : int(blocks.starts[level + 1])]
     flat = groups.permute(0, 3, 2, 1).reshape(-1, 2, groups.shape[1])
     return flat[:, 0], flat[:, 1]
@@ -126,7 +147,10 @@ def test_nothing_is_near_to_the_boxes_that_pad_a_group(reach):
     blocks = build_blocks(rows, 1)
     lower, upper = boxes_of(blocks, 0)
     assert len(lower) == FANOUT
-    for chosen in (PivotMap(torch.eye(8), Metric()), ProjectionMap(torch.eye(8, dtype=torch.float64)[:7])):
+    for chosen in (
+        PivotMap(torch.eye(8), Metric()),
+        ProjectionMap(torch.eye(8, dtype=torch.float64)[:7]),
+    ):
         near = chosen.near_box(pad_axes(rows)[:, None], lower, upper, reach)
         assert not bool(near[:, 5:].any())
         # A real box is near its own row.
@@ -161,7 +185,9 @@ def test_the_compiled_order_is_the_same_with_two_threads(monkeypatch, kind, size
 
 def test_zeros_of_both_signs_tie():
     compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
-    signs = torch.tensor([1.0, -1.0]).repeat(50)[torch.randperm(100, generator=torch.Generator().manual_seed(1))]
+    signs = torch.tensor([1.0, -1.0]).repeat(50)[
+        torch.randperm(100, generator=torch.Generator().manual_seed(1))
+    ]
     mapped = torch.stack([0.0 * signs, 0.0 * signs.flip(0)], 1)
     assert torch.equal(order_by_splits(mapped, 3), torch.arange(100))
     assert torch.equal(compiled.order_by_splits(mapped, 3), torch.arange(100))
@@ -190,7 +216,8 @@ def test_a_segment_is_halved_at_a_value_of_its_widest_axis_into_whole_blocks(map
 def test_rows_that_tie_keep_their_order():
     mapped = torch.tensor([[1.0], [0.0], [1.0], [0.0], [1.0], [0.0]])
     assert order_by_splits(mapped, 3).tolist() == [1, 3, 5, 0, 2, 4]
-    # Two whole blocks go left: the zeros and the first of the ones, which then stands before the last zero.
+    # Two whole blocks go left: the zeros and the first of the ones, which then stands before the
+    # last zero.
     assert order_by_splits(mapped, 2).tolist() == [1, 3, 0, 5, 2, 4]
     assert order_by_splits(torch.zeros(50, 3), 4).tolist() == list(range(50))
 
@@ -198,6 +225,8 @@ def test_rows_that_tie_keep_their_order():
 def test_halving_puts_clusters_into_blocks_of_their_own():
     rng = np.random.default_rng(5)
     centres = rng.normal(size=(8, 4)) * 10
-    mapped = torch.from_numpy((centres[np.arange(64) % 8] + rng.normal(size=(64, 4)) * 0.01).astype(np.float32))
+    mapped = torch.from_numpy(
+        (centres[np.arange(64) % 8] + rng.normal(size=(64, 4)) * 0.01).astype(np.float32)
+    )
     order = order_by_splits(mapped, 8)
     assert all(len(set((block % 8).tolist())) == 1 for block in order.reshape(8, 8))

@@ -1,4 +1,7 @@
-"""Building from tensors and from pieces: the same partition as from arrays, in bounded memory, and the same refusals."""
+"""Tests of building from tensors and from pieces, in bounded memory.
+
+The partition and the refusals are the same as from arrays.
+"""
 
 import numpy as np
 import pytest
@@ -42,7 +45,9 @@ def tensors_of(columns: tuple[np.ndarray, np.ndarray]) -> list[torch.Tensor]:
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize(("chosen", "cells"), EVERY)
 def test_tensors_give_what_arrays_give(chosen, cells, zeros):
-    options = PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16)
+    options = PartitionLayoutOptions(
+        map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16
+    )
     vectors, columns = lake(1, zeros)
     arrays, order = build_partition(vectors, *columns, options)
     tensors, same_order = build_tensors(torch.from_numpy(vectors), *tensors_of(columns), options)
@@ -55,10 +60,14 @@ def test_tensors_give_what_arrays_give(chosen, cells, zeros):
 @pytest.mark.parametrize(("chosen", "cells"), EVERY)
 def test_pieces_give_what_arrays_give(chosen, cells):
     """A lake of fewer values than are sampled has the same axes and pivots either way."""
-    options = PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16)
+    options = PartitionLayoutOptions(
+        map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16
+    )
     vectors, columns = lake(2, zeros=False)
     arrays, order = build_partition(vectors, *columns, options)
-    tensors, same_order = build_from_pieces(Pieces(torch.from_numpy(vectors)), *tensors_of(columns), options)
+    tensors, same_order = build_from_pieces(
+        Pieces(torch.from_numpy(vectors)), *tensors_of(columns), options
+    )
     assert arrays.keys() == tensors.keys()
     np.testing.assert_array_equal(order, same_order.numpy())
     for name, array in arrays.items():
@@ -87,7 +96,9 @@ def test_vectors_that_are_not_of_unit_length_are_refused(entry):
     options = PartitionLayoutOptions(map="projection", n_axes=2)
     with pytest.raises(InputError, match=r"at row 15 \(1 of \d+ rows are wrong\)"):
         build_tensors(vectors, *columns, options)
-    with pytest.raises(InputError, match=r"^From row 14 on: .* at row 1 \(1 of \d+ rows are wrong\)"):
+    with pytest.raises(
+        InputError, match=r"^From row 14 on: .* at row 1 \(1 of \d+ rows are wrong\)"
+    ):
         build_from_pieces(Pieces(vectors), *columns, options)
 
 
@@ -96,12 +107,16 @@ def test_pieces_hold_no_zero_vectors():
     vectors[3] = 0
     with pytest.raises(InputError, match=r"must be of unit length\. Got zeros from row 0 on"):
         build_from_pieces(
-            Pieces(vectors), torch.tensor([0, 1]), torch.tensor([0]), PartitionLayoutOptions(map="projection", n_axes=2)
+            Pieces(vectors),
+            torch.tensor([0, 1]),
+            torch.tensor([0]),
+            PartitionLayoutOptions(map="projection", n_axes=2),
         )
 
 
 @pytest.mark.parametrize(
-    "options", [PartitionLayoutOptions(map="auto"), PartitionLayoutOptions(map="projection", n_axes=None)]
+    "options",
+    [PartitionLayoutOptions(map="auto"), PartitionLayoutOptions(map="projection", n_axes=None)],
 )
 def test_nothing_is_left_to_choose(options):
     with pytest.raises(InputError, match="with a given map and number of axes"):
@@ -119,10 +134,14 @@ def test_the_order_does_not_depend_on_the_size_of_pieces(monkeypatch):
 
     rng = np.random.default_rng(5)
     vectors = sphere(rng, 1000, 6, "coarse")
-    whole, _ = build(vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8))
+    whole, _ = build(
+        vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8)
+    )
     monkeypatch.setattr(ordering, "_ROWS_AT_ONCE", 100)
     monkeypatch.setattr(blocks, "_ROWS_AT_ONCE", 100)
-    pieces, _ = build(vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8))
+    pieces, _ = build(
+        vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8)
+    )
     assert torch.equal(whole.vectors, pieces.vectors)
     assert torch.equal(whole.blocks.codes, pieces.blocks.codes)
     assert torch.equal(whole.blocks.boxes, pieces.blocks.boxes)

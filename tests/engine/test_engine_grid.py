@@ -15,7 +15,9 @@ from pexeso.errors import InputError
 
 def code_of(digits: list[int], n_levels: int) -> int:
     """Interleave the bits of the digits, the highest first and, within a level, by axis."""
-    bits = "".join(format(digit, f"0{n_levels}b")[level] for level in range(n_levels) for digit in digits)
+    bits = "".join(
+        format(digit, f"0{n_levels}b")[level] for level in range(n_levels) for digit in digits
+    )
     return int(bits, 2)
 
 
@@ -50,7 +52,11 @@ def test_an_axis_without_extent_has_one_cell_for_what_lies_on_it():
 @settings(max_examples=80)
 @given(cases(min_values=1, cells=("grid",)))
 def test_the_grid_of_a_partition_and_of_a_query(case):
-    partition, cells, n_levels = case.partition, case.partition.cells, case.partition.options.n_levels
+    partition, cells, n_levels = (
+        case.partition,
+        case.partition.cells,
+        case.partition.options.n_levels,
+    )
     if partition.n_values == 0:
         return
     check_grid(cells.grid, cells.mapped, cells, n_levels)
@@ -70,7 +76,8 @@ def check_grid(grid: Grid, rows: torch.Tensor, cells: GridCells, n_levels: int) 
         below = grid.levels[depth + 1].codes if depth + 1 < n_levels else codes
         assert bool((level.codes.diff() > 0).all())
         assert bool((level.count >= 1).all())
-        # The runs of children follow each other without gap or overlap, from the first child to the last.
+        # The runs of children follow each other without gap or overlap, from the first child to the
+        # last.
         assert level.first.tolist() == [0, *torch.cumsum(level.count, 0).tolist()[:-1]]
         assert int(level.count.sum()) == len(below)
         shift = n_axes if depth + 1 < n_levels else 0
@@ -100,7 +107,8 @@ def test_codes_that_do_not_fit_are_refused():
     check_code_bits(31, 2)
     check_code_bits(MAX_CODE_BITS, 1)
     message = (
-        r"^n_pivots \* n_levels must be at most 62, so that a cell's code fits in 64 bits\. Got 9 \* 7 = 63 instead; "
+        r"^n_pivots \* n_levels must be at most 62, so that a cell's code fits in 64 bits\. Got "
+        r"9 \* 7 = 63 instead; "
         r"lower n_levels to 6 or less\.$"
     )
     with pytest.raises(InputError, match=message):

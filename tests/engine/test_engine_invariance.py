@@ -1,4 +1,8 @@
-"""One lake, one answer: whatever the map, the cells, their size, the kernel, the threads, the room for pairs, single or in a batch."""
+"""Tests that one lake has one answer, whatever the layout and the kind of execution.
+
+The map, the cells, their size, the kernel, the threads, the room for pairs, and single or batch
+search vary.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -6,11 +10,26 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from engine_lakes import KERNELS, as_dict, build, defining_distances, kernel_named, sphere, threads_of_torch, unit
+from engine_lakes import (
+    KERNELS,
+    as_dict,
+    build,
+    defining_distances,
+    kernel_named,
+    sphere,
+    threads_of_torch,
+    unit,
+)
 
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.search import (
+    BatchQuery,
+    Goal,
+    exact_partition,
+    search_batch_partition,
+    search_partition,
+)
 from pexeso.engine.stats import SearchStats
 
 N_VALUES, N_COLUMNS, DIMS = 3_000, 300, 24
@@ -21,10 +40,14 @@ BUILDS = {
     "projection, blocks of 1": PartitionLayoutOptions(map="projection", block_size=1, n_axes=24),
     "projection, one block": PartitionLayoutOptions(map="projection", block_size=4096, n_axes=3),
     "pivots, blocks of 64": PartitionLayoutOptions(map="pivots"),
-    "pivots, blocks of 5": PartitionLayoutOptions(map="pivots", block_size=5, n_pivots=9, pivot_choice="random"),
+    "pivots, blocks of 5": PartitionLayoutOptions(
+        map="pivots", block_size=5, n_pivots=9, pivot_choice="random"
+    ),
     "chosen by cost": PartitionLayoutOptions(map="auto", n_axes=None),
     "pivots, grid": PartitionLayoutOptions(map="pivots", cells="grid"),
-    "projection, grid": PartitionLayoutOptions(map="projection", cells="grid", n_axes=8, n_levels=4),
+    "projection, grid": PartitionLayoutOptions(
+        map="projection", cells="grid", n_axes=8, n_levels=4
+    ),
 }
 
 
@@ -39,11 +62,17 @@ class Lake:
 
 @cache
 def lake() -> Lake:
-    """Clusters of near values, values that repeat, zero vectors; tau is the exact distance of a pair, so that it decides."""
+    """Return a lake with clusters of near values, repeated values and zero vectors.
+
+    tau is the exact distance of a pair, so that it decides.
+    """
     rng = np.random.default_rng(42)
     centres = sphere(rng, N_VALUES // 10, DIMS)
     spread = 10.0 ** rng.uniform(-3, -0.7, size=(N_VALUES, 1))
-    vectors = unit(centres[rng.integers(len(centres), size=N_VALUES)] + spread * rng.normal(size=(N_VALUES, DIMS)))
+    vectors = unit(
+        centres[rng.integers(len(centres), size=N_VALUES)]
+        + spread * rng.normal(size=(N_VALUES, DIMS))
+    )
     repeated = rng.integers(N_VALUES, size=(2, N_VALUES // 20))
     vectors[repeated[0]] = vectors[repeated[1]]
     vectors[rng.integers(N_VALUES, size=20)] = 0
@@ -89,14 +118,23 @@ def counted(hit: np.ndarray, query: BatchQuery) -> dict[int, int]:
     return {c: int(n) for c, n in enumerate(counts) if n >= query.min_count}
 
 
-def answers(partition, kernel, max_pairs: int, stats: SearchStats | None = None) -> dict[str, object]:
+def answers(
+    partition, kernel, max_pairs: int, stats: SearchStats | None = None
+) -> dict[str, object]:
     given = lake()
-    ones, cut = torch.ones(len(given.queries), dtype=torch.int64), {"kernel": kernel, "max_pairs": max_pairs}
+    ones, cut = (
+        torch.ones(len(given.queries), dtype=torch.int64),
+        {"kernel": kernel, "max_pairs": max_pairs},
+    )
     arguments = partition, given.queries, ones, len(ones)
     decided = search_partition(*arguments, Goal(given.tau, 3, decide=True), SearchStats(), **cut)
-    batch = search_batch_partition(partition, given.queries, given.batch, given.tau, SearchStats(), **cut)
+    batch = search_batch_partition(
+        partition, given.queries, given.batch, given.tau, SearchStats(), **cut
+    )
     found = {
-        "threshold": as_dict(search_partition(*arguments, Goal(given.tau, 3), stats or SearchStats(), **cut)),
+        "threshold": as_dict(
+            search_partition(*arguments, Goal(given.tau, 3), stats or SearchStats(), **cut)
+        ),
         "top": as_dict(search_partition(*arguments, Goal(given.tau, k=3), SearchStats(), **cut)),
         "batch": [as_dict(answer) for answer in batch],
     }
@@ -109,8 +147,14 @@ def test_the_lake_asks_something_of_the_search():
     assert 20 < len(answer["threshold"]) < N_COLUMNS // 2
     assert 3 <= len(answer["top"]) < 20
     assert sum(len(each) for each in answer["batch"]) > 50
-    partition, ones = partition_of("projection, blocks of 64"), torch.ones(len(given.queries), dtype=torch.int64)
-    assert as_dict(exact_partition(partition, given.queries, ones, Goal(given.tau, 3))) == answer["threshold"]
+    partition, ones = (
+        partition_of("projection, blocks of 64"),
+        torch.ones(len(given.queries), dtype=torch.int64),
+    )
+    assert (
+        as_dict(exact_partition(partition, given.queries, ones, Goal(given.tau, 3)))
+        == answer["threshold"]
+    )
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, "auto"])

@@ -32,7 +32,13 @@ from pexeso.engine.layout.blocks import STEPS, pad_axes
 from pexeso.engine.layout.maps import MAPS, PivotMap
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.search import (
+    BatchQuery,
+    Goal,
+    exact_partition,
+    search_batch_partition,
+    search_partition,
+)
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError, MissingPackageError
 
@@ -52,18 +58,29 @@ def lakes_of(chosen: str, metric: str, **more):
 
 def search(case: Case, kernel: Kernel, max_pairs: int, left_out=None, **goal) -> dict[int, int]:
     goal, stats = Goal(case.tau, **goal), SearchStats()
-    return as_dict(search_partition(*case.arguments(), goal, stats, left_out, kernel=kernel, max_pairs=max_pairs))
+    return as_dict(
+        search_partition(
+            *case.arguments(), goal, stats, left_out, kernel=kernel, max_pairs=max_pairs
+        )
+    )
 
 
 @pytest.mark.parametrize(("chosen", "metric"), MAPS_AND_METRICS)
 @settings(max_examples=12)
 @given(st.data(), JOINABILITIES, st.sampled_from((5, MANY)), st.integers(1, 4))
-def test_searches_find_what_plain_loops_find(kernel, chosen, metric, data, min_joinability, max_pairs, k):
+def test_searches_find_what_plain_loops_find(
+    kernel, chosen, metric, data, min_joinability, max_pairs, k
+):
     case = data.draw(lakes_of(chosen, metric))
-    needed, lemmas = smallest_count(min_joinability, case.total), data.draw(st.just(ALL_LEMMAS) | LEMMA_SETS)
+    needed, lemmas = (
+        smallest_count(min_joinability, case.total),
+        data.draw(st.just(ALL_LEMMAS) | LEMMA_SETS),
+    )
     expected = case.joinable(needed)
     assert search(case, kernel, max_pairs, min_count=needed, lemmas=lemmas) == expected
-    assert search(case, kernel, max_pairs, k=k, min_count=needed, lemmas=lemmas) == case.best(k, needed)
+    assert search(case, kernel, max_pairs, k=k, min_count=needed, lemmas=lemmas) == case.best(
+        k, needed
+    )
     decided = search(case, kernel, max_pairs, min_count=needed, decide=True, lemmas=lemmas)
     assert decided.keys() == expected.keys()
     assert all(needed <= decided[column] <= expected[column] for column in decided)
@@ -80,7 +97,11 @@ def draw_batch(rng: np.random.Generator, n_values: int) -> list[BatchQuery]:
         batch.append((rng.integers(n_values, size=rng.integers(1, 8)), int(rng.integers(1, 4))))
     batch.append((np.zeros(0, np.int64), 2))
     return [
-        BatchQuery(torch.from_numpy(members), torch.from_numpy(rng.integers(0, 3, size=len(members))), needed)
+        BatchQuery(
+            torch.from_numpy(members),
+            torch.from_numpy(rng.integers(0, 3, size=len(members))),
+            needed,
+        )
         for members, needed in batch
     ]
 
@@ -102,32 +123,55 @@ def loops_of(case: Case, query: BatchQuery) -> dict[int, int]:
 @pytest.mark.parametrize(("chosen", "metric"), MAPS_AND_METRICS)
 @settings(max_examples=12)
 @given(st.data(), st.sampled_from((1, 5, MANY)), st.integers(0, 2**32))
-def test_a_batch_finds_what_single_searches_and_plain_loops_find(kernel, chosen, metric, data, max_pairs, seed):
+def test_a_batch_finds_what_single_searches_and_plain_loops_find(
+    kernel, chosen, metric, data, max_pairs, seed
+):
     case = data.draw(lakes_of(chosen, metric))
-    vectors, batch = torch.from_numpy(case.query), draw_batch(np.random.default_rng(seed), len(case.query))
+    vectors, batch = (
+        torch.from_numpy(case.query),
+        draw_batch(np.random.default_rng(seed), len(case.query)),
+    )
     lemmas, stats = data.draw(st.just(ALL_LEMMAS) | LEMMA_SETS), SearchStats()
     found = search_batch_partition(
-        case.partition, vectors, batch, case.tau, stats, lemmas=lemmas, kernel=kernel, max_pairs=max_pairs
+        case.partition,
+        vectors,
+        batch,
+        case.tau,
+        stats,
+        lemmas=lemmas,
+        kernel=kernel,
+        max_pairs=max_pairs,
     )
     assert len(found) == len(batch)
     for query, answer in zip(batch, found, strict=True):
         expected = loops_of(case, query)
         assert as_dict(answer) == expected
-        arguments, goal = (case.partition, vectors[query.members], query.weights), Goal(case.tau, query.min_count)
+        arguments, goal = (
+            (case.partition, vectors[query.members], query.weights),
+            Goal(case.tau, query.min_count),
+        )
         total = int(query.weights.sum())
-        single = search_partition(*arguments, total, goal, SearchStats(), kernel=kernel, max_pairs=max_pairs)
+        single = search_partition(
+            *arguments, total, goal, SearchStats(), kernel=kernel, max_pairs=max_pairs
+        )
         assert as_dict(single) == expected
         assert as_dict(exact_partition(*arguments, goal)) == expected
 
 
 @pytest.mark.parametrize("chosen", MAPS)
 def test_a_batch_over_a_partition_that_holds_nothing(kernel, chosen):
-    partition, _ = build(np.zeros((2, 4), np.float32), [[0, 1], []], PartitionLayoutOptions(map=chosen, n_axes=3))
+    partition, _ = build(
+        np.zeros((2, 4), np.float32), [[0, 1], []], PartitionLayoutOptions(map=chosen, n_axes=3)
+    )
     one = torch.ones(2, dtype=torch.int64)
     batch = [BatchQuery(torch.tensor([0, 3]), one, 1), BatchQuery(one[:0], one[:0], 1)]
-    found = search_batch_partition(partition, torch.eye(4), batch, 0.5, SearchStats(), kernel=kernel)
+    found = search_batch_partition(
+        partition, torch.eye(4), batch, 0.5, SearchStats(), kernel=kernel
+    )
     assert [as_dict(answer) for answer in found] == [{}, {}]
-    assert search_batch_partition(partition, torch.eye(4), [], 0.5, SearchStats(), kernel=kernel) == []
+    assert (
+        search_batch_partition(partition, torch.eye(4), [], 0.5, SearchStats(), kernel=kernel) == []
+    )
 
 
 def test_a_batch_of_zero_vectors_or_of_nothing(kernel):
@@ -137,24 +181,39 @@ def test_a_batch_of_zero_vectors_or_of_nothing(kernel):
     vectors = torch.stack([torch.zeros(4), torch.zeros(4), torch.eye(4)[2]])
     found = search_batch_partition(partition, vectors, batch, 0.0, SearchStats(), kernel=kernel)
     assert [as_dict(answer) for answer in found] == [{}, {1: 1}]
-    assert search_batch_partition(partition, vectors[:0], [], 0.0, SearchStats(), kernel=kernel) == []
+    assert (
+        search_batch_partition(partition, vectors[:0], [], 0.0, SearchStats(), kernel=kernel) == []
+    )
     with pytest.raises(InputError, match="at row 1 "):
         search_batch_partition(
-            partition, 2 * torch.eye(4)[[0, 0]] - torch.eye(4)[[0, 1]], batch[:0], 0.0, SearchStats()
+            partition,
+            2 * torch.eye(4)[[0, 0]] - torch.eye(4)[[0, 1]],
+            batch[:0],
+            0.0,
+            SearchStats(),
         )
 
 
 def test_a_batch_compares_each_distinct_value_once(kernel):
     """Twenty query columns of the same values cost as many distances as one."""
     case = draw_case(
-        np.random.default_rng(2), PartitionLayoutOptions(block_size=4), 8, 60, 12, 9, "clustered", "middle"
+        np.random.default_rng(2),
+        PartitionLayoutOptions(block_size=4),
+        8,
+        60,
+        12,
+        9,
+        "clustered",
+        "middle",
     )
     vectors, members = torch.from_numpy(case.query), torch.arange(len(case.query))
     work = []
     for n_queries in (1, 20):
         stats = SearchStats()
         batch = [BatchQuery(members, torch.ones_like(members), 1)] * n_queries
-        found = search_batch_partition(case.partition, vectors, batch, case.tau, stats, kernel=kernel)
+        found = search_batch_partition(
+            case.partition, vectors, batch, case.tau, stats, kernel=kernel
+        )
         assert all(as_dict(answer) == loops_of(case, batch[0]) for answer in found)
         work.append((stats.distances, stats.vectors_touched, stats.bytes_read))
     assert work[0] == work[1]
@@ -166,7 +225,9 @@ def candidates(
 ) -> tuple[Pairs | None, SearchStats]:
     query, _ = real_query(case)
     stats = SearchStats()
-    return kernel.candidates(case.partition, query, threshold_of(case, query, lemmas), max_pairs, stats), stats
+    return kernel.candidates(
+        case.partition, query, threshold_of(case, query, lemmas), max_pairs, stats
+    ), stats
 
 
 def can_walk(case: Case) -> bool:
@@ -181,7 +242,11 @@ def test_candidates_lose_no_true_pair_and_accept_no_false_one(kernel, case, lemm
     query, truth = real_query(case)
     pairs, stats = candidates(case, kernel, lemmas)
     assert (pairs.offsets.dtype, pairs.rows.dtype) == (torch.int64, torch.int32)
-    assert (len(pairs.offsets), int(pairs.offsets[0]), int(pairs.offsets[-1])) == (len(query) + 1, 0, len(pairs))
+    assert (len(pairs.offsets), int(pairs.offsets[0]), int(pairs.offsets[-1])) == (
+        len(query) + 1,
+        0,
+        len(pairs),
+    )
     found = listed(pairs)
     plain = [(row, value if value >= 0 else ~value) for row, value in found]
     assert len(set(plain)) == len(plain)
@@ -218,7 +283,9 @@ def test_matches_are_the_true_pairs_in_the_order_of_the_candidates(kernel, case)
     query, truth = real_query(case)
     pairs, stats = candidates(case, kernel)
     found = kernel.matches(case.partition, query, pairs, threshold_of(case, query), stats)
-    expected = [(row, max(value, ~value)) for row, value in listed(pairs) if truth[row, max(value, ~value)]]
+    expected = [
+        (row, max(value, ~value)) for row, value in listed(pairs) if truth[row, max(value, ~value)]
+    ]
     assert listed(found) == expected
     assert len(expected) == int(truth.sum())
     assert stats.distances == stats.candidates - stats.matched_by_map
@@ -243,13 +310,22 @@ def interval_bounds(case: Case, points: torch.Tensor) -> torch.Tensor:
     return gaps.amax(2) if isinstance(case.partition.map, PivotMap) else gaps.square().sum(2).sqrt()
 
 
-def middle_bounds(case: Case, points: torch.Tensor, reach: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """As `interval_bounds`, from the middles of the intervals, as products give them; and what their rounding may cost at `reach`."""
+def middle_bounds(
+    case: Case, points: torch.Tensor, reach: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return bounds as `interval_bounds` does, computed from the middles of the intervals.
+
+    Products give bounds in this form. The second result is what their rounding may cost at `reach`.
+    """
     lower, upper = code_intervals(case)
     half_step = (upper - lower).norm(dim=1) / 2
     distance = (points - (lower + upper) / 2).norm(dim=2)
-    box_lower, box_upper = (corner.double()[owners(case)] for corner in case.partition.blocks.corners())
-    lengths = (points - (box_lower + box_upper) / 2).square().sum(2) + ((box_upper - box_lower) / 2).square().sum(1)
+    box_lower, box_upper = (
+        corner.double()[owners(case)] for corner in case.partition.blocks.corners()
+    )
+    lengths = (points - (box_lower + box_upper) / 2).square().sum(2) + (
+        (box_upper - box_lower) / 2
+    ).square().sum(1)
     squares = 4 * (points.shape[2] + 6) * 2.0**-22 * lengths
     return distance - half_step, (squares + (reach + half_step) ** 2).sqrt() - (reach + half_step)
 
@@ -272,7 +348,7 @@ def owners(case: Case) -> torch.Tensor:
 @settings(max_examples=80)
 @given(cases(min_values=1, cells=("blocks",)))
 def test_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_else(case):
-    """A filter may be careful within the tolerance of coordinates; there alone two kernels may differ."""
+    """Check that kernels differ in pruning and accepting only within coordinate tolerance."""
     if not can_walk(case):
         return
     query, _ = real_query(case)
@@ -313,13 +389,20 @@ def test_more_threads_find_the_same_pairs(kernel, case, threads):
             patch.setattr("pexeso.engine.kernels.numba.kernel._TESTS_A_TASK", 1)
             patch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", 1)
         more, shared_work = candidates(case, kernel)
-        again = kernel.matches(case.partition, query, more, threshold_of(case, query), SearchStats())
+        again = kernel.matches(
+            case.partition, query, more, threshold_of(case, query), SearchStats()
+        )
     assert sorted(listed(more)) == sorted(listed(one))
     assert sorted(listed(again)) == sorted(listed(matches))
     assert shared_work.candidates == work.candidates
 
 
-WALKS = (frozenset(), ALL_LEMMAS, ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}, ALL_LEMMAS - {Lemma.VECTOR_CELL_FILTERING})
+WALKS = (
+    frozenset(),
+    ALL_LEMMAS,
+    ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING},
+    ALL_LEMMAS - {Lemma.VECTOR_CELL_FILTERING},
+)
 
 
 @pytest.mark.parametrize("n", [5, 40, 290])
@@ -339,7 +422,9 @@ def test_the_compiled_walk_stays_within_its_arrays(monkeypatch, n, lemmas, chose
     expected, stats = candidates(case, kernel_named("compiled"), lemmas)
     walk = interpreted_walk(monkeypatch)
     n_found = walk(*arguments, 0, 0, n_groups, queries, rows, work)
-    found = pairs_by_query(torch.from_numpy(queries[:n_found]), torch.from_numpy(rows[:n_found]), len(query))
+    found = pairs_by_query(
+        torch.from_numpy(queries[:n_found]), torch.from_numpy(rows[:n_found]), len(query)
+    )
     assert sorted(listed(found)) == sorted(listed(expected))
     counters = ("box_pairs", "candidate_pairs", "vectors_touched", "bytes_read", "matched_by_map")
     assert work.tolist() == [getattr(stats, name) for name in counters]
@@ -362,7 +447,14 @@ def interpreted_walk(monkeypatch) -> Callable[..., int]:
 def test_counting_adds_up_over_calls(kernel):
     """Two calls with parts of the values leave the same counts as one with all of them."""
     case = draw_case(
-        np.random.default_rng(4), PartitionLayoutOptions(block_size=3), 5, 60, 12, 9, "clustered", "middle"
+        np.random.default_rng(4),
+        PartitionLayoutOptions(block_size=3),
+        5,
+        60,
+        12,
+        9,
+        "clustered",
+        "middle",
     )
     query, truth = real_query(case)
     pairs, _ = candidates(case, kernel)
@@ -381,7 +473,9 @@ def test_counting_adds_up_over_calls(kernel):
     parts = None
     for some in torch.split(every, 4):
         sub = candidates_of(case, kernel, query.take(some), threshold_of(case, query))
-        parts = kernel.count(case.partition, sub, torch.arange(len(some)), query.weights[some], parts)
+        parts = kernel.count(
+            case.partition, sub, torch.arange(len(some)), query.weights[some], parts
+        )
     assert torch.equal(parts.possible, expected)
     assert sorted(parts.touched.tolist()) == sorted(whole.touched.tolist())
     assert truth.any()
@@ -394,16 +488,21 @@ def candidates_of(case: Case, kernel: Kernel, query: Query, threshold: Threshold
 def test_a_kernel_that_is_not_there_or_does_not_run_on_the_device_is_refused(monkeypatch):
     cpu, cuda = torch.device("cpu"), torch.device("cuda")
     names = "auto, compiled, torch, triton, faiss"
-    with pytest.raises(InputError, match=rf"^The kernel must be one of {names}\. Got 'numpy' instead\.$"):
+    with pytest.raises(
+        InputError, match=rf"^The kernel must be one of {names}\. Got 'numpy' instead\.$"
+    ):
         choose_kernel("numpy", cpu)
     with pytest.raises(
-        InputError, match=r"^The kernel compiled runs on cpu\. Got the device cuda instead; use the kernel auto\.$"
+        InputError,
+        match=r"^The kernel compiled runs on cpu\. Got the device cuda instead; use the kernel "
+        r"auto\.$",
     ):
         choose_kernel("compiled", cuda)
     assert choose_kernel("torch", cuda) is choose_kernel("torch", cpu)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingPackageError, match=r"^The kernel compiled needs the package numba, which is not installed\.$"
+        MissingPackageError,
+        match=r"^The kernel compiled needs the package numba, which is not installed\.$",
     ):
         choose_kernel("compiled", cpu)
     # What is chosen by itself needs no package.
@@ -427,7 +526,9 @@ def test_the_default_changes_over_once_the_work_pays_for_loading(monkeypatch):
 
 
 def test_a_search_on_its_own_kernel_choice_gives_the_same(monkeypatch):
-    case = draw_case(np.random.default_rng(6), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle")
+    case = draw_case(
+        np.random.default_rng(6), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle"
+    )
     for worth in (0, 1 << 60):
         monkeypatch.setattr("pexeso.engine.kernels.WORTH_LOADING", worth)
         assert search(case, choose_kernel("auto", torch.device("cpu")), MANY) == case.joinable(1)
@@ -438,7 +539,9 @@ def test_columns_without_a_candidate_cost_no_distance(kernel):
     rng = np.random.default_rng(3)
     vectors = sphere(rng, 400, 16)
     partition, _ = build(
-        vectors, [[value] for value in range(400)], PartitionLayoutOptions(map="projection", block_size=8)
+        vectors,
+        [[value] for value in range(400)],
+        PartitionLayoutOptions(map="projection", block_size=8),
     )
     stats, query = SearchStats(), torch.from_numpy(vectors[:3])
     ones = torch.ones(3, dtype=torch.int64)
@@ -449,8 +552,10 @@ def test_columns_without_a_candidate_cost_no_distance(kernel):
 
 
 def test_nothing_of_one_search_is_left_for_the_next(kernel):
-    """Counts are used again: columns left out, pruned or found in one search must be as good as new in the next."""
-    case = draw_case(np.random.default_rng(12), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle")
+    """Check that reused counts are as good as new after columns were left out, pruned or found."""
+    case = draw_case(
+        np.random.default_rng(12), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle"
+    )
     expected = case.joinable(1)
     assert len(expected) > 3
     everything = torch.ones(len(case.columns), dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Each filter on its own: none loses a true pair, none accepts a false one, and each of them does act."""
+"""Tests of each filter alone: it loses no true pair, accepts no false pair, and takes effect."""
 
 from itertools import combinations
 
@@ -35,11 +35,15 @@ from pexeso.errors import InputError
 Pair = tuple[int, int]
 
 
-def leaf_pairs(case: Case, *lemmas: Lemma, max_frontier: int = 1 << 20) -> tuple[LeafPairs, SearchStats]:
+def leaf_pairs(
+    case: Case, *lemmas: Lemma, max_frontier: int = 1 << 20
+) -> tuple[LeafPairs, SearchStats]:
     query, _ = real_query(case)
     stats = SearchStats()
     grid = query_grid(case.partition.cells, query.mapped)
-    return block(case.partition, grid, threshold_of(case, query, frozenset(lemmas)), stats, max_frontier), stats
+    return block(
+        case.partition, grid, threshold_of(case, query, frozenset(lemmas)), stats, max_frontier
+    ), stats
 
 
 def pairs_of(found: LeafPairs) -> tuple[list[Pair], list[Pair]]:
@@ -58,11 +62,16 @@ def row_pairs(case: Case, lemmas: frozenset[Lemma], kernel: Kernel) -> tuple[Pai
 
 
 def leaf_truth(case: Case) -> tuple[set[Pair], set[Pair], set[Pair]]:
-    """All pairs of a query value and a leaf; those with some match; those where every value of the leaf matches."""
+    """Return all pairs of query value and leaf, those with a match, and those that match fully.
+
+    A pair matches fully if every value of the leaf matches.
+    """
     _, truth = real_query(case)
     leaves = case.partition.cells.grid.leaves
     every, some, whole = set(), set(), set()
-    for leaf, (first, count) in enumerate(zip(leaves.first.tolist(), leaves.count.tolist(), strict=True)):
+    for leaf, (first, count) in enumerate(
+        zip(leaves.first.tolist(), leaves.count.tolist(), strict=True)
+    ):
         for row in range(len(truth)):
             matches = [bool(truth[row, value]) for value in range(first, first + count)]
             every.add((row, leaf))
@@ -79,14 +88,18 @@ def can_block(case: Case) -> bool:
 
 @pytest.mark.parametrize("kernel", ROW_KERNELS)
 @settings(max_examples=50)
-@given(cases(min_values=1), st.sampled_from([(), (Lemma.PIVOT_FILTERING,), (Lemma.PIVOT_MATCHING,)]))
+@given(
+    cases(min_values=1), st.sampled_from([(), (Lemma.PIVOT_FILTERING,), (Lemma.PIVOT_MATCHING,)])
+)
 def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(kernel, case, lemmas):
     if not can_block(case):
         return
     kernel, lemmas = kernel_named(kernel), frozenset(lemmas)
     query, truth = real_query(case)
     pairs, stats = row_pairs(case, lemmas, kernel)
-    looked_at = stats.vectors_touched + (stats.matched_by_map if case.partition.options.cells == "blocks" else 0)
+    looked_at = stats.vectors_touched + (
+        stats.matched_by_map if case.partition.options.cells == "blocks" else 0
+    )
     assert looked_at == truth.size
     assert stats.candidates == len(pairs)
     assert stats.matched_by_map == int((pairs.rows < 0).sum())
@@ -98,7 +111,10 @@ def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(ke
 
 
 @settings(max_examples=80)
-@given(cases(min_values=1, cells=("grid",)), st.sampled_from((Lemma.VECTOR_CELL_FILTERING, Lemma.CELL_CELL_FILTERING)))
+@given(
+    cases(min_values=1, cells=("grid",)),
+    st.sampled_from((Lemma.VECTOR_CELL_FILTERING, Lemma.CELL_CELL_FILTERING)),
+)
 def test_filtering_of_cells_alone_loses_no_cell_with_a_match(case, lemma):
     if not can_block(case):
         return
@@ -110,7 +126,10 @@ def test_filtering_of_cells_alone_loses_no_cell_with_a_match(case, lemma):
 
 
 @settings(max_examples=80)
-@given(cases(min_values=1, cells=("grid",)), st.sampled_from((Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING)))
+@given(
+    cases(min_values=1, cells=("grid",)),
+    st.sampled_from((Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING)),
+)
 def test_matching_of_cells_alone_accepts_no_cell_with_a_value_that_does_not_match(case, lemma):
     if not can_block(case):
         return
@@ -135,15 +154,22 @@ def test_cells_are_pruned_or_accepted_wherever_their_boxes_suffice(case, by_cell
         own_lower[grid.order] = grid.grid.leaves.lower.repeat_interleave(grid.grid.leaves.count, 0)
         own_upper[grid.order] = grid.grid.leaves.upper.repeat_interleave(grid.grid.leaves.count, 0)
         filtering, matching = Lemma.CELL_CELL_FILTERING, Lemma.CELL_CELL_MATCHING
-    gaps = torch.maximum(leaves.lower - own_upper[:, None], own_lower[:, None] - leaves.upper).clamp(min=0).double()
+    gaps = (
+        torch.maximum(leaves.lower - own_upper[:, None], own_lower[:, None] - leaves.upper)
+        .clamp(min=0)
+        .double()
+    )
     if isinstance(case.partition.map, PivotMap):
         most = (own_upper[:, None] + leaves.upper).amin(2)
     else:
         # What the axes leave out may point anywhere: two such lengths add up.
-        spread = torch.maximum(leaves.upper - own_lower[:, None], own_upper[:, None] - leaves.lower).double()
+        spread = torch.maximum(
+            leaves.upper - own_lower[:, None], own_upper[:, None] - leaves.lower
+        ).double()
         spread[:, :, -1] = own_upper[:, None, -1] + leaves.upper[:, -1]
         most = spread.square().sum(2).sqrt()
-    # Between two cells axes are looked at one by one; all of them together bound the distance of a vector to a cell.
+    # Between two cells axes are looked at one by one; all of them together bound the distance of a
+    # vector to a cell.
     together = isinstance(case.partition.map, ProjectionMap) and not by_cell
     least = gaps.square().sum(2).sqrt() if together else gaps.amax(2)
     far = (least > case.tau + 2 * limit.slack).nonzero().tolist()
@@ -168,7 +194,11 @@ def test_quick_browsing_alone_gives_every_pair_once(case):
 
 
 @settings(max_examples=90)
-@given(cases(min_values=1, cells=("grid",)), st.sets(st.sampled_from(list(Lemma))), st.sampled_from((1, 7, 1 << 20)))
+@given(
+    cases(min_values=1, cells=("grid",)),
+    st.sets(st.sampled_from(list(Lemma))),
+    st.sampled_from((1, 7, 1 << 20)),
+)
 def test_no_pair_of_blocking_is_lost_or_doubled_or_in_both_lists(case, lemmas, max_frontier):
     if not can_block(case):
         return
@@ -191,11 +221,15 @@ def test_column_pruning_never_kills_a_column_that_has_the_count(kernel, case, ne
     assert dict(zip(columns.tolist(), counts.tolist(), strict=True)) == case.joinable(needed)
 
 
-def verified(case: Case, lemmas: frozenset[Lemma], kernel: Kernel, needed: int) -> tuple[Verifier, SearchStats]:
+def verified(
+    case: Case, lemmas: frozenset[Lemma], kernel: Kernel, needed: int
+) -> tuple[Verifier, SearchStats]:
     query, _ = real_query(case)
     pairs, stats = row_pairs(case, lemmas, kernel)
     threshold = threshold_of(case, query, lemmas)
-    verifier = Verifier(case.partition, kernel, threshold, stats, weight=int(query.weights.sum()), min_count=needed)
+    verifier = Verifier(
+        case.partition, kernel, threshold, stats, weight=int(query.weights.sum()), min_count=needed
+    )
     verifier.add(query, pairs)
     return verifier, stats
 
@@ -229,7 +263,8 @@ def test_every_filter_acts_on_a_clustered_lake(kernel, metric, monkeypatch):
             Lemma.VECTOR_CELL_MATCHING: len(found.matching_leaf) > 0,
             Lemma.CELL_CELL_MATCHING: len(found.matching_leaf) > 0,
             Lemma.COLUMN_PRUNING: stats.columns_dead > 0 and stats.pairs_skipped > 0,
-            Lemma.QUICK_BROWSING: 0 < len(found.candidate_leaf) == every and walk.box_pairs < without_browsing(case),
+            Lemma.QUICK_BROWSING: 0 < len(found.candidate_leaf) == every
+            and walk.box_pairs < without_browsing(case),
         }
         assert acted[lemma], lemma
 
@@ -253,7 +288,9 @@ BLOCK_FILTERS = tuple(
 
 @pytest.mark.parametrize("kernel", ROW_KERNELS)
 @pytest.mark.parametrize(("chosen", "metric", "lemma"), BLOCK_FILTERS)
-def test_every_filter_acts_on_blocks_of_a_clustered_lake(kernel, chosen, metric, lemma, monkeypatch):
+def test_every_filter_acts_on_blocks_of_a_clustered_lake(
+    kernel, chosen, metric, lemma, monkeypatch
+):
     monkeypatch.setattr(verification, "FEW_PAIRS", 0)
     options = PartitionLayoutOptions(metric, map=chosen, n_pivots=3, n_axes=3, block_size=2)
     lake = draw_case(np.random.default_rng(0), options, 5, 90, 12, 9, "clustered", "middle")

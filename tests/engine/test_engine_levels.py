@@ -1,4 +1,4 @@
-"""The published cost model: its bound on the distances, what it says of the walk, and the choice that comes of it."""
+"""Tests of the published cost model: its distance bound, walk estimate and choice of levels."""
 
 import itertools
 from dataclasses import replace
@@ -34,7 +34,9 @@ def test_the_edge_of_a_leaf_is_the_extent_over_two_to_the_m_whatever_the_number_
     # Sixteen values at 0, 1/16, ..., 15/16 on both axes; tau = 1/16 around 8/16.
     axis = torch.arange(16) / 16
     axes, point = torch.stack([axis, axis]), torch.tensor([[0.5, 0.5]])
-    edges = [expected_distances(axes, point, 1 / 16, torch.full((2,), 1 / 2**m)) for m in (1, 2, 3, 4)]
+    edges = [
+        expected_distances(axes, point, 1 / 16, torch.full((2,), 1 / 2**m)) for m in (1, 2, 3, 4)
+    ]
     # 8/16 -+ (1/16 + 1/2**m): all 16, then 3/16 to 13/16, 5/16 to 11/16, 6/16 to 10/16.
     assert torch.cat(edges).tolist() == [16, 11, 7, 5]
 
@@ -46,7 +48,9 @@ def test_the_smallest_marginal_count_is_the_bound():
     near = (rows[:, None] - points[None]).abs() <= 0.05 + edges
     found = expected_distances(rows.T.contiguous().sort(1).values, points, 0.05, edges)
     assert found.tolist() == near.sum(0).amin(1).tolist()
-    assert bool((found >= near.all(2).sum(0)).all())  # what is near on every axis is near on the best one
+    assert bool(
+        (found >= near.all(2).sum(0)).all()
+    )  # what is near on every axis is near on the best one
 
 
 def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bound(monkeypatch):
@@ -56,7 +60,9 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
     built = {}
     for m in range(1, 6):
         options = replace(OPTIONS, n_levels=m)
-        built[m] = Partition.from_arrays(build_partition(vectors, offsets, values, options)[0], options)
+        built[m] = Partition.from_arrays(
+            build_partition(vectors, offsets, values, options)[0], options
+        )
     mapped = built[1].cells.mapped
     queries, taus = mapped[::40], [Metric("euclidean").threshold(each, 8) for each in MAX_DISTANCES]
     trials = {trial.n_levels: trial for trial in choose_levels(mapped, queries, taus)}
@@ -68,7 +74,9 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
                 # Without the tolerance of coordinates, which the model has no part in.
                 threshold = Threshold(tau, 0.0, WALK_ALONE)
                 block(partition, query_grid(partition.cells, point[None]), threshold, stats)
-                query = Query(partition.vectors[:1], point[None], torch.ones(1, dtype=torch.int64), 1)
+                query = Query(
+                    partition.vectors[:1], point[None], torch.ones(1, dtype=torch.int64), 1
+                )
                 grid_candidates(partition, query, threshold, 1 << 30, touched := SearchStats())
                 stats.vectors_touched += touched.vectors_touched
         n = len(taus) * len(queries)
@@ -98,7 +106,9 @@ def test_many_rows_are_counted_by_some_of_them(monkeypatch):
     _, whole = resolve_options(vectors, offsets, values, OPTIONS)
     monkeypatch.setattr(levels, "MAX_ROWS", 1000)
     _, part = resolve_options(vectors, offsets, values, OPTIONS)
-    whole, part = ({trial.n_levels: trial.distances for trial in trials} for trials in (whole, part))
+    whole, part = (
+        {trial.n_levels: trial.distances for trial in trials} for trials in (whole, part)
+    )
     for m in whole:
         assert part[m] == pytest.approx(whole[m], rel=0.2)
 

@@ -10,13 +10,23 @@ from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.layout.maps import _ELEMENTS_AT_ONCE, PivotMap, ProjectionMap, choose_axes, choose_pivots, slack
+from pexeso.engine.layout.maps import (
+    _ELEMENTS_AT_ONCE,
+    PivotMap,
+    ProjectionMap,
+    choose_axes,
+    choose_pivots,
+    slack,
+)
 from pexeso.engine.metrics import Metric
 from pexeso.errors import InputError
 
 
 def true_distance(metric: str, left: np.ndarray, right: np.ndarray) -> float:
-    """The distance of two float32 vectors in rational arithmetic, rounded once (twice with a square root)."""
+    """Return the distance of two float32 vectors, computed in rational arithmetic.
+
+    It is rounded once, or twice with a square root.
+    """
     terms = [abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(left, right, strict=True)]
     if metric == "chebyshev":
         return float(max(terms))
@@ -26,7 +36,10 @@ def true_distance(metric: str, left: np.ndarray, right: np.ndarray) -> float:
 
 
 def near_duplicates(rng: np.random.Generator, row: np.ndarray) -> np.ndarray:
-    """Vectors that differ from a row by less and less, down to one float32 step in one entry, and its opposite."""
+    """Return vectors that differ from a row by less and less, and the opposite of the row.
+
+    The smallest difference is one float32 step in one entry.
+    """
     steps = 10.0 ** -np.arange(1, 9)
     near = unit(row[None] + steps[:, None] * rng.normal(size=(len(steps), len(row))))
     one_step = row.copy()
@@ -54,7 +67,10 @@ def test_coordinates_are_within_half_the_slack_where_products_cancel(metric, dim
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(METRIC_NAMES), st.integers(1, 60), st.integers(0, 10**6), st.sampled_from(("clustered", "coarse"))
+    st.sampled_from(METRIC_NAMES),
+    st.integers(1, 60),
+    st.integers(0, 10**6),
+    st.sampled_from(("clustered", "coarse")),
 )
 def test_coordinates_are_within_half_the_slack(metric, dims, seed, shape):
     rows = sphere(np.random.default_rng(seed), 12, dims, shape)
@@ -81,7 +97,9 @@ def test_mapping_in_pieces_gives_the_same_coordinates(monkeypatch):
     vectors = torch.from_numpy(sphere(np.random.default_rng(4), 500, 9))
     whole = PivotMap(vectors[:3], Metric()).map(vectors)
     monkeypatch.setitem(_ELEMENTS_AT_ONCE, "cpu", 1)
-    torch.testing.assert_close(PivotMap(vectors[:3], Metric()).map(vectors), whole, rtol=0, atol=slack(whole) / 4)
+    torch.testing.assert_close(
+        PivotMap(vectors[:3], Metric()).map(vectors), whole, rtol=0, atol=slack(whole) / 4
+    )
 
 
 def test_slack_grows_with_the_largest_coordinate_of_any_of_its_arguments():
@@ -92,9 +110,15 @@ def test_slack_grows_with_the_largest_coordinate_of_any_of_its_arguments():
 
 @settings(max_examples=60)
 @given(
-    st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.integers(1, 12), st.sampled_from(("pca", "random"))
+    st.integers(0, 10**6),
+    st.integers(1, 40),
+    st.integers(1, 6),
+    st.integers(1, 12),
+    st.sampled_from(("pca", "random")),
 )
-def test_pivots_are_distinct_vectors_of_the_data_and_as_many_as_there_are(seed, n, dims, wanted, choice):
+def test_pivots_are_distinct_vectors_of_the_data_and_as_many_as_there_are(
+    seed, n, dims, wanted, choice
+):
     rng = np.random.default_rng(seed)
     rows = sphere(rng, n, dims, "coarse")[rng.integers(n, size=2 * n)]
     pivots = choose_pivots(torch.from_numpy(rows), wanted, choice=choice)
@@ -120,7 +144,9 @@ def test_pca_pivots_are_the_far_ends_of_the_leading_axes():
 
 def test_random_pivots_follow_the_seed():
     vectors = torch.from_numpy(sphere(np.random.default_rng(7), 100, 5))
-    first, again, other = (choose_pivots(vectors, 4, choice="random", seed=seed) for seed in (1, 1, 2))
+    first, again, other = (
+        choose_pivots(vectors, 4, choice="random", seed=seed) for seed in (1, 1, 2)
+    )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
@@ -134,11 +160,15 @@ def test_pivots_of_a_sample(monkeypatch):
 
 
 def test_an_unknown_choice_is_refused():
-    with pytest.raises(InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"):
+    with pytest.raises(
+        InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"
+    ):
         choose_pivots(torch.eye(3), 2, choice="best")
 
 
-def project(rng: np.random.Generator, n: int, dims: int, n_axes: int) -> tuple[torch.Tensor, ProjectionMap]:
+def project(
+    rng: np.random.Generator, n: int, dims: int, n_axes: int
+) -> tuple[torch.Tensor, ProjectionMap]:
     """Rows, some nearly equal, some in the span of the axes, and a projection fitted on them."""
     rows = np.concatenate([sphere(rng, n, dims), near_duplicates(rng, sphere(rng, 1, dims)[0])])
     vectors = torch.from_numpy(rows)
@@ -147,15 +177,20 @@ def project(rng: np.random.Generator, n: int, dims: int, n_axes: int) -> tuple[t
     return torch.cat([vectors, inside]), ProjectionMap(axes)
 
 
-@pytest.mark.parametrize(("dims", "n_axes"), [(1, 1), (2, 5), (17, 16), (100, 16), (300, 127), (1024, 32)])
+@pytest.mark.parametrize(
+    ("dims", "n_axes"), [(1, 1), (2, 5), (17, 16), (100, 16), (300, 127), (1024, 32)]
+)
 def test_projected_vectors_are_never_farther_apart_than_the_vectors(dims, n_axes):
     vectors, projection = project(np.random.default_rng(dims), 60, dims, n_axes)
     mapped = projection.map(vectors)
     assert mapped.shape[1] == min(n_axes, dims) + 1
     distance = Metric().distances(vectors[:, None], vectors[None])
-    projected = torch.cdist(mapped.double(), mapped.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    projected = torch.cdist(
+        mapped.double(), mapped.double(), compute_mode="donot_use_mm_for_euclid_dist"
+    )
     assert bool((projected <= distance + slack(mapped)).all())
-    # What is near by the filter is at least what is near in truth, at the distance itself and everywhere else.
+    # What is near by the filter is at least what is near in truth, at the distance itself and
+    # everywhere else.
     for row, reach in ((0, float(distance[0, 1])), (3, 0.0), (len(vectors) - 1, 0.5)):
         near = projection.near_box(mapped[row], mapped, mapped, reach + slack(mapped))
         assert bool(near[distance[row] <= reach].all())
@@ -165,7 +200,9 @@ def test_projected_vectors_are_never_farther_apart_than_the_vectors(dims, n_axes
 def test_axes_are_orthonormal_and_the_same_again(dims):
     vectors = torch.from_numpy(sphere(np.random.default_rng(dims), 50, dims))
     axes = choose_axes(vectors, 16)
-    torch.testing.assert_close(axes @ axes.T, torch.eye(len(axes), dtype=torch.float64), rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        axes @ axes.T, torch.eye(len(axes), dtype=torch.float64), rtol=0, atol=1e-13
+    )
     assert torch.equal(axes, choose_axes(vectors, 16))
 
 

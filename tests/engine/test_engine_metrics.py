@@ -23,7 +23,9 @@ def plain(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
-@given(st.integers(0, 10**6), st.integers(1, 130), st.sampled_from(("uniform", "clustered", "coarse")))
+@given(
+    st.integers(0, 10**6), st.integers(1, 130), st.sampled_from(("uniform", "clustered", "coarse"))
+)
 def test_distances_are_those_of_numpy(metric, seed, dims, shape):
     rows = sphere(np.random.default_rng(seed), 12, dims, shape)
     left, right = rows[:6], rows[6:]
@@ -61,7 +63,11 @@ def test_distances_are_the_same_bits_in_any_shape_order_and_number_of_threads(me
 
 
 def test_the_square_root_of_a_distance_is_rounded_once():
-    """Libraries of fast functions are one step off for some numbers; the distance must be the same bits everywhere."""
+    """Check that the square root of a distance is rounded once.
+
+    Libraries of fast functions are one step off for some numbers, but the distance must be the same
+    bits everywhere.
+    """
     rng = np.random.default_rng(9)
     left, right = torch.from_numpy(rng.normal(size=(2, 20_000, 2)).astype(np.float32))
     squares = tree_sum((left.double() - right.double()) ** 2).tolist()
@@ -84,7 +90,9 @@ def test_tree_sum_is_the_sum_and_leaves_its_input_alone(terms):
 def test_quick_distances_are_close(metric):
     rng = np.random.default_rng(1)
     left, right = sphere(rng, 30, 40), sphere(rng, 20, 40)
-    found = Metric(metric).quick_distances(torch.from_numpy(left).double(), torch.from_numpy(right).double())
+    found = Metric(metric).quick_distances(
+        torch.from_numpy(left).double(), torch.from_numpy(right).double()
+    )
     np.testing.assert_allclose(found.numpy(), plain(metric, left[:, None], right[None]), atol=1e-7)
 
 
@@ -109,7 +117,9 @@ def test_thresholds_and_fractions_are_each_other_s_inverse():
     fractions = torch.linspace(0, 1, 21, dtype=torch.float64)
     for name in METRIC_NAMES:
         metric = Metric(name)
-        tau = torch.tensor([metric.threshold(float(each), 7) for each in fractions], dtype=torch.float64)
+        tau = torch.tensor(
+            [metric.threshold(float(each), 7) for each in fractions], dtype=torch.float64
+        )
         assert bool((tau.diff() > 0).all())
         assert float(tau[0]) == 0.0
         torch.testing.assert_close(metric.fraction(tau, 7), fractions, rtol=0, atol=1e-7)
@@ -125,6 +135,7 @@ def test_an_unknown_metric_is_refused():
     with pytest.raises(InputError) as raised:
         Metric("cosine")
     assert str(raised.value) == (
-        "The metric must be one of euclidean, angular, manhattan, chebyshev. Got 'cosine' instead. For a cosine similarity use "
+        "The metric must be one of euclidean, angular, manhattan, chebyshev. Got 'cosine' "
+        "instead. For a cosine similarity use "
         "the angular or Euclidean metric: on unit vectors d = sqrt(2 - 2 cos)."
     )

@@ -1,4 +1,4 @@
-"""What a partition is built from, what is refused, and that its arrays say the same when read-only."""
+"""Tests of partitions: what they are built from, what is refused, and read-only arrays."""
 
 import numpy as np
 import pytest
@@ -54,16 +54,23 @@ def test_the_same_input_gives_the_same_arrays(chosen, cells):
 @pytest.mark.parametrize("chosen", MAPS)
 @pytest.mark.parametrize("cells", CELLS)
 def test_read_only_arrays_serve_and_stay_as_they_are(kernel, chosen, cells):
-    options, kernel = PartitionLayoutOptions(map=chosen, cells=cells, n_pivots=2, n_axes=3), kernel_named(kernel)
+    options, kernel = (
+        PartitionLayoutOptions(map=chosen, cells=cells, n_pivots=2, n_axes=3),
+        kernel_named(kernel),
+    )
     rng = np.random.default_rng(2)
     vectors = sphere(rng, 30, 4)
-    arrays, order = build_partition(vectors, *to_csr([list(range(15)), list(range(15, 30))]), options)
+    arrays, order = build_partition(
+        vectors, *to_csr([list(range(15)), list(range(15, 30))]), options
+    )
     before = {name: array.copy() for name, array in arrays.items()}
     for array in arrays.values():
         array.flags.writeable = False
     partition = Partition.from_arrays(arrays, options)
     query, ones = torch.from_numpy(vectors[:4]), torch.ones(4, dtype=torch.int64)
-    columns, counts = search_partition(partition, query, ones, 4, Goal(0.0), SearchStats(), kernel=kernel)
+    columns, counts = search_partition(
+        partition, query, ones, 4, Goal(0.0), SearchStats(), kernel=kernel
+    )
     assert (columns.tolist(), counts.tolist()) == ([0], [4])
     assert sorted(order.tolist()) == list(range(30))
     for name, array in arrays.items():
@@ -76,13 +83,22 @@ def test_equal_vectors_of_different_values_stay_apart():
     assert partition.n_values == 6
     assert sorted(order.tolist()) == list(range(6))
     assert len(partition.map.pivots) == 2
-    found = search_partition(partition, torch.eye(2)[:1], torch.tensor([1]), 1, Goal(0.0), SearchStats())
+    found = search_partition(
+        partition, torch.eye(2)[:1], torch.tensor([1]), 1, Goal(0.0), SearchStats()
+    )
     assert found[0].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
     ("entry", "length"),
-    [(2.0, "2.0"), (0.5, "0.5"), (np.nan, "nan"), (np.inf, "inf"), (1e-30, "1e-30"), (1e30, "1e+30")],
+    [
+        (2.0, "2.0"),
+        (0.5, "0.5"),
+        (np.nan, "nan"),
+        (np.inf, "inf"),
+        (1e-30, "1e-30"),
+        (1e30, "1e+30"),
+    ],
 )
 def test_vectors_of_another_length_are_refused(entry, length):
     vectors = np.eye(3, dtype=np.float32)
@@ -95,7 +111,8 @@ def test_vectors_of_another_length_are_refused(entry, length):
     assert str(raised.value) == message
     assert message.startswith("Vectors must be of unit length or zero. Got length ")
     assert message.endswith(
-        " at row 1 (1 of 3 rows are wrong); divide each vector by its length, and leave out those with NaN or infinite entries."
+        " at row 1 (1 of 3 rows are wrong); divide each vector by its length, and leave out "
+        "those with NaN or infinite entries."
     )
     assert float(message.split()[10]) == pytest.approx(float(length), rel=1e-6, nan_ok=True)
     with pytest.raises(InputError, match="unit length"):
@@ -119,32 +136,44 @@ def test_zero_vectors_and_lengths_within_rounding_are_taken():
     ],
 )
 def test_arrays_of_another_kind_are_refused(vectors, got):
-    with pytest.raises(InputError, match=rf"^Vectors must be a float32 array of two axes\. Got {got} instead\.$"):
+    with pytest.raises(
+        InputError, match=rf"^Vectors must be a float32 array of two axes\. Got {got} instead\.$"
+    ):
         check_vectors(vectors)
 
 
 def test_options_are_checked_where_they_are_made():
-    with pytest.raises(InputError, match=r"^The metric must be one of euclidean, .* Got 'hamming' instead\."):
+    with pytest.raises(
+        InputError, match=r"^The metric must be one of euclidean, .* Got 'hamming' instead\."
+    ):
         PartitionLayoutOptions(metric="hamming")
     for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
         with pytest.raises(InputError, match=rf"^{name} must be at least 1\. Got 0 instead\.$"):
             PartitionLayoutOptions(**{name: 0})
     for name, most in (("n_axes", "127"), ("block_size", "4,096")):
-        with pytest.raises(InputError, match=rf"^{name} must be at most {most}\. Got 5,000 instead\.$"):
+        with pytest.raises(
+            InputError, match=rf"^{name} must be at most {most}\. Got 5,000 instead\.$"
+        ):
             PartitionLayoutOptions(**{name: 5000})
     with pytest.raises(
-        InputError, match=r"^The option map must be one of auto, projection, pivots\. Got 'pca' instead\.$"
+        InputError,
+        match=r"^The option map must be one of auto, projection, pivots\. Got 'pca' instead\.$",
     ):
         PartitionLayoutOptions(map="pca")
-    with pytest.raises(InputError, match=r"^The option cells must be one of blocks, grid\. Got 'tree' instead\.$"):
+    with pytest.raises(
+        InputError, match=r"^The option cells must be one of blocks, grid\. Got 'tree' instead\.$"
+    ):
         PartitionLayoutOptions(cells="tree")
     for metric in ("manhattan", "chebyshev"):
         message = (
-            rf"^The map 'projection' is for the metrics euclidean and angular\. Got '{metric}'; use the map 'pivots'\.$"
+            r"^The map 'projection' is for the metrics euclidean and angular\. Got "
+            rf"'{metric}'; use the map 'pivots'\.$"
         )
         with pytest.raises(InputError, match=message):
             PartitionLayoutOptions(metric=metric, map="projection")
-    with pytest.raises(InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"):
+    with pytest.raises(
+        InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"
+    ):
         PartitionLayoutOptions(pivot_choice="best")
 
 

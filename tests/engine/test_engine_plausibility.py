@@ -1,4 +1,4 @@
-"""Vectors that are not those of their cells, and boxes that are not finite, are refused before they are searched."""
+"""Tests that vectors of other cells and non-finite boxes are refused before a search."""
 
 import time
 from dataclasses import replace
@@ -48,7 +48,10 @@ VECTORS = {
     "zeroed": (np.zeros_like, "16 are not of unit length"),
     "scaled": (lambda vectors: vectors * np.float32(1e30), "16 are not of unit length"),
     "not a number": (lambda vectors: vectors * np.float32(np.nan), "16 are not of unit length"),
-    "turned": (lambda vectors: np.ascontiguousarray(vectors[:, ::-1]), "16 do not lie in their cells"),
+    "turned": (
+        lambda vectors: np.ascontiguousarray(vectors[:, ::-1]),
+        "16 do not lie in their cells",
+    ),
 }
 
 
@@ -57,7 +60,9 @@ VECTORS = {
 def test_other_vectors_are_refused(name, damage):
     change, said = VECTORS[damage]
     arrays = arrays_of(name)
-    with pytest.raises(IndexCorruptError, match=f"Here cannot be searched: Of {ROWS} vectors looked at ({said})"):
+    with pytest.raises(
+        IndexCorruptError, match=f"Here cannot be searched: Of {ROWS} vectors looked at ({said})"
+    ):
         look_at({**arrays, "vectors": change(arrays["vectors"])}, name)
 
 
@@ -87,7 +92,9 @@ class Recorded:
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_no_more_is_read_than_some_rows_and_their_boxes(name):
-    partition = replace(Partition.from_arrays(arrays_of(name), LAYOUTS[name]), pages=(pages := Recorded()))
+    partition = replace(
+        Partition.from_arrays(arrays_of(name), LAYOUTS[name]), pages=(pages := Recorded())
+    )
     require_plausible_rows(partition, "Here")
     own = {"mapped"} if "grid" in name else {"block_codes", "boxes"}
     assert set(pages.wanted) == {"vectors"} | own

@@ -26,7 +26,9 @@ def int64(numbers) -> torch.Tensor:
 @given(PAIRS, st.integers(0, 3))
 def test_csr_holds_each_distinct_pair_once_in_order(pairs, empty_rows):
     n_rows = max((row for row, _ in pairs), default=-1) + 1 + empty_rows
-    csr = csr_from_pairs(int64(row for row, _ in pairs), int64(member for _, member in pairs), n_rows)
+    csr = csr_from_pairs(
+        int64(row for row, _ in pairs), int64(member for _, member in pairs), n_rows
+    )
     expected: dict[int, set[int]] = {}
     for row, member in pairs:
         expected.setdefault(row, set()).add(member)
@@ -40,7 +42,9 @@ def test_csr_holds_each_distinct_pair_once_in_order(pairs, empty_rows):
 def test_transposing_swaps_rows_and_members_and_back(pairs):
     csr = csr_from_pairs(int64(row for row, _ in pairs), int64(member for _, member in pairs), 10)
     swapped = transpose(csr, 15)
-    assert rows_of(swapped) == [sorted({row for row, member in pairs if member == each}) for each in range(15)]
+    assert rows_of(swapped) == [
+        sorted({row for row, member in pairs if member == each}) for each in range(15)
+    ]
     assert rows_of(transpose(swapped, 10)) == rows_of(csr)
 
 
@@ -61,12 +65,16 @@ def test_the_lists_of_a_partition(case):
 @given(SIZES, st.integers(1, 9), st.integers(0, 50))
 def test_ranges_are_listed_whole_and_in_chunks(sizes, chunk, start):
     starts = [start + 3 * index for index in range(len(sizes))]
-    expected = [(index, starts[index] + step) for index, size in enumerate(sizes) for step in range(size)]
+    expected = [
+        (index, starts[index] + step) for index, size in enumerate(sizes) for step in range(size)
+    ]
     owner, member = expand_ranges(int64(starts), int64(sizes))
     assert list(zip(owner.tolist(), member.tolist(), strict=True)) == expected
     pieces = list(expand_ranges_in_chunks(int64(starts), int64(sizes), chunk))
     assert all(1 <= len(owner) == len(member) <= chunk for owner, member in pieces)
-    assert [pair for o, m in pieces for pair in zip(o.tolist(), m.tolist(), strict=True)] == expected
+    assert [
+        pair for o, m in pieces for pair in zip(o.tolist(), m.tolist(), strict=True)
+    ] == expected
 
 
 @given(SIZES, st.randoms(use_true_random=False))

@@ -1,4 +1,4 @@
-"""No rounding, however unlucky, leaves the band; and the band is narrow enough to be worth having."""
+"""Tests of the rounding band: no rounding leaves it, and it is narrow enough to be useful."""
 
 import itertools
 import math
@@ -99,7 +99,7 @@ def pairs_near(rng: np.random.Generator, n: int, dims: int, low: float = 1e-6, h
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("dims", DIMENSIONS)
 def test_pairs_at_the_threshold_and_one_step_off_it(metric, dims):
-    """Every pair is planted at tau: whichever way its quick distance was rounded, it must not contradict the defining one."""
+    """Check that quick distances of pairs planted at tau never contradict the defining one."""
     left, right = pairs_near(np.random.default_rng(dims), 60, dims)
     distance = defining(metric, left, right)
     quick = quick_sums(metric, left, right)
@@ -120,7 +120,9 @@ def test_pairs_at_the_threshold_and_one_step_off_it(metric, dims):
 def test_the_band_of_differences_holds_for_all_pairs_of_a_lake(metric, dims, seed, shape):
     rng = np.random.default_rng(seed)
     rows = sphere(rng, 20, dims, shape)
-    left, right = (rows[list(side)] for side in zip(*itertools.combinations(range(20), 2), strict=True))
+    left, right = (
+        rows[list(side)] for side in zip(*itertools.combinations(range(20), 2), strict=True)
+    )
     distance = defining(metric, left, right)
     quick = quick_sums(metric, left, right)
     for tau in around(float(rng.choice(distance))):
@@ -129,10 +131,13 @@ def test_the_band_of_differences_holds_for_all_pairs_of_a_lake(metric, dims, see
 
 
 def one_sided_differences(dims: int, up: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Make a pair of unit vectors whose squared differences, added one after the other, are all rounded the same way.
+    """Return two unit vectors whose summed squared differences are all rounded the same way.
 
-    The first square is just above a power of two, where a step is largest for its number; every other one is a little more (or less) than half a
-    step, so that each addition rounds up to a whole step (or down to nothing).
+    The squared differences are added one after the other.
+
+    The first square is just above a power of two, where a step is largest for its number; every
+    other one is a little more (or less) than half a step, so that each addition rounds up to a
+    whole step (or down to nothing).
     """
     base, half_step = np.float32(2.0**-7 * (1 + 2.0**-12)), 2.0**-31
     wanted = half_step * (1 + 2.0**-6 if up else 1 - 2.0**-6)
@@ -187,7 +192,10 @@ def test_differences_whose_squares_vanish_are_left_to_the_defining_distance(metr
 
 
 def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, np.ndarray]:
-    """Squared distances of row pairs from products of vectors rounded to a format, summed in float32 in several orders."""
+    """Return squared distances of row pairs from products of vectors rounded to a format.
+
+    The products are summed in float32 in several orders.
+    """
     rounded = [torch.from_numpy(rows).to(FORMATS[kind][0]) for rows in (left, right)]
     squares = [rows.double().square().sum(1).float().numpy() for rows in rounded]
     x, y = (rows.float().numpy() for rows in rounded)
@@ -238,7 +246,9 @@ def test_products_of_pairs_at_the_threshold_and_one_step_off_it(kind, dims):
 def test_the_band_of_products_holds_for_all_pairs_of_a_lake(kind, dims, seed, shape):
     rng = np.random.default_rng(seed)
     rows = sphere(rng, 16, dims, shape)
-    left, right = (rows[list(side)] for side in zip(*itertools.combinations(range(16), 2), strict=True))
+    left, right = (
+        rows[list(side)] for side in zip(*itertools.combinations(range(16), 2), strict=True)
+    )
     distance = defining("euclidean", left, right)
     quick = quick_products(left, right, kind)
     for tau in (0.0, *around(float(rng.choice(distance)))):
@@ -250,7 +260,11 @@ def test_the_band_of_products_holds_for_all_pairs_of_a_lake(kind, dims, seed, sh
 @pytest.mark.parametrize("up", [True, False])
 @pytest.mark.parametrize("dims", [16, 64, 300, 1024])
 def test_products_that_are_all_rounded_the_same_way(kind, up, dims):
-    """The sum stands just above 1, where a step is 2**-23, and each term is a little more or less than half of one."""
+    """Check products that are all rounded the same way.
+
+    The sum is just above 1, where a step is 2**-23, and each term is a little more or less than
+    half a step.
+    """
     step = 2.0**-12
     left, right = np.full((2, 1, dims), step, np.float32)
     # Entries that all three formats hold, and one product that is a little off half a step.
@@ -268,11 +282,15 @@ def test_products_that_are_all_rounded_the_same_way(kind, up, dims):
     check_products(left, right, kind)
 
 
-@pytest.mark.parametrize(("kind", "steps"), [("float16", 0), ("float16", 50), ("bfloat16", 0), ("bfloat16", 8)])
+@pytest.mark.parametrize(
+    ("kind", "steps"), [("float16", 0), ("float16", 50), ("bfloat16", 0), ("bfloat16", 8)]
+)
 @pytest.mark.parametrize("dims", [16, 64, 256, 1024])
 @pytest.mark.parametrize("apart", [True, False])
 def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, steps, dims, apart):
-    """Entries just above a power of two, where a step is largest for its number, and next to the border between two steps.
+    """Check vectors with entries just above a power of two, next to a border between two steps.
+
+    Just above a power of two a step is largest for its number.
 
     They are some steps apart, and rounding adds or takes away nearly a whole step in each of them.
     """
@@ -294,7 +312,9 @@ def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, steps, di
     check_products(left, right, kind)
 
 
-def spread_pairs(rng: np.random.Generator, n: int, dims: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def spread_pairs(
+    rng: np.random.Generator, n: int, dims: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw pairs at distances spread evenly from half to twice a threshold of 0.12."""
     left = sphere(rng, n, dims)
     direction = rng.normal(size=(n, dims))
@@ -315,7 +335,10 @@ def test_a_band_decides_nearly_all_pairs(kind, dims):
     """A band that holds everything would pass every test above."""
     left, right, distance = spread_pairs(np.random.default_rng(1), 4000, dims)
     if kind == "difference":
-        band, quick = difference_band(Metric(), 0.12, dims), quick_sums("euclidean", left, right)["torch"]
+        band, quick = (
+            difference_band(Metric(), 0.12, dims),
+            quick_sums("euclidean", left, right)["torch"],
+        )
     else:
         band = product_band(0.12, dims, FORMATS[kind][1])
         quick = quick_products(left, right, kind)["matrix"]
@@ -344,7 +367,8 @@ def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
     for dims in range(1, 301):
         left, right = rng.normal(size=(2, 6, dims))
         if scaled:
-            # Entries of very different size: sums of like ones are exact in float64, and then in any order.
+            # Entries of very different size: sums of like ones are exact in float64, and then in
+            # any order.
             left, right = (
                 left * 10.0 ** rng.uniform(-15, 0, left.shape),
                 right * 10.0 ** rng.uniform(-15, 0, left.shape),
@@ -352,7 +376,10 @@ def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
         left, right = left.astype(np.float32), right.astype(np.float32)
         right[0] = left[0]
         terms = np.empty(dims)
-        found = [loops.defining_distance(a, b, NUMBERS[metric], terms) for a, b in zip(left, right, strict=True)]
+        found = [
+            loops.defining_distance(a, b, NUMBERS[metric], terms)
+            for a, b in zip(left, right, strict=True)
+        ]
         assert found == defining(metric, left, right).tolist(), dims
 
 

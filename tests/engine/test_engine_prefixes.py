@@ -5,7 +5,16 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from engine_lakes import KERNELS, MAPS_AND_METRICS, as_dict, build, cases, kernel_named, sphere, unit
+from engine_lakes import (
+    KERNELS,
+    MAPS_AND_METRICS,
+    as_dict,
+    build,
+    cases,
+    kernel_named,
+    sphere,
+    unit,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +44,9 @@ def test_answers_are_those_of_the_definition(case, name, row_cost):
     for needed in {1, max(1, case.total // 2), case.total}:
         goal = Goal(case.tau, min_count=needed)
         with patch.multiple(prefixes, LEAST_WORK=0, WALKED_IN_THE_TIME_OF_A_ROW=row_cost):
-            answer = search_partition(*case.arguments(), goal, SearchStats(), kernel=kernel_named(name))
+            answer = search_partition(
+                *case.arguments(), goal, SearchStats(), kernel=kernel_named(name)
+            )
         assert as_dict(answer) == case.joinable(needed)
 
 
@@ -46,7 +57,9 @@ def test_the_rest_looks_at_few_columns_only(name, map_name, metric):
     centres = sphere(rng, 200, 12)
     vectors = unit(np.repeat(centres, 5, 0) + 0.02 * rng.normal(size=(1000, 12)))
     columns = [list(range(begin, begin + 20)) for begin in range(0, 1000, 20)]
-    partition, _ = build(vectors, columns, PartitionLayoutOptions(map=map_name, metric=metric, block_size=8))
+    partition, _ = build(
+        vectors, columns, PartitionLayoutOptions(map=map_name, metric=metric, block_size=8)
+    )
     query = torch.from_numpy(vectors[100:120])
     arguments = (partition, query, torch.ones(20, dtype=torch.int64), 20)
     found, walked = [], []
@@ -54,7 +67,9 @@ def test_the_rest_looks_at_few_columns_only(name, map_name, metric):
         stats = SearchStats()
         with patch.multiple(prefixes, LEAST_WORK=0, WALKED_IN_THE_TIME_OF_A_ROW=0):
             goal = Goal(0.03, min_count=16, lemmas=lemmas)
-            found.append(as_dict(search_partition(*arguments, goal, stats, kernel=kernel_named(name))))
+            found.append(
+                as_dict(search_partition(*arguments, goal, stats, kernel=kernel_named(name)))
+            )
         walked.append(stats.candidate_pairs)
     assert found[0] == found[1]
     assert found[0]

@@ -1,4 +1,4 @@
-"""Products: whatever is multiplied in place of a walk, the answer is that of the definition; and they are taken where they cost less."""
+"""Tests of products in place of a walk: exact answers, and use only where they cost less."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +30,13 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.search import prefixes, products
 from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
-from pexeso.engine.search.search import BatchQuery, Goal, exact_partition, search_batch_partition, search_partition
+from pexeso.engine.search.search import (
+    BatchQuery,
+    Goal,
+    exact_partition,
+    search_batch_partition,
+    search_partition,
+)
 from pexeso.engine.search.summary import prepare_query
 from pexeso.engine.search.summary import threshold_of as threshold_in
 from pexeso.engine.stats import SearchStats
@@ -48,7 +54,12 @@ def walks_cost(costs):
     with (
         patch.dict(products._WALKS, dict.fromkeys(ROW_KERNELS, costs)),
         patch.multiple(
-            products, LEAST_LIMIT=0, _MANY_OF_A_TILE=1, QUERIES_AT_ONCE=4, _LEAST_ROWS=3, _TILE={"cpu": 7, "cuda": 7}
+            products,
+            LEAST_LIMIT=0,
+            _MANY_OF_A_TILE=1,
+            QUERIES_AT_ONCE=4,
+            _LEAST_ROWS=3,
+            _TILE={"cpu": 7, "cuda": 7},
         ),
     ):
         yield
@@ -61,28 +72,41 @@ def test_products_leave_out_no_match_and_are_sure_of_nothing_else(case, max_pair
     stats = SearchStats()
     found, begin = [], 0
     with walks_cost(FREE):
-        for part, pairs in product_candidates(case.partition, query, threshold_of(case, query), max_pairs, stats):
+        for part, pairs in product_candidates(
+            case.partition, query, threshold_of(case, query), max_pairs, stats
+        ):
             assert len(part) == 1 or len(pairs) <= max_pairs
             found += [(begin + place, row) for place, row in listed(pairs)]
             begin += len(part)
     assert begin == (len(query) if case.partition.n_values else 0)
     rows = {(place, row if row >= 0 else ~row) for place, row in found}
     assert len(rows) == len(found)
-    assert {(place, ~row) for place, row in found if row < 0} <= set(map(tuple, np.argwhere(matches).tolist())) <= rows
+    assert (
+        {(place, ~row) for place, row in found if row < 0}
+        <= set(map(tuple, np.argwhere(matches).tolist()))
+        <= rows
+    )
     assert stats.candidates == len(found)
     assert stats.distances >= len(query) * case.partition.n_values
 
 
 @settings(max_examples=150)
 @given(
-    BLOCK_CASES, st.sampled_from(ROW_KERNELS), st.sampled_from((FREE, DEAR_CANDIDATES)), st.sampled_from((2, MAX_PAIRS))
+    BLOCK_CASES,
+    st.sampled_from(ROW_KERNELS),
+    st.sampled_from((FREE, DEAR_CANDIDATES)),
+    st.sampled_from((2, MAX_PAIRS)),
 )
 def test_answers_are_those_of_the_definition(case, name, costs, max_pairs):
     kernel = kernel_named(name)
 
     def search(**goal):
         goal = Goal(case.tau, **goal)
-        return as_dict(search_partition(*case.arguments(), goal, SearchStats(), kernel=kernel, max_pairs=max_pairs))
+        return as_dict(
+            search_partition(
+                *case.arguments(), goal, SearchStats(), kernel=kernel, max_pairs=max_pairs
+            )
+        )
 
     with walks_cost(costs), patch.multiple(prefixes, LEAST_WORK_MULTIPLIED=0, _GATHERED=0):
         for joinability in ("0.000000001", "0.6", "1"):
@@ -102,18 +126,28 @@ def test_batches_have_the_answers_of_the_definition(case, name, max_pairs):
     batch = [BatchQuery(half, weights[half], 1) for half in halves]
     with walks_cost(FREE):
         found = search_batch_partition(
-            partition, vectors, batch, case.tau, SearchStats(), kernel=kernel_named(name), max_pairs=max_pairs
+            partition,
+            vectors,
+            batch,
+            case.tau,
+            SearchStats(),
+            kernel=kernel_named(name),
+            max_pairs=max_pairs,
         )
     for query, answer in zip(batch, found, strict=True):
         goal = Goal(case.tau, query.min_count)
-        assert as_dict(answer) == as_dict(exact_partition(partition, vectors[query.members], query.weights, goal))
+        assert as_dict(answer) == as_dict(
+            exact_partition(partition, vectors[query.members], query.weights, goal)
+        )
 
 
 def spread(dimensions, n_axes):
     rng = np.random.default_rng(0)
     vectors = sphere(rng, 6000, dimensions)
     columns = [rng.integers(6000, size=30).tolist() for _ in range(300)]
-    partition, _ = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=n_axes), raw_tau=False)
+    partition, _ = build(
+        vectors, columns, PartitionLayoutOptions(map="projection", n_axes=n_axes), raw_tau=False
+    )
     return partition, torch.from_numpy(vectors[:100].copy())
 
 
@@ -131,7 +165,9 @@ def flat():
 
 def pays(lake, max_distance, name, lemmas=ALL_LEMMAS, least_pairs=0):
     partition, vectors = lake
-    query, _ = prepare_query(partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors))
+    query, _ = prepare_query(
+        partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors)
+    )
     threshold = threshold_in(partition, max_distance, lemmas)
     kernel = kernel_named(name)
     costs = replace(products._WALKS[name], least_pairs=least_pairs)
@@ -167,13 +203,22 @@ def test_many_matches_in_one_place_are_walked_on_by_many_threads():
     vectors = sphere(rng, 40_000, 12)
     vectors[:1000] = unit(vectors[:1] + 1e-3 * rng.normal(size=(1000, 12)))
     partition, _ = build(
-        vectors, [[0, 1], [2, 30_000]], PartitionLayoutOptions(map="projection", n_axes=11), raw_tau=False
+        vectors,
+        [[0, 1], [2, 30_000]],
+        PartitionLayoutOptions(map="projection", n_axes=11),
+        raw_tau=False,
     )
     query, weights = torch.from_numpy(vectors[:20]), torch.ones(20, dtype=torch.int64)
     stats, goal = SearchStats(), Goal(0.01)
     with threads_of_torch(4):
-        found = search_partition(partition, query, weights, 20, goal, stats, kernel=kernel_named("compiled"))
-    assert as_dict(found) == as_dict(exact_partition(partition, query, weights, goal)) == {0: 20, 1: 20}
+        found = search_partition(
+            partition, query, weights, 20, goal, stats, kernel=kernel_named("compiled")
+        )
+    assert (
+        as_dict(found)
+        == as_dict(exact_partition(partition, query, weights, goal))
+        == {0: 20, 1: 20}
+    )
     assert 0 < stats.distances < 20 * 40_000
 
 
@@ -183,7 +228,9 @@ def test_a_search_with_a_filter_switched_off_never_multiplies(wide):
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
 def test_other_metrics_never_multiply(metric):
-    partition, _ = build(sphere(np.random.default_rng(0), 100, 8), [[0, 1]], PartitionLayoutOptions(metric=metric))
+    partition, _ = build(
+        sphere(np.random.default_rng(0), 100, 8), [[0, 1]], PartitionLayoutOptions(metric=metric)
+    )
     vectors = partition.vectors[:50].clone()
     query = Query(vectors, partition.map.map(vectors), torch.ones(50, dtype=torch.int64), 50)
     threshold = Threshold(1.0, partition.slack)
@@ -203,13 +250,20 @@ def test_products_of_lesser_precision_are_not_trusted(wide):
 
 def test_threads_give_what_one_gives(wide):
     partition, vectors = wide
-    query, _ = prepare_query(partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors))
+    query, _ = prepare_query(
+        partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors)
+    )
     threshold = threshold_in(partition, 0.45, ALL_LEMMAS)
     found = []
     for n_threads in (1, 3):
         with threads_of_torch(n_threads):
             found.append(
-                [listed(pairs) for _, pairs in product_candidates(partition, query, threshold, 500, SearchStats())]
+                [
+                    listed(pairs)
+                    for _, pairs in product_candidates(
+                        partition, query, threshold, 500, SearchStats()
+                    )
+                ]
             )
     assert found[0] == found[1]
     assert found[0]

@@ -1,4 +1,7 @@
-"""Whatever the lake, the query, the options and the filters: the answer is that of plain loops over all pairs."""
+"""Tests that search answers equal plain loops over all pairs.
+
+This holds for any lake, query, options and filters.
+"""
 
 import functools
 
@@ -46,7 +49,11 @@ def search(
     **goal,
 ) -> dict[int, int]:
     goal, stats = Goal(case.tau, **goal), stats or SearchStats()
-    return as_dict(search_partition(*case.arguments(), goal, stats, left_out, kernel=kernel, max_pairs=max_pairs))
+    return as_dict(
+        search_partition(
+            *case.arguments(), goal, stats, left_out, kernel=kernel, max_pairs=max_pairs
+        )
+    )
 
 
 def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int, int]:
@@ -83,8 +90,12 @@ def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, m
 
 
 @settings(max_examples=40)
-@given(cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False))
-def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(case, min_joinability, k, random):
+@given(
+    cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False)
+)
+def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(
+    case, min_joinability, k, random
+):
     needed = smallest_count(min_joinability, case.total)
     flags = [random.random() < 0.4 for _ in case.columns]
     left_out, numbers = torch.tensor(flags), [column for column, flag in enumerate(flags) if flag]
@@ -104,7 +115,12 @@ def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability)
 
 
 @settings(max_examples=18)
-@given(cases(), st.sets(st.sampled_from(list(Lemma)), min_size=5), st.integers(2, 30), st.integers(5, 90))
+@given(
+    cases(),
+    st.sets(st.sampled_from(list(Lemma)), min_size=5),
+    st.integers(2, 30),
+    st.integers(5, 90),
+)
 def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, some):
     needed, lemmas = smallest_count("0.4", case.total), frozenset(lemmas)
     with pytest.MonkeyPatch.context() as patch:
@@ -126,7 +142,9 @@ def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, so
 def check_pairs(case: Case, columns: list[int]) -> None:
     """Compare the pairs of some columns with those that loops find."""
     partition, vectors, _, _ = case.arguments()
-    found = column_pairs(partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats())
+    found = column_pairs(
+        partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats()
+    )
     column, query, posting, distance = (part.tolist() for part in found)
     keys = list(zip(column, query, distance, posting, strict=True))
     assert keys == sorted(keys)
@@ -141,8 +159,13 @@ def check_pairs(case: Case, columns: list[int]) -> None:
     assert len(column) == len(expected)
     assert set(zip(column, query, value, strict=True)) == expected.keys()
     starts = partition.column_values.offsets.tolist()
-    assert all(starts[columns[c]] <= p < starts[columns[c] + 1] for c, p in zip(column, posting, strict=True))
-    wanted = torch.tensor([expected[key] for key in zip(column, query, value, strict=True)], dtype=torch.float64)
+    assert all(
+        starts[columns[c]] <= p < starts[columns[c] + 1]
+        for c, p in zip(column, posting, strict=True)
+    )
+    wanted = torch.tensor(
+        [expected[key] for key in zip(column, query, value, strict=True)], dtype=torch.float64
+    )
     fractions = Metric(partition.options.metric).fraction(wanted, partition.dimensions)
     np.testing.assert_allclose(distance, fractions.numpy(), rtol=1e-14)
 
@@ -158,30 +181,44 @@ def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random
 @pytest.mark.parametrize("shape", ["uniform", "coarse"])
 @pytest.mark.parametrize("cells", CELLS)
 def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
-    """There Lemma 1 and Lemma 2 have no room: the mapped coordinate is the distance itself, rounded to float32."""
+    """Check that a query value that is a pivot meets every tie.
+
+    Lemma 1 and Lemma 2 have no room there: the mapped coordinate is the distance itself, rounded to
+    float32.
+    """
     rng = np.random.default_rng(3)
     dims = 12
     vectors = sphere(rng, 24, dims, shape)
     columns = [[value] for value in range(len(vectors))]
     partition, _ = build(
-        vectors, columns, PartitionLayoutOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4)
+        vectors,
+        columns,
+        PartitionLayoutOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4),
     )
     query = partition.map.pivots[:1]
     distances = partition.metric.distances(query, torch.from_numpy(vectors)).numpy()
     for distance in np.unique(distances):
         for tau in (distance, np.nextafter(distance, 9.0), np.nextafter(distance, -1.0)):
-            found, _ = search_partition(partition, query, torch.tensor([1]), 1, Goal(float(tau)), SearchStats())
+            found, _ = search_partition(
+                partition, query, torch.tensor([1]), 1, Goal(float(tau)), SearchStats()
+            )
             assert found.tolist() == np.flatnonzero(distances <= tau).tolist()
 
 
 @pytest.mark.parametrize("dims", [256, 1024])
 def test_ties_in_many_dimensions_of_the_manhattan_metric(dims):
-    """Its distances grow with the square root of the dimensions, and with them the rounding of coordinates."""
+    """Check ties in many dimensions of the Manhattan metric.
+
+    Its distances grow with the square root of the dimensions, and so does the rounding of
+    coordinates.
+    """
     rng = np.random.default_rng(dims)
     centre = sphere(rng, 4, dims)
     vectors = np.concatenate([centre, -centre, sphere(rng, 24, dims)])
     columns = [[value] for value in range(len(vectors))]
-    partition, _ = build(vectors, columns, PartitionLayoutOptions("manhattan", n_pivots=4, n_levels=6))
+    partition, _ = build(
+        vectors, columns, PartitionLayoutOptions("manhattan", n_pivots=4, n_levels=6)
+    )
     query = torch.cat([partition.map.pivots, torch.from_numpy(sphere(rng, 4, dims))])
     distances = partition.metric.distances(query[:, None], torch.from_numpy(vectors)[None]).numpy()
     assert distances.max() > 1.2 * np.sqrt(dims)
@@ -190,7 +227,12 @@ def test_ties_in_many_dimensions_of_the_manhattan_metric(dims):
         for needed in (1, 3):
             goal = Goal(float(tau), min_count=needed)
             answer = search_partition(
-                partition, query, torch.ones(len(query), dtype=torch.int64), len(query), goal, SearchStats()
+                partition,
+                query,
+                torch.ones(len(query), dtype=torch.int64),
+                len(query),
+                goal,
+                SearchStats(),
             )
             assert as_dict(answer) == {c: int(n) for c, n in enumerate(counts) if n >= needed}
 
@@ -202,20 +244,30 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
     dims = 6
     vectors = np.concatenate([sphere(rng, 30, dims, "clustered"), sphere(rng, 30, dims)])
     columns = [list(range(start, start + 4)) for start in range(0, 60, 4)]
-    partition, _ = build(vectors, columns, PartitionLayoutOptions(metric, n_pivots=3, n_levels=4), raw_tau=False)
+    partition, _ = build(
+        vectors, columns, PartitionLayoutOptions(metric, n_pivots=3, n_levels=4), raw_tau=False
+    )
     query = vectors[::7]
     difference = query[:, None].astype(float) - vectors[None]
     total = query[:, None].astype(float) + vectors[None]
     fraction = {
         "euclidean": np.linalg.norm(difference, axis=2) / 2,
-        "angular": 2 * np.arctan2(np.linalg.norm(difference, axis=2), np.linalg.norm(total, axis=2)) / np.pi,
+        "angular": 2
+        * np.arctan2(np.linalg.norm(difference, axis=2), np.linalg.norm(total, axis=2))
+        / np.pi,
         "manhattan": np.abs(difference).sum(2) / (2 * np.sqrt(dims)),
         "chebyshev": np.abs(difference).max(2) / 2,
     }[metric]
-    counts = {c: int((fraction[:, column] <= max_distance).any(1).sum()) for c, column in enumerate(columns)}
+    counts = {
+        c: int((fraction[:, column] <= max_distance).any(1).sum())
+        for c, column in enumerate(columns)
+    }
     arguments = partition, torch.from_numpy(query), torch.ones(len(query), dtype=torch.int64)
     expected = {column: count for column, count in counts.items() if count}
-    assert as_dict(search_partition(*arguments, len(query), Goal(max_distance), SearchStats())) == expected
+    assert (
+        as_dict(search_partition(*arguments, len(query), Goal(max_distance), SearchStats()))
+        == expected
+    )
     assert as_dict(exact_partition(*arguments, Goal(max_distance))) == expected
 
 
@@ -224,11 +276,18 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
 @pytest.mark.parametrize("cells", CELLS)
 def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen, cells):
     columns = [[], list(range(len(vectors)))]
-    partition, order = build(vectors, columns, PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5))
+    partition, order = build(
+        vectors, columns, PartitionLayoutOptions(map=chosen, cells=cells, n_axes=5)
+    )
     assert (partition.n_values, partition.n_columns, len(order)) == (0, 2, 0)
     query = torch.eye(4)[:2]
     for goal in (Goal(1.0), Goal(1.0, k=1), Goal(1.0, k=5), Goal(1.0, decide=True)):
-        assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
+        assert (
+            as_dict(
+                search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())
+            )
+            == {}
+        )
         assert as_dict(exact_partition(partition, query, torch.tensor([1, 1]), goal)) == {}
     pairs = column_pairs(partition, query, torch.tensor([0, 1]), 1.0, SearchStats())
     assert [len(part) for part in pairs] == [0, 0, 0, 0]
@@ -238,7 +297,12 @@ def test_a_query_of_zero_vectors_matches_nothing():
     partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], PartitionLayoutOptions())
     query = torch.zeros(2, 4)
     for goal in (Goal(2.0), Goal(2.0, k=1)):
-        assert as_dict(search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())) == {}
+        assert (
+            as_dict(
+                search_partition(partition, query, torch.tensor([1, 1]), 2, goal, SearchStats())
+            )
+            == {}
+        )
     assert len(column_pairs(partition, query, torch.tensor([0]), 2.0, SearchStats())[0]) == 0
 
 
@@ -248,16 +312,24 @@ def test_a_query_vector_that_is_not_of_unit_length_is_refused(entry):
     partition, _ = build(np.eye(4, dtype=np.float32), [[0, 1], [2, 3]], PartitionLayoutOptions())
     query = torch.eye(4)[:3]
     query[1, 0] = entry
-    with pytest.raises(InputError, match=r"^Vectors must be of unit length or zero\. Got length \S+ at row 1 "):
-        search_partition(partition, query, torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats())
+    with pytest.raises(
+        InputError, match=r"^Vectors must be of unit length or zero\. Got length \S+ at row 1 "
+    ):
+        search_partition(
+            partition, query, torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats()
+        )
     with pytest.raises(InputError, match="at row 1 "):
         column_pairs(partition, query, torch.tensor([0]), 0.1, SearchStats())
     with pytest.raises(InputError, match=r"Got float64 of shape \(3, 4\) instead\.$"):
-        search_partition(partition, query.double(), torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats())
+        search_partition(
+            partition, query.double(), torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats()
+        )
 
 
 def test_top_k_where_fewer_than_k_columns_match_gives_those_that_do():
-    partition, _ = build(np.eye(4, dtype=np.float32), [[0], [1], [2], [0, 1]], PartitionLayoutOptions())
+    partition, _ = build(
+        np.eye(4, dtype=np.float32), [[0], [1], [2], [0, 1]], PartitionLayoutOptions()
+    )
     query, weights = torch.eye(4)[:2], torch.tensor([1, 2])
     for k, expected in (
         (1, {3: 3}),
@@ -266,7 +338,10 @@ def test_top_k_where_fewer_than_k_columns_match_gives_those_that_do():
         (4, {3: 3, 1: 2, 0: 1}),
         (9, {3: 3, 1: 2, 0: 1}),
     ):
-        assert as_dict(search_partition(partition, query, weights, 3, Goal(0.1, k=k), SearchStats())) == expected
+        assert (
+            as_dict(search_partition(partition, query, weights, 3, Goal(0.1, k=k), SearchStats()))
+            == expected
+        )
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**9))
@@ -296,14 +371,20 @@ def test_filters_leave_a_small_part_of_the_distances(metric, cells):
     vectors = unit_near(rng, np.repeat(centres, 30, axis=0))
     columns = [list(range(start, start + 15)) for start in range(0, len(vectors), 15)]
     partition, _ = build(
-        vectors, columns, PartitionLayoutOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8)
+        vectors,
+        columns,
+        PartitionLayoutOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8),
     )
     query = unit_near(rng, centres[:12])
     tau = Metric(metric).threshold(0.04, dims)
     stats = SearchStats()
     weights = torch.ones(len(query), dtype=torch.int64)
-    found = search_partition(partition, torch.from_numpy(query), weights, len(query), Goal(tau), stats)
-    assert as_dict(found) == as_dict(exact_partition(partition, torch.from_numpy(query), weights, Goal(tau)))
+    found = search_partition(
+        partition, torch.from_numpy(query), weights, len(query), Goal(tau), stats
+    )
+    assert as_dict(found) == as_dict(
+        exact_partition(partition, torch.from_numpy(query), weights, Goal(tau))
+    )
     assert len(found[0]) >= 20
     every_pair = len(query) * len(vectors)
     n_cells = len(partition.blocks) if cells == "blocks" else len(partition.cells.grid.leaves)
@@ -323,7 +404,14 @@ def test_a_column_short_of_the_count_costs_no_distance(kernel, cells):
     kernel = kernel_named(kernel)
     rng = np.random.default_rng(8)
     case = draw_case(
-        rng, PartitionLayoutOptions(n_pivots=4, n_levels=5, cells=cells), 8, 60, 12, 9, "clustered", "paper"
+        rng,
+        PartitionLayoutOptions(n_pivots=4, n_levels=5, cells=cells),
+        8,
+        60,
+        12,
+        9,
+        "clustered",
+        "paper",
     )
     free, all_needed = SearchStats(), SearchStats()
     search(case, stats=free, kernel=kernel)

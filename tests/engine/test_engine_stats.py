@@ -7,7 +7,11 @@ from pexeso.engine.stats import SearchStats
 
 def filled(number: int) -> SearchStats:
     stats = SearchStats(
-        **{each.name: number * place for place, each in enumerate(fields(SearchStats)) if each.name != "seconds"}
+        **{
+            each.name: number * place
+            for place, each in enumerate(fields(SearchStats))
+            if each.name != "seconds"
+        }
     )
     stats.add_seconds("map", 0.25 * number)
     stats.add_seconds("map", 0.25)
@@ -18,7 +22,11 @@ def test_adding_adds_every_counter_and_every_phase():
     total = filled(1)
     total.add(filled(2))
     total.add(SearchStats(seconds={"open": 1.0}))
-    expected = {each.name: 3 * place for place, each in enumerate(fields(SearchStats)) if each.name != "seconds"}
+    expected = {
+        each.name: 3 * place
+        for place, each in enumerate(fields(SearchStats))
+        if each.name != "seconds"
+    }
     assert total.to_dict() == {**expected, "seconds": {"map": 1.25, "open": 1.0}}
 
 

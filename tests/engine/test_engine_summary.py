@@ -1,4 +1,7 @@
-"""What a summary promises is never less than what is there; with no room to spare, under every metric and map."""
+"""Tests that a summary never promises less than there is, under every metric and map.
+
+There is no room to spare in the comparison.
+"""
 
 import itertools
 from dataclasses import replace
@@ -35,8 +38,16 @@ def test_no_column_has_more_matches_than_the_summary_allows(case: Case, kernel):
 @given(cases(cells=("blocks",)))
 def test_both_ways_of_counting_agree_but_for_rounding(case: Case):
     threshold = threshold_of(case.partition, case.tau, ALL_LEMMAS)
-    seen = [look(*case.arguments(), threshold, kernel_named(name), SearchStats()) for name in CPU_KERNELS]
-    wider = look(*case.arguments(), replace(threshold, tau=threshold.tau + 1e-4), kernel_named("torch"), SearchStats())
+    seen = [
+        look(*case.arguments(), threshold, kernel_named(name), SearchStats())
+        for name in CPU_KERNELS
+    ]
+    wider = look(
+        *case.arguments(),
+        replace(threshold, tau=threshold.tau + 1e-4),
+        kernel_named("torch"),
+        SearchStats(),
+    )
     assert bool((seen[0].boxes <= wider.boxes).all())
     assert bool((seen[1].boxes <= wider.boxes).all())
     assert seen[0].query.weights.tolist() == seen[1].query.weights.tolist()
@@ -50,7 +61,9 @@ def test_a_summary_without_its_lemma_rules_nothing_out():
     far = torch.tensor([[0.0, 1.0, 0.0, 0.0]])
     asked = (partition, far, torch.tensor([3]), 3)
     for kernel in (kernel_named("compiled"), kernel_named("torch")):
-        assert look(*asked, threshold_of(partition, 0.1, ALL_LEMMAS), kernel, SearchStats()).most == 0
+        assert (
+            look(*asked, threshold_of(partition, 0.1, ALL_LEMMAS), kernel, SearchStats()).most == 0
+        )
         fewer = ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}
         assert look(*asked, threshold_of(partition, 0.1, fewer), kernel, SearchStats()).most == 3
     blocks = partition.blocks
@@ -65,7 +78,15 @@ def test_a_partition_that_is_cut_into_a_grid_is_never_skipped():
     partition, _ = build(vectors, [list(range(50))], options, raw_tau=False)
     query = -torch.from_numpy(vectors[:3])
     threshold = threshold_of(partition, 0.0, ALL_LEMMAS)
-    outlook = look(partition, query, torch.tensor([1, 2, 3]), 6, threshold, kernel_named("torch"), SearchStats())
+    outlook = look(
+        partition,
+        query,
+        torch.tensor([1, 2, 3]),
+        6,
+        threshold,
+        kernel_named("torch"),
+        SearchStats(),
+    )
     assert outlook.boxes is None
     assert outlook.most == 6
     assert outlook.reaching(3).all()
@@ -77,13 +98,21 @@ def test_the_boxes_marked_for_fetching_are_those_that_are_walked(case: Case):
     threshold, blocks = threshold_of(case.partition, case.tau, ALL_LEMMAS), case.partition.blocks
     kernel = kernel_named("compiled")
     marked = [
-        set(kernel.boxes_marked(case.partition, query, threshold, level).tolist()) for level in range(blocks.n_levels)
+        set(kernel.boxes_marked(case.partition, query, threshold, level).tolist())
+        for level in range(blocks.n_levels)
     ]
     for above, below in itertools.pairwise(marked):
         assert {number // FANOUT for number in below} <= above
     pairs = kernel.candidates(case.partition, query, threshold, 1 << 20, SearchStats())
     rows = pairs.rows.long()
-    assert set(torch.div(torch.where(rows < 0, ~rows, rows), blocks.size, rounding_mode="floor").tolist()) <= marked[-1]
+    assert (
+        set(
+            torch.div(
+                torch.where(rows < 0, ~rows, rows), blocks.size, rounding_mode="floor"
+            ).tolist()
+        )
+        <= marked[-1]
+    )
     wider = replace(threshold, tau=threshold.tau + 1e-4)
     walked = Descent(case.partition, query, wider, SearchStats()).surviving_blocks()
     assert marked[-1] <= {block for _, numbers in walked for block in numbers.tolist()}

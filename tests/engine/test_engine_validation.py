@@ -1,4 +1,7 @@
-"""A partition that was built keeps every promise, and each broken promise is told; damaged numbers lead no loop out of an array."""
+"""Tests that built partitions are valid and that every broken promise is reported.
+
+Damaged numbers lead no loop out of an array.
+"""
 
 import itertools
 import os
@@ -19,7 +22,12 @@ from pexeso.engine.building.building import build_partition
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
-from pexeso.engine.layout.validation import check_arrays, damage_made_plain, level_starts, require_shapes
+from pexeso.engine.layout.validation import (
+    check_arrays,
+    damage_made_plain,
+    level_starts,
+    require_shapes,
+)
 from pexeso.engine.postings import Csr
 from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import (
@@ -48,9 +56,13 @@ def build(name: str, n: int = 700, n_columns: int = 23, seed: int = 0) -> dict[s
     vectors[: n // 50] = 0
     sizes = rng.integers(0, 60, n_columns) if n else np.zeros(n_columns, np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    arrays, _ = build_partition(vectors, offsets, rng.integers(0, max(1, n), offsets[-1]), OPTIONS[name])
+    arrays, _ = build_partition(
+        vectors, offsets, rng.integers(0, max(1, n), offsets[-1]), OPTIONS[name]
+    )
     arrays["column_ids"] = np.arange(n_columns) * 2
-    arrays["posting_texts"] = rng.integers(0, N_TEXTS, len(arrays["column_values_members"])).astype(np.int32)
+    arrays["posting_texts"] = rng.integers(0, N_TEXTS, len(arrays["column_values_members"])).astype(
+        np.int32
+    )
     return arrays
 
 
@@ -122,15 +134,43 @@ DAMAGES = {
     "another pivot": ("pivots", "block_codes", swap("pivots", 0, 1)),
     "another code": ("projection", "block_codes", flip("block_codes", (2, 1, 5), 128)),
     "a box that is too small": ("projection", "box", put("boxes", (-1, 0, 1, 0), -0.9)),
-    "a box that is the wrong way round": ("pivots", "box", put("boxes", (1, slice(None), 1, 0), -1)),
+    "a box that is the wrong way round": (
+        "pivots",
+        "box",
+        put("boxes", (1, slice(None), 1, 0), -1),
+    ),
     "a box that is not finite": ("projection", "box", put("boxes", (-1, 1, 0, 0), np.nan)),
     "padding that is somewhere": ("projection", "boxes", put("boxes", (0, 0, 0, 15), 0)),
-    "offsets that fall": ("projection", "value_columns_offsets", put("value_columns_offsets", 9, 10**9)),
-    "offsets that begin late": ("projection", "column_values_offsets", put("column_values_offsets", 0, 1)),
-    "offsets below zero": ("projection", "column_values_offsets", put("column_values_offsets", 4, -5)),
-    "a column that is not there": ("projection", "value_columns_members", put("value_columns_members", 7, 23)),
-    "a value below zero": ("projection", "column_values_members", put("column_values_members", 7, -1)),
-    "a value that is not there": ("grid", "column_values_members", put("column_values_members", 7, 2**31 - 1)),
+    "offsets that fall": (
+        "projection",
+        "value_columns_offsets",
+        put("value_columns_offsets", 9, 10**9),
+    ),
+    "offsets that begin late": (
+        "projection",
+        "column_values_offsets",
+        put("column_values_offsets", 0, 1),
+    ),
+    "offsets below zero": (
+        "projection",
+        "column_values_offsets",
+        put("column_values_offsets", 4, -5),
+    ),
+    "a column that is not there": (
+        "projection",
+        "value_columns_members",
+        put("value_columns_members", 7, 23),
+    ),
+    "a value below zero": (
+        "projection",
+        "column_values_members",
+        put("column_values_members", 7, -1),
+    ),
+    "a value that is not there": (
+        "grid",
+        "column_values_members",
+        put("column_values_members", 7, 2**31 - 1),
+    ),
     "ids that fall": ("projection", "column_ids", swap("column_ids", 3, 4)),
     "an id twice": ("projection", "column_ids", put("column_ids", 3, 8)),
     "a text that is not there": ("projection", "posting_texts", put("posting_texts", 3, N_TEXTS)),
@@ -138,8 +178,16 @@ DAMAGES = {
     "other coordinates": ("grid", "mapped", shift("mapped", (5, 1), 0.01)),
     "a cell in the wrong order": ("grid", "cell_codes", put("cell_codes", -1, 0)),
     "a cell in the wrong place": ("grid", "cell_codes", shift("cell_codes", 0, 1)),
-    "a cell that is too small": ("projected grid", "cell_lower", shift("cell_upper", (-1, 0), -0.5)),
-    "a cell above that is too small": ("projected grid", "cell_lower", shift("cell_lower", (0, 0), 0.5)),
+    "a cell that is too small": (
+        "projected grid",
+        "cell_lower",
+        shift("cell_upper", (-1, 0), -0.5),
+    ),
+    "a cell above that is too small": (
+        "projected grid",
+        "cell_lower",
+        shift("cell_lower", (0, 0), 0.5),
+    ),
     "a cell without what is below": ("grid", "cells", shift("cell_count", 0, 1)),
     "cells that run elsewhere": ("grid", "cells", shift("cell_first", 1, 2**62)),
     "another corner": ("grid", "origin", shift("origin", 0, 0.5)),
@@ -163,10 +211,22 @@ LIES = {
     "no grid": ("grid", {"cells": "blocks"}, "cells 'grid'"),
     "fewer axes": ("projection", {"n_axes": 3}, "there are 7, and the options of the index say 3"),
     "fewer pivots": ("pivots", {"n_pivots": 3}, "there are 5, and the options of the index say 3"),
-    "other levels": ("grid", {"n_levels": 4}, "there are 3 levels, and the options of the index say 4"),
-    "other blocks": ("pivots", {"block_size": 16}, "hold 17 vectors, and the options of the index say 16"),
+    "other levels": (
+        "grid",
+        {"n_levels": 4},
+        "there are 3 levels, and the options of the index say 4",
+    ),
+    "other blocks": (
+        "pivots",
+        {"block_size": 16},
+        "hold 17 vectors, and the options of the index say 16",
+    ),
     "another metric": ("pivots", {"metric": "manhattan"}, "block_codes: vector 0"),
-    "another metric over a grid": ("grid", {"metric": "chebyshev"}, "mapped: the coordinates of vector 0"),
+    "another metric over a grid": (
+        "grid",
+        {"metric": "chebyshev"},
+        "mapped: the coordinates of vector 0",
+    ),
 }
 
 
@@ -211,8 +271,17 @@ def test_shapes_and_types_that_do_not_fit_are_refused_before_anything_is_used(bu
     arrays, options = built["projection"], OPTIONS["projection"]
     require_shapes(arrays, options)
     other = np.float64 if arrays[name].dtype != np.float64 else np.float32
-    for changed in (SHAPES[name](arrays[name]), arrays[name].astype(other), arrays[name][None], None):
-        given = {**arrays, name: changed} if changed is not None else {k: v for k, v in arrays.items() if k != name}
+    for changed in (
+        SHAPES[name](arrays[name]),
+        arrays[name].astype(other),
+        arrays[name][None],
+        None,
+    ):
+        given = (
+            {**arrays, name: changed}
+            if changed is not None
+            else {k: v for k, v in arrays.items() if k != name}
+        )
         if changed is None and name in ("column_ids", "posting_texts"):
             continue
         with pytest.raises(IndexCorruptError, match="pexeso check"):
@@ -241,7 +310,12 @@ def test_the_error_of_a_tensor_operation_becomes_one_of_ours():
 
 NUMBERS = (-(2**63), -(2**31), -1, 0, 1, 5, 10**6, 2**31 - 1, 2**62, 2**63 - 1)
 REFERENCES = (
-    *("value_columns_offsets", "value_columns_members", "column_values_offsets", "column_values_members"),
+    *(
+        "value_columns_offsets",
+        "value_columns_members",
+        "column_values_offsets",
+        "column_values_members",
+    ),
     *("boxes", "block_codes", "vectors"),
 )
 
@@ -265,12 +339,18 @@ def led_astray(draw: st.DrawFn, arrays: dict[str, np.ndarray]) -> dict[str, np.n
 
 def search(arrays: dict[str, np.ndarray], kernel: str) -> Partition:
     rng = np.random.default_rng(1)
-    vectors, weights = torch.from_numpy(sphere(rng, 6, DIMENSIONS)), torch.ones(6, dtype=torch.int64)
+    vectors, weights = (
+        torch.from_numpy(sphere(rng, 6, DIMENSIONS)),
+        torch.ones(6, dtype=torch.int64),
+    )
     partition = Partition.from_arrays(arrays, OPTIONS["projection"])
     chosen = choose_kernel(kernel, torch.device("cpu"))
     for goal in (Goal(0.4, 2), Goal(0.4, 1, k=3)):
         search_partition(partition, vectors, weights, 6, goal, SearchStats(), kernel=chosen)
-    queries = [BatchQuery(torch.arange(3), weights[:3], 1), BatchQuery(torch.arange(2, 6), weights[2:], 2)]
+    queries = [
+        BatchQuery(torch.arange(3), weights[:3], 1),
+        BatchQuery(torch.arange(2, 6), weights[2:], 2),
+    ]
     search_batch_partition(partition, vectors, queries, 0.4, SearchStats(), kernel=chosen)
     return partition
 
@@ -287,7 +367,10 @@ def test_tensor_operations_are_not_led_out_of_an_array(built, data):
 
 
 def loops_refuse(arrays: dict[str, np.ndarray]) -> bool:
-    """Return whether the compiled kernel refuses damaged arrays; that an index leads out of an array is no refusal."""
+    """Return whether the compiled kernel refuses damaged arrays.
+
+    An index that leads out of an array does not count as a refusal.
+    """
     try:
         search(arrays, "compiled")
     except IndexCorruptError:
@@ -316,7 +399,10 @@ print(sum(refused), len(refused))
 
 
 def test_compiled_loops_are_not_led_out_of_an_array():
-    """Run as plain Python, where numpy looks at every index: one that a loop does not look at itself is an IndexError there."""
+    """Check that compiled loops, run as plain Python, are not led out of an array.
+
+    There numpy checks every index: one that a loop does not check itself is an IndexError.
+    """
     here = Path(__file__).resolve().parent
     program = PROGRAM.format(
         tests=str(here), root=str(here.parent.parent), n=int(os.environ.get("PEXESO_EXAMPLES", 25))
@@ -336,7 +422,11 @@ def test_compiled_loops_are_not_led_out_of_an_array():
 @pytest.mark.parametrize("offsets", [[0, 3, 2, 4], [-1, 0, 1, 4], [0, 1, 2, 5], [0, 2**62, 2, 4]])
 def test_sizes_of_rows_that_are_no_runs_are_refused_before_they_are_allocated(offsets):
     csr = Csr(torch.tensor(offsets), torch.zeros(4, dtype=torch.int32))
-    for ask in (lambda: csr.sizes, lambda: csr.sizes_of(torch.arange(3)), lambda: csr.require_sound(1)):
+    for ask in (
+        lambda: csr.sizes,
+        lambda: csr.sizes_of(torch.arange(3)),
+        lambda: csr.require_sound(1),
+    ):
         with pytest.raises(IndexCorruptError, match="lead out of it"):
             ask()
 

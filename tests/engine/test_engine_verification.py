@@ -1,4 +1,7 @@
-"""Counting: the worked example of the paper with its two distances, and query values that must count once."""
+"""Tests of counting: the paper's worked example, and query values that must count once.
+
+The worked example takes two distances.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +22,8 @@ from pexeso.engine.search.verification import Verifier
 from pexeso.engine.stats import SearchStats
 
 L7 = frozenset({Lemma.COLUMN_PRUNING})
-# Cell, column and angle in degrees of each value, in cell order. The cells are named as in the paper; b2 is one that no query value reaches.
+# Cell, column and angle in degrees of each value, in cell order. The cells are named as in the
+# paper; b2 is one that no query value reaches.
 VALUES = {
     "x8": (2, "S4", 90.0),
     "x5": (5, "S3", 20.0),
@@ -52,7 +56,9 @@ def partition_of(values: dict[str, tuple[int, str, float]]) -> Partition:
     n_levels = 5
     columns = torch.tensor([COLUMNS.index(column) for _, column, _ in values.values()])
     value_columns = csr_from_pairs(torch.arange(len(columns)), columns, len(columns))
-    cells = GridCells(build_grid(codes, mapped, n_levels), mapped, mapped.amin(0), mapped.amax(0) - mapped.amin(0))
+    cells = GridCells(
+        build_grid(codes, mapped, n_levels), mapped, mapped.amin(0), mapped.amax(0) - mapped.amin(0)
+    )
     return Partition(
         options=PartitionLayoutOptions(n_pivots=1, n_levels=n_levels, cells="grid"),
         vectors=vectors,
@@ -65,15 +71,29 @@ def partition_of(values: dict[str, tuple[int, str, float]]) -> Partition:
 
 def query_of(partition: Partition, *degrees: float) -> Query:
     vectors = on_circle(*degrees)
-    return Query(vectors, partition.map.map(vectors), torch.ones(len(degrees), dtype=torch.int64), len(degrees))
+    return Query(
+        vectors,
+        partition.map.map(vectors),
+        torch.ones(len(degrees), dtype=torch.int64),
+        len(degrees),
+    )
 
 
 def pairs_of_cells(
-    partition: Partition, matching: list[tuple[int, int]], candidates: list[tuple[int, int]], n_queries: int
+    partition: Partition,
+    matching: list[tuple[int, int]],
+    candidates: list[tuple[int, int]],
+    n_queries: int,
 ) -> Pairs:
     """Make the pairs behind pairs of a query row and a cell's code."""
     leaves = partition.cells.grid.leaves
-    runs = dict(zip(leaves.codes.tolist(), zip(leaves.first.tolist(), leaves.count.tolist(), strict=True), strict=True))
+    runs = dict(
+        zip(
+            leaves.codes.tolist(),
+            zip(leaves.first.tolist(), leaves.count.tolist(), strict=True),
+            strict=True,
+        )
+    )
     pairs = [
         (row, ~value if sure else value)
         for sure, found in ((True, matching), (False, candidates))
@@ -84,29 +104,45 @@ def pairs_of_cells(
 
 
 def verify(
-    kernel: Kernel, partition: Partition, query: Query, pairs: Pairs, needed: int, lemmas=L7, decide: bool = False
+    kernel: Kernel,
+    partition: Partition,
+    query: Query,
+    pairs: Pairs,
+    needed: int,
+    lemmas=L7,
+    decide: bool = False,
 ) -> tuple[dict[str, int], SearchStats]:
     """Return the counts of the columns found, and the work."""
     stats, threshold = SearchStats(), Threshold(0.12, 1e-5, lemmas)
     weight = int(query.weights.sum())
-    verifier = Verifier(partition, kernel, threshold, stats, weight=weight, min_count=needed, decide=decide)
+    verifier = Verifier(
+        partition, kernel, threshold, stats, weight=weight, min_count=needed, decide=decide
+    )
     verifier.add(query, pairs)
     return found_by(verifier), stats
 
 
 def found_by(verifier: Verifier) -> dict[str, int]:
     columns, counts = verifier.found()
-    return {COLUMNS[column]: count for column, count in zip(columns.tolist(), counts.tolist(), strict=True)}
+    return {
+        COLUMNS[column]: count
+        for column, count in zip(columns.tolist(), counts.tolist(), strict=True)
+    }
 
 
 @pytest.fixture
 def measured(kernel, monkeypatch) -> list[tuple[int, str]]:
-    """The pairs of a query row and a value whose distance was computed, by the kernels whose loops are ours."""
+    """Return the pairs of a query row and a value whose distance our kernels computed.
+
+    Only kernels whose loops are part of this project are recorded.
+    """
     pairs: list[tuple[int, str]] = []
     part = torch_kernel.TorchKernel._decide_part
 
     def recording_part(self, partition, query, queries, rows, threshold, stats):
-        pairs.extend((query, NAMES[row]) for query, row in zip(queries.tolist(), rows.tolist(), strict=True))
+        pairs.extend(
+            (query, NAMES[row]) for query, row in zip(queries.tolist(), rows.tolist(), strict=True)
+        )
         return part(self, partition, query, queries, rows, threshold, stats)
 
     monkeypatch.setattr(torch_kernel.TorchKernel, "_decide_part", recording_part)
@@ -139,12 +175,20 @@ CANDIDATES = [(0, 5), (0, 9), (0, 13), (0, 14)]
 
 @pytest.mark.parametrize("few_pairs", [0, 1 << 12])
 @pytest.mark.parametrize("decide", [False, True])
-def test_the_worked_example_takes_exactly_two_distances(kernel, measured, monkeypatch, decide, few_pairs):
-    """Section 5 of the paper: q2 matches b16; q1 may match in b5, b9, b13 and b14; a column needs both."""
+def test_the_worked_example_takes_exactly_two_distances(
+    kernel, measured, monkeypatch, decide, few_pairs
+):
+    """Check that the worked example of the paper takes exactly two distances.
+
+    Section 5 of the paper: q2 matches b16; q1 may match in b5, b9, b13 and b14; a column needs
+    both.
+    """
     monkeypatch.setattr(verification, "FEW_PAIRS", few_pairs)
     partition = partition_of(VALUES)
     pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
-    found, stats = verify(kernel, partition, query_of(partition, 0.0, 180.0), pairs, needed=2, decide=decide)
+    found, stats = verify(
+        kernel, partition, query_of(partition, 0.0, 180.0), pairs, needed=2, decide=decide
+    )
     assert found == {"S1": 2}
     assert stats.distances == 2
     if kernel.name in ("compiled", "torch"):
@@ -181,7 +225,12 @@ def test_with_all_filters_no_distance_is_taken_twice(kernel, measured):
 
 @pytest.mark.parametrize("lemmas", [frozenset(), L7, ALL_LEMMAS])
 def test_a_query_value_counts_once_for_a_column_with_two_values_that_match_it(kernel, lemmas):
-    values = {"x1": (5, "S1", 1.0), "x2": (5, "S1", 1.001), "x3": (7, "S1", 2.0), "x4": (7, "S2", 2.0)}
+    values = {
+        "x1": (5, "S1", 1.0),
+        "x2": (5, "S1", 1.001),
+        "x3": (7, "S1", 2.0),
+        "x4": (7, "S2", 2.0),
+    }
     partition = partition_of(values)
     pairs = pairs_of_cells(partition, [], [(0, 5), (0, 7)], 1)
     found, _ = verify(kernel, partition, query_of(partition, 0.5), pairs, needed=1, lemmas=lemmas)
@@ -190,20 +239,32 @@ def test_a_query_value_counts_once_for_a_column_with_two_values_that_match_it(ke
 
 @pytest.mark.parametrize("lemmas", [frozenset(), L7, ALL_LEMMAS])
 @pytest.mark.parametrize("few_pairs", [0, 1 << 12])
-def test_a_query_value_counts_once_for_a_column_with_a_matching_cell_and_a_match_among_its_candidates(
+def test_a_query_value_counts_once_for_a_column_with_a_matching_cell_and_a_matching_candidate(
     kernel, monkeypatch, lemmas, few_pairs
 ):
     monkeypatch.setattr(verification, "FEW_PAIRS", few_pairs)
-    values = {"x1": (5, "S1", 1.0), "x2": (7, "S1", 2.0), "x3": (7, "S2", 90.0), "x4": (9, "S1", 91.0)}
+    values = {
+        "x1": (5, "S1", 1.0),
+        "x2": (7, "S1", 2.0),
+        "x3": (7, "S2", 90.0),
+        "x4": (9, "S1", 91.0),
+    }
     partition = partition_of(values)
     pairs = pairs_of_cells(partition, [(0, 5)], [(0, 7), (1, 7), (1, 9)], 2)
-    found, _ = verify(kernel, partition, query_of(partition, 0.5, 90.5), pairs, needed=1, lemmas=lemmas)
+    found, _ = verify(
+        kernel, partition, query_of(partition, 0.5, 90.5), pairs, needed=1, lemmas=lemmas
+    )
     assert found == {"S1": 2, "S2": 1}
 
 
 def test_a_column_fails_for_a_query_value_only_when_all_its_values_fail(kernel):
     """Its first two values fail for both query values; the later ones match."""
-    values = {"x1": (3, "S1", 40.0), "x2": (3, "S1", 50.0), "x3": (5, "S1", 1.0), "x4": (9, "S1", 90.0)}
+    values = {
+        "x1": (3, "S1", 40.0),
+        "x2": (3, "S1", 50.0),
+        "x3": (5, "S1", 1.0),
+        "x4": (9, "S1", 90.0),
+    }
     partition = partition_of(values)
     pairs = pairs_of_cells(partition, [], [(row, cell) for row in (0, 1) for cell in (3, 5, 9)], 2)
     found, _ = verify(kernel, partition, query_of(partition, 0.0, 90.0), pairs, needed=2)
@@ -252,7 +313,9 @@ def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
     with threads_of_torch(threads):
         found = kernel.matches(partition, query, everything, Threshold(0.12, 1e-5), stats)
     distances = partition.metric.distances(query.vectors[:, None], partition.vectors[None])
-    assert listed(found) == [tuple(pair) for pair in np.argwhere((distances <= 0.12).numpy()).tolist()]
+    assert listed(found) == [
+        tuple(pair) for pair in np.argwhere((distances <= 0.12).numpy()).tolist()
+    ]
     assert len(found) == 3
     assert (stats.distances, stats.bytes_read) == (16, 16 * 2 * 4)
     nothing = pairs_by_hand([], 2)

@@ -1,4 +1,8 @@
-"""The Triton kernel: in the interpreter against brute force, compiled for a Hopper GPU, and what it needs beside its programs."""
+"""Tests of the Triton kernel: brute force, compilation for a Hopper GPU, and requirements.
+
+The comparison with brute force runs in the interpreter. The requirements are those beside its
+programs.
+"""
 
 import math
 import os
@@ -20,10 +24,18 @@ HERE = Path(__file__).resolve().parent
 RUNS = {
     "programs": ("1", "triton_in_interpreter.py"),
     "answers": ("1", "test_engine_invariance.py", "-k", "triton and 64 and not grid"),
-    "pairs": ("1", "test_engine_kernels.py", "-k", "triton and (true_pairs or batch_of_zero or left_for_the_next)"),
+    "pairs": (
+        "1",
+        "test_engine_kernels.py",
+        "-k",
+        "triton and (true_pairs or batch_of_zero or left_for_the_next)",
+    ),
     "machine code": ("0", "triton_for_hopper.py"),
 }
-"""What runs in a process of its own: whether in Triton's interpreter, the file, and which of its tests."""
+"""What runs in a process of its own.
+
+For each run: whether in Triton's interpreter, the file, and which of its tests.
+"""
 
 
 @pytest.mark.slow
@@ -33,7 +45,17 @@ def test_in_a_process_of_its_own(name):
     interpreted, file, *chosen = RUNS[name]
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(HERE / file), *chosen],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            str(HERE / file),
+            *chosen,
+        ],
         cwd=HERE.parent.parent,
         env=environment,
         capture_output=True,
@@ -48,14 +70,19 @@ def test_neighbours_add_up_as_the_defining_tree_does(dims):
     from pexeso.engine.kernels.triton.search import tree_places
 
     places = torch.from_numpy(tree_places(dims)).long()
-    terms = torch.rand((20, dims), generator=torch.Generator().manual_seed(dims), dtype=torch.float64) ** 9
+    terms = (
+        torch.rand((20, dims), generator=torch.Generator().manual_seed(dims), dtype=torch.float64)
+        ** 9
+    )
     laid_out = torch.where(places >= 0, terms[:, places.clamp(min=0)], 0.0)
     while laid_out.shape[1] > 1:
         laid_out = laid_out.reshape(20, -1, 2).sum(2)
     assert torch.equal(laid_out[:, 0], tree_sum(terms))
 
 
-@pytest.mark.parametrize("tau", [0.0, 5e-324, 1e-200, 1e-160, 1e-30, 1e-8, 0.1, 0.12, 1.0, math.sqrt(2.0), 2.0])
+@pytest.mark.parametrize(
+    "tau", [0.0, 5e-324, 1e-200, 1e-160, 1e-30, 1e-8, 0.1, 0.12, 1.0, math.sqrt(2.0), 2.0]
+)
 def test_the_largest_square_is_the_last_whose_root_is_within_tau(tau):
     from pexeso.engine.kernels.triton.search import largest_square
 
@@ -64,9 +91,13 @@ def test_the_largest_square_is_the_last_whose_root_is_within_tau(tau):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
-@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter runs the programs anywhere")
+@pytest.mark.skipif(
+    os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter runs the programs anywhere"
+)
 def test_it_is_refused_where_there_is_no_gpu():
     from pexeso.engine.kernels import choose_kernel
 
-    with pytest.raises(DeviceError, match="The kernel triton needs a CUDA GPU, and torch finds none"):
+    with pytest.raises(
+        DeviceError, match="The kernel triton needs a CUDA GPU, and torch finds none"
+    ):
         choose_kernel("triton", torch.device("cpu"))

@@ -1,7 +1,10 @@
-"""Compiles every Triton program for a Hopper GPU, on a machine that has none: `test_kernel_triton` runs this file in a process of its own.
+"""Compilation of every Triton program for a Hopper GPU, on a machine without one.
 
-Triton's interpreter takes programs that its compiler refuses. Here the searches run as they would on CUDA, up to the launches: what would be launched is
-compiled, with the types and constants of the real arguments, down to machine code.
+`test_kernel_triton` runs this file in a process of its own.
+
+Triton's interpreter takes programs that its compiler refuses. Here the searches run as they would
+on CUDA, up to the launches: what would be launched is compiled, with the types and constants of the
+real arguments, down to machine code.
 """
 
 import numpy as np
@@ -19,7 +22,15 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
-PROGRAMS = {"walk_level", "test_rows", "multiply_tiles", "decide_rows", "group_matches", "add_weights", "take_counts"}
+PROGRAMS = {
+    "walk_level",
+    "test_rows",
+    "multiply_tiles",
+    "decide_rows",
+    "group_matches",
+    "add_weights",
+    "take_counts",
+}
 
 
 class Hopper:

@@ -1,4 +1,7 @@
-"""Tests of the Triton kernel that run in Triton's interpreter: `test_kernel_triton` runs this file with ``TRITON_INTERPRET=1``."""
+"""Tests of the Triton kernel that run in Triton's interpreter:
+
+`test_kernel_triton` runs this file with ``TRITON_INTERPRET=1``.
+"""
 
 import numpy as np
 import pytest
@@ -41,11 +44,13 @@ def found(pairs: Pairs) -> set[tuple[int, int]]:
 
 
 def check_matches(case: Case, tau: float | None = None) -> SearchStats:
-    """Hold the matching pairs against brute force, and so against every kernel that agrees with it."""
+    """Compare the matching pairs with brute force, and so with every kernel that agrees with it."""
     query, _ = real_query(case)
     tau = case.tau if tau is None else tau
     threshold = threshold_of(case, query.mapped, tau)
-    distances = case.partition.metric.distances(query.vectors[:, None], case.partition.vectors[None])
+    distances = case.partition.metric.distances(
+        query.vectors[:, None], case.partition.vectors[None]
+    )
     right = {tuple(pair) for pair in torch.nonzero(distances <= tau).tolist()}
     kernel, stats = TritonKernel(), SearchStats()
     pairs = kernel.candidates(case.partition, query, threshold, ROOM, stats)
@@ -54,10 +59,15 @@ def check_matches(case: Case, tau: float | None = None) -> SearchStats:
 
 
 def check_search(case: Case) -> SearchStats:
-    """Hold answers against counting from the definition, and against the kernel of tensor operations."""
+    """Compare answers with counts from the definition."""
     stats = SearchStats()
     kernel = TritonKernel()
-    for goal in (Goal(case.tau), Goal(case.tau, min_count=3), Goal(case.tau, k=3), Goal(case.tau, lemmas=frozenset())):
+    for goal in (
+        Goal(case.tau),
+        Goal(case.tau, min_count=3),
+        Goal(case.tau, k=3),
+        Goal(case.tau, lemmas=frozenset()),
+    ):
         given = as_dict(search_partition(*case.arguments(), goal, stats, kernel=kernel))
         right = case.best(goal.k, goal.min_count) if goal.k else case.joinable(goal.min_count)
         assert given == right
@@ -69,12 +79,21 @@ def check_batch(case: Case, rng: np.random.Generator) -> None:
     queries = []
     for size in (1, n // 2, 0, n):
         members = torch.from_numpy(rng.permutation(n)[:size])
-        queries.append(BatchQuery(members, torch.from_numpy(rng.integers(1, 4, size=size)), int(rng.integers(1, 4))))
+        queries.append(
+            BatchQuery(
+                members, torch.from_numpy(rng.integers(1, 4, size=size)), int(rng.integers(1, 4))
+            )
+        )
     answers = [
         [
             as_dict(answer)
             for answer in search_batch_partition(
-                case.partition, torch.from_numpy(case.query), queries, case.tau, SearchStats(), kernel=kernel
+                case.partition,
+                torch.from_numpy(case.query),
+                queries,
+                case.tau,
+                SearchStats(),
+                kernel=kernel,
             )
         ]
         for kernel in (TritonKernel(), TorchKernel())
@@ -98,7 +117,14 @@ def test_matches_and_answers(dims, size):
 def test_products_of_tiles_and_single_rows_decide_alike(monkeypatch):
     rng = np.random.default_rng(2)
     case = draw_case(
-        rng, PartitionLayoutOptions(map="projection", n_axes=3, block_size=16), 20, 60, 8, 20, "clustered", "middle"
+        rng,
+        PartitionLayoutOptions(map="projection", n_axes=3, block_size=16),
+        20,
+        60,
+        8,
+        20,
+        "clustered",
+        "middle",
     )
     for few in (0, 2, 32):
         monkeypatch.setattr(search, "FEW", few)
@@ -119,7 +145,9 @@ def test_pairs_within_an_ulp_of_tau(monkeypatch, few):
     angles = 2 * np.arcsin(tau / 2 * (1 + 1e-8 * rng.normal(size=(60, 1))))
     vectors = unit(np.cos(angles) * own + np.sin(angles) * away)
     columns = [[value] for value in range(60)]
-    partition, order = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=5, block_size=16))
+    partition, order = build(
+        vectors, columns, PartitionLayoutOptions(map="projection", n_axes=5, block_size=16)
+    )
     case = Case(vectors, columns, partition, order, query, np.ones(3, np.int64), 3, tau)
     near = np.sort(case.distances[np.abs(case.distances - tau) < 1e-6])
     assert len(near) >= 60
@@ -133,7 +161,14 @@ def test_pivots_and_blocks_that_match_whole(metric, monkeypatch):
     monkeypatch.setattr(search, "FEW", 32)
     rng = np.random.default_rng(5)
     case = draw_case(
-        rng, PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=3), 5, 30, 8, 6, "clustered", "largest"
+        rng,
+        PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=3),
+        5,
+        30,
+        8,
+        6,
+        "clustered",
+        "largest",
     )
     assert check_search(case).matched_by_map > 0
     check_batch(case, rng)
@@ -143,7 +178,9 @@ def test_a_single_value_is_accepted_by_the_projection():
     rng = np.random.default_rng(1)
     vectors = unit(sphere(rng, 1, 4) + 1e-3 * rng.normal(size=(40, 4)))
     columns = draw_columns(rng, 40, 6)
-    partition, order = build(vectors, columns, PartitionLayoutOptions(map="projection", n_axes=4, block_size=8))
+    partition, order = build(
+        vectors, columns, PartitionLayoutOptions(map="projection", n_axes=4, block_size=8)
+    )
     case = Case(vectors, columns, partition, order, vectors[:3], np.ones(3, np.int64), 3, 1.0)
     assert check_search(case).matched_by_map > 0
 
@@ -151,15 +188,26 @@ def test_a_single_value_is_accepted_by_the_projection():
 def test_more_pairs_than_allowed():
     rng = np.random.default_rng(3)
     case = draw_case(
-        rng, PartitionLayoutOptions(map="projection", n_axes=4, block_size=16), 8, 40, 8, 5, "clustered", "largest"
+        rng,
+        PartitionLayoutOptions(map="projection", n_axes=4, block_size=16),
+        8,
+        40,
+        8,
+        5,
+        "clustered",
+        "largest",
     )
     query, _ = real_query(case)
     threshold = threshold_of(case, query.mapped, case.tau)
     kernel = TritonKernel()
     assert kernel.candidates(case.partition, query, threshold, 50, SearchStats()) is None
-    one = kernel.candidates(case.partition, query.take(slice(0, 1)), threshold, case.partition.n_values, SearchStats())
+    one = kernel.candidates(
+        case.partition, query.take(slice(0, 1)), threshold, case.partition.n_values, SearchStats()
+    )
     assert len(one) == case.partition.n_values
-    answer = search_partition(*case.arguments(), Goal(case.tau), SearchStats(), kernel=kernel, max_pairs=50)
+    answer = search_partition(
+        *case.arguments(), Goal(case.tau), SearchStats(), kernel=kernel, max_pairs=50
+    )
     assert as_dict(answer) == case.joinable(1)
 
 
@@ -168,7 +216,14 @@ def test_lists_that_are_too_short_grow(monkeypatch):
     rng = np.random.default_rng(4)
     for metric, shape in (("euclidean", "clustered"), ("chebyshev", "coarse")):
         case = draw_case(
-            rng, PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=4), 6, 60, 8, 8, shape, "middle"
+            rng,
+            PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=4),
+            6,
+            60,
+            8,
+            8,
+            shape,
+            "middle",
         )
         check_matches(case)
 
@@ -188,18 +243,31 @@ def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
         tau = choose_tau(rng, "paper", options.metric, query, vectors)
         case = Case(vectors, columns, partition, order, query, np.ones(72, np.int64), 72, tau)
         check_matches(case)
-        answer = search_partition(*case.arguments(), Goal(case.tau), SearchStats(), kernel=TritonKernel())
+        answer = search_partition(
+            *case.arguments(), Goal(case.tau), SearchStats(), kernel=TritonKernel()
+        )
         assert as_dict(answer) == case.joinable(1)
         assert answer[0].numel()
 
 
 def test_counts_in_many_slices(monkeypatch):
     rng = np.random.default_rng(7)
-    case = draw_case(rng, PartitionLayoutOptions(map="projection", block_size=16), 8, 60, 40, 8, "clustered", "middle")
+    case = draw_case(
+        rng,
+        PartitionLayoutOptions(map="projection", block_size=16),
+        8,
+        60,
+        40,
+        8,
+        "clustered",
+        "middle",
+    )
     for name in ("BITMAP_BYTES", "CELL_BYTES", "ENTRIES_AT_ONCE"):
         monkeypatch.setattr(counter, name, 1)
     monkeypatch.setattr(column, "BITMAP_BYTES", 1)
-    answer = search_partition(*case.arguments(), Goal(case.tau, min_count=2), SearchStats(), kernel=TritonKernel())
+    answer = search_partition(
+        *case.arguments(), Goal(case.tau, min_count=2), SearchStats(), kernel=TritonKernel()
+    )
     assert as_dict(answer) == case.joinable(2)
     check_batch(case, rng)
 
@@ -207,7 +275,16 @@ def test_counts_in_many_slices(monkeypatch):
 def test_many_dimensions_are_left_to_tensor_operations(monkeypatch):
     monkeypatch.setattr(search, "MOST_DIMENSIONS", 16)
     rng = np.random.default_rng(8)
-    case = draw_case(rng, PartitionLayoutOptions(map="projection", block_size=16), 17, 60, 8, 8, "clustered", "middle")
+    case = draw_case(
+        rng,
+        PartitionLayoutOptions(map="projection", block_size=16),
+        17,
+        60,
+        8,
+        8,
+        "clustered",
+        "middle",
+    )
     check_search(case)
     query, _ = real_query(case)
     threshold = threshold_of(case, query.mapped, case.tau)
@@ -219,14 +296,27 @@ def test_nothing_to_find():
     rng = np.random.default_rng(9)
     options = PartitionLayoutOptions(map="projection", block_size=16)
     case = draw_case(rng, options, 8, 40, 6, 5, "uniform", "middle")
-    far = Case(case.vectors, case.columns, case.partition, case.order, sphere(rng, 4, 8), np.ones(4, int), 4, 1e-9)
+    far = Case(
+        case.vectors,
+        case.columns,
+        case.partition,
+        case.order,
+        sphere(rng, 4, 8),
+        np.ones(4, int),
+        4,
+        1e-9,
+    )
     check_matches(far)
     check_search(far)
     empty = draw_case(rng, options, 8, 0, 3, 5, "uniform", "middle")
     check_search(empty)
     query, _ = real_query(case)
     none = TritonKernel().candidates(
-        case.partition, query.take(slice(0, 0)), threshold_of(case, query.mapped, 0.1), ROOM, SearchStats()
+        case.partition,
+        query.take(slice(0, 0)),
+        threshold_of(case, query.mapped, 0.1),
+        ROOM,
+        SearchStats(),
     )
     assert len(none) == 0
     assert none.offsets.tolist() == [0]

@@ -21,7 +21,7 @@ NORMALISER = Normaliser()
 
 
 class Found:
-    """A found table in memory; values match where they are the same but for case and punctuation."""
+    """A found table in memory; values match regardless of case and punctuation."""
 
     def __init__(self, table, rows, column="name", error=None):
         self.table, self.column, self.rows, self.error = table, column, rows, error
@@ -33,14 +33,18 @@ class Found:
         texts = table.column(on).combine_chunks()
         texts = texts.filter(NORMALISER.normalise(texts).is_valid())
         encoded = NORMALISER.normalise(texts).dictionary_encode()
-        theirs = NORMALISER.normalise(pa.array([row[self.column] for row in self.rows], pa.string())).to_pylist()
+        theirs = NORMALISER.normalise(
+            pa.array([row[self.column] for row in self.rows], pa.string())
+        ).to_pylist()
         pairs = [
             Pair(text, key, 0.0, key, "exact")
             for text, value in zip(texts.to_pylist(), encoded.indices.to_pylist(), strict=True)
             for key in dict.fromkeys(theirs)
             if key is not None and key == encoded.dictionary[value].as_py()
         ]
-        mapping = make_mapping(texts, encoded.indices.to_numpy().astype(np.int64), encoded.dictionary, pairs)
+        mapping = make_mapping(
+            texts, encoded.indices.to_numpy().astype(np.int64), encoded.dictionary, pairs
+        )
         chosen = join_options(options)
         schema = pa.schema([(name, pa.string()) for name in self.rows[0]])
         rows = pa.Table.from_pylist(self.rows, schema=schema)
@@ -55,7 +59,8 @@ def table_of(**columns):
 
 NAMES = ["Oslo", "Rome", "Bern", "Graz"]
 MINE = pd.DataFrame(
-    {"city": ["OSLO", "Rome", None, "Bern", "rome"], "beds": [10, 20, 30, 40, 50]}, index=[7, 7, 8, 9, 2]
+    {"city": ["OSLO", "Rome", None, "Bern", "rome"], "beds": [10, 20, 30, 40, 50]},
+    index=[7, 7, 8, 9, 2],
 )
 
 
@@ -68,7 +73,8 @@ def rules_of(result):
 
 
 def test_numbers_are_averaged_and_the_first_text_is_taken_by_hand():
-    # Rome has two rows: (2 + 5) / 2; its first text that is not empty is 'b'. The third of five rows of mine has no key.
+    # Rome has two rows: (2 + 5) / 2; its first text that is not empty is 'b'. The third of five
+    # rows of mine has no key.
     rows = table_of(
         name=["Oslo", "Rome", "Rome", "Bern", "Graz"],
         people=["1,000", "2", "5", "n/a", "9"],
@@ -130,14 +136,21 @@ def test_names_that_are_taken_get_a_number():
 
 
 WIDE = pd.DataFrame(
-    {"key": [f"city {n}" for n in range(40)], "size": range(40), "sales": [n * n % 37 + n / 7 for n in range(40)]}
+    {
+        "key": [f"city {n}" for n in range(40)],
+        "size": range(40),
+        "sales": [n * n % 37 + n / 7 for n in range(40)],
+    }
 )
 
 
 def wide(**columns):
     return Found(
         "wide.csv",
-        table_of(name=WIDE["key"].tolist(), **{name: [str(cell) for cell in cells] for name, cells in columns.items()}),
+        table_of(
+            name=WIDE["key"].tolist(),
+            **{name: [str(cell) for cell in cells] for name, cells in columns.items()},
+        ),
     )
 
 
@@ -145,9 +158,21 @@ def test_columns_that_give_a_number_away_are_left_out():
     sales = WIDE["sales"]
     half = [value if n % 2 else 99 - n for n, value in enumerate(sales)]
     third = [value if n % 3 == 0 else 99 - n for n, value in enumerate(sales)]
-    found = wide(same=sales, scaled=3 - 2 * sales, cubed=sales**3, half=half, third=third, size=WIDE["size"] % 7)
+    found = wide(
+        same=sales,
+        scaled=3 - 2 * sales,
+        cubed=sales**3,
+        half=half,
+        third=third,
+        size=WIDE["size"] % 7,
+    )
     result = enriched(found, table=WIDE, on="key", target="sales", exclude_self=False)
-    assert [each.column for each in result.left_out if each.rule == "target"] == ["same", "scaled", "cubed", "half"]
+    assert [each.column for each in result.left_out if each.rule == "target"] == [
+        "same",
+        "scaled",
+        "cubed",
+        "half",
+    ]
     assert [each.column for each in result.columns] == ["third", "size"]
     without = enriched(found, table=WIDE, on="key", exclude_self=False)
     assert {each.column for each in without.columns} >= {"scaled", "cubed", "half"}
@@ -159,7 +184,10 @@ def test_columns_that_give_a_class_away_are_left_out():
     finer = [f"{outcome} {n % 2}" for n, outcome in enumerate(classes)]
     mostly = [outcome if n % 5 else "won" for n, outcome in enumerate(classes)]
     found = wide(
-        code=[int(each == "won") for each in classes], finer=finer, mostly=mostly, own=[f"v{n}" for n in range(40)]
+        code=[int(each == "won") for each in classes],
+        finer=finer,
+        mostly=mostly,
+        own=[f"v{n}" for n in range(40)],
     )
     result = enriched(found, table=mine, on="key", target="outcome")
     assert [each.column for each in result.left_out if each.rule == "target"] == ["code", "finer"]
@@ -168,12 +196,20 @@ def test_columns_that_give_a_class_away_are_left_out():
 
 @pytest.mark.parametrize("target", ["sales", "region"])
 def test_few_keys_in_many_rows_give_nothing_away(target):
-    # Each column hangs on the key alone, and so may the target: by rows each would tell it, by keys there are too few to say so.
+    # Each column hangs on the key alone, and so may the target: by rows each would tell it, by keys
+    # there are too few to say so.
     keys = [f"city {n % 8}" for n in range(80)]
     mine = pd.DataFrame(
-        {"key": keys, "sales": [n % 8 + n / 100 for n in range(80)], "region": [f"r{n % 8 // 4}" for n in range(80)]}
+        {
+            "key": keys,
+            "sales": [n % 8 + n / 100 for n in range(80)],
+            "region": [f"r{n % 8 // 4}" for n in range(80)],
+        }
     )
-    found = Found("t.csv", table_of(name=keys[:8], mayor=list("abcdefgh"), height=[str(n * n) for n in range(8)]))
+    found = Found(
+        "t.csv",
+        table_of(name=keys[:8], mayor=list("abcdefgh"), height=[str(n * n) for n in range(8)]),
+    )
     result = enriched(found, table=mine, on="key", target=target)
     assert [each.column for each in result.columns] == ["mayor", "height"]
 
@@ -194,10 +230,21 @@ def test_the_users_own_table_is_left_out_as_a_whole():
 
 
 def test_the_users_own_table_is_known_where_keys_repeat():
-    # Joined with itself, such a table gives each key's mean: no row has its own cell, and the target would be told all the same.
-    mine = pd.DataFrame({"key": [f"city {n % 20}" for n in range(40)], "sales": [float(n * 7 % 41) for n in range(40)]})
+    # Joined with itself, such a table gives each key's mean: no row has its own cell, and the
+    # target would be told all the same.
+    mine = pd.DataFrame(
+        {
+            "key": [f"city {n % 20}" for n in range(40)],
+            "sales": [float(n * 7 % 41) for n in range(40)],
+        }
+    )
     own = Found(
-        "own.csv", table_of(name=mine["key"].tolist(), sales=mine["sales"].astype(str).tolist(), hint=list("ab" * 20))
+        "own.csv",
+        table_of(
+            name=mine["key"].tolist(),
+            sales=mine["sales"].astype(str).tolist(),
+            hint=list("ab" * 20),
+        ),
     )
     assert enriched(own, table=mine, on="key", target="sales").columns == ()
     kept = enriched(own, table=mine, on="key", target="sales", exclude_self=False)
@@ -205,9 +252,14 @@ def test_the_users_own_table_is_known_where_keys_repeat():
 
 
 def test_a_table_that_cannot_be_read_is_told_and_the_others_are_joined():
-    gone = Found("gone.csv", [], error=TableReadError("'gone.csv' cannot be read: it is not there."))
+    gone = Found(
+        "gone.csv", [], error=TableReadError("'gone.csv' cannot be read: it is not there.")
+    )
     result = enriched(gone, Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])))
-    assert [each.reason for each in result.tables] == ["'gone.csv' cannot be read: it is not there.", None]
+    assert [each.reason for each in result.tables] == [
+        "'gone.csv' cannot be read: it is not there.",
+        None,
+    ]
     assert "left out as a whole: 'gone.csv' cannot be read" in result.report
     with pytest.raises(TableReadError, match="it is not there"):
         enriched(gone)
@@ -247,12 +299,20 @@ def test_nothing_found_leaves_the_table_as_it_was():
     [
         ({"table": [1, 2]}, InputError, "must be a pandas DataFrame or a pyarrow Table. Got list"),
         ({"table": MINE.iloc[:0]}, InputError, "has no rows"),
-        ({"table": pd.concat([MINE, MINE], axis=1)}, InputError, "a name of its own. Got several of 'beds', 'city'"),
+        (
+            {"table": pd.concat([MINE, MINE], axis=1)},
+            InputError,
+            "a name of its own. Got several of 'beds', 'city'",
+        ),
         ({"on": "town"}, ColumnNotFoundError, "no column 'town'"),
         ({"target": "rooms"}, ColumnNotFoundError, "no column 'rooms'"),
         ({"target": "city"}, InputError, "cannot be the key 'city'"),
         ({"max_distance": 0.3}, InputError, "Rules are min_number_fraction, .*Got max_distance"),
-        ({"min_coverage": True}, InputError, r"min_coverage must be a number in \[0, 1\]. Got True"),
+        (
+            {"min_coverage": True},
+            InputError,
+            r"min_coverage must be a number in \[0, 1\]. Got True",
+        ),
     ],
 )
 def test_wrong_arguments_are_told(options, error, said):
@@ -264,20 +324,33 @@ def test_wrong_arguments_are_told(options, error, said):
 def test_an_index_finds_joins_and_adds(small_index):
     index = pexeso.open_index(small_index)
     mine = pd.DataFrame(
-        {"capital": ["OSLO", "Rome", "madrid", "Vienna", "Lisbon", "Oslo"], "people": [1, 2, 3, 4, 5, 6]}
+        {
+            "capital": ["OSLO", "Rome", "madrid", "Vienna", "Lisbon", "Oslo"],
+            "people": [1, 2, 3, 4, 5, 6],
+        }
     )
     result = pexeso.enrich(index, mine, on="capital", target="people", max_distance=0.02)
     frame = result.table
-    assert frame["cities.csv:country"].tolist() == ["Norway", "Italy", "Spain", "Austria", "Portugal", "Norway"]
+    assert frame["cities.csv:country"].tolist() == [
+        "Norway",
+        "Italy",
+        "Spain",
+        "Austria",
+        "Portugal",
+        "Norway",
+    ]
     assert frame["cities.csv:people"].tolist()[:2] == [717710.0, 2746984.0]
     assert frame["nested/capitals.tsv:Seat since"].tolist()[:2] == [1814.0, 1871.0]
     assert np.isnan(frame["nested/capitals.tsv:Seat since"].iloc[4])
     assert result.options["max_distance"] == 0.02
-    few = pexeso.enrich(index, mine, on="capital", max_tables=1, exclude_tables=["cities.csv"], max_distance=0.02)
+    few = pexeso.enrich(
+        index, mine, on="capital", max_tables=1, exclude_tables=["cities.csv"], max_distance=0.02
+    )
     assert [each.table for each in few.tables] == ["nested/companies.csv"]
     nothing = pexeso.enrich(index, pd.DataFrame({"x": ["qqq", "zzz"]}), on=0, max_distance=0.02)
     assert nothing.report.startswith(
-        "No table of the lake was found with a match within distance 0.02 for at least 60% of the rows of 'x'"
+        "No table of the lake was found with a match within distance 0.02 for at least 60% of "
+        "the rows of 'x'"
     )
     for wrong, said in (
         ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0"),

@@ -1,4 +1,4 @@
-"""Features chosen for a target: what is a feature, which are kept, and scores of rows that the model has not seen."""
+"""Tests of feature choice for a target: candidates, kept features, scores on unseen rows."""
 
 import json
 
@@ -25,11 +25,19 @@ NAMES = [f"city {n}" for n in range(ROWS)]
 
 def enrichment(target="sales", values=SALES):
     table = pd.DataFrame(
-        {"city": NAMES, target: values, "own": NOISE, "t:helpful": HELPFUL, "t:kind": KIND, "t:slogan": NAMES}
+        {
+            "city": NAMES,
+            target: values,
+            "own": NOISE,
+            "t:helpful": HELPFUL,
+            "t:kind": KIND,
+            "t:slogan": NAMES,
+        }
     )
     table.loc[table.index[:3], "t:helpful"] = np.nan
     added = tuple(
-        AddedColumn(f"t:{name}", "t", name, "name", 1.0, "text", 1.0, 9) for name in ("helpful", "kind", "slogan")
+        AddedColumn(f"t:{name}", "t", name, "name", 1.0, "text", 1.0, 9)
+        for name in ("helpful", "kind", "slogan")
     )
     return Enrichment(table, "city", target, added, (), (), EnrichmentRules())
 
@@ -41,7 +49,9 @@ def test_added_columns_that_help_are_kept_and_lower_the_error():
     assert sum(choice.importances.values()) == pytest.approx(1)
     assert choice.left_out == {"t:slogan": "80 different texts, more than 20"}
     assert choice.scores_without["r2"] < 0.2 < 0.7 < choice.scores_with["r2"]
-    assert choice.scores_with["mean_squared_error"] < choice.scores_without["mean_squared_error"] / 3
+    assert (
+        choice.scores_with["mean_squared_error"] < choice.scores_without["mean_squared_error"] / 3
+    )
     assert set(choice.kept) | set(choice.eliminated) == {"own", "t:helpful", "t:kind"}
     assert "r2: " in choice.report
     assert json.loads(json.dumps(choice.to_dict()))["target"] == "sales"
@@ -65,7 +75,9 @@ def test_features_are_chosen_anew_in_each_fold_by_the_other_rows(monkeypatch):
     target = np.arange(20.0)
     predict_unseen(DRAW.normal(size=(20, 3)), target, "regression", ModelOptions(trees=1))
     assert [len(each) for each in seen] == [15] * 4
-    assert sorted(value for each in seen for value in set(target.tolist()) - each) == target.tolist()
+    assert (
+        sorted(value for each in seen for value in set(target.tolist()) - each) == target.tolist()
+    )
 
 
 def test_elimination_keeps_what_helps_and_one_feature_at_least():
@@ -83,7 +95,10 @@ def test_without_any_feature_the_mean_of_the_other_rows_is_predicted():
     means = {(28 - sum(pair)) / 6 for pair in [(a, b) for a in range(8) for b in range(a)]}
     assert set(predicted.tolist()) <= means
     classes = np.array(["a"] * 6 + ["b"] * 4, dtype=object)
-    assert predict_unseen(np.zeros((10, 0)), classes, "classification", ModelOptions(folds=2)).tolist() == ["a"] * 10
+    assert (
+        predict_unseen(np.zeros((10, 0)), classes, "classification", ModelOptions(folds=2)).tolist()
+        == ["a"] * 10
+    )
 
 
 def test_rows_without_a_target_are_passed_over():
@@ -105,14 +120,20 @@ def test_columns_become_numbers():
     }
     found = read_features(columns, np.array([0, 1, 2]), max_texts=2, min_number_fraction=0.9)
     assert found.names == ("n", "t", "flag", "price")
-    np.testing.assert_array_equal(found.matrix, [[1, 1, 1, 1], [np.nan, np.nan, 0, 2.5], [3, 0, 1, np.nan]])
+    np.testing.assert_array_equal(
+        found.matrix, [[1, 1, 1, 1], [np.nan, np.nan, 0, 2.5], [3, 0, 1, np.nan]]
+    )
     assert found.left_out == {"same": "the same in all rows"}
     assert found.of(["flag", "nowhere"]).tolist() == [[1], [0], [1]]
 
 
 @pytest.mark.parametrize(
     ("values", "task"),
-    [(range(30), "regression"), ([n % 3 for n in range(30)], "classification"), (list("ab") * 15, "classification")],
+    [
+        (range(30), "regression"),
+        ([n % 3 for n in range(30)], "classification"),
+        (list("ab") * 15, "classification"),
+    ],
 )
 def test_the_task_follows_from_the_target(values, task):
     assert read_target(list(values), "auto", folds=4, min_number_fraction=0.9).task == task
@@ -123,10 +144,14 @@ def test_the_task_follows_from_the_target(values, task):
     [
         (
             {"target": "city"},
-            "must be a column of the table and not its key. Got 'city'; the columns are 'sales', 'own'",
+            "must be a column of the table and not its key. Got 'city'; the columns are 'sales', "
+            "'own'",
         ),
         ({"target": "nowhere"}, "Got 'nowhere'"),
-        ({"task": "ranking"}, "task must be one of auto, regression, classification. Got 'ranking'"),
+        (
+            {"task": "ranking"},
+            "task must be one of auto, regression, classification. Got 'ranking'",
+        ),
         ({"folds": 1}, "folds must be a whole number of at least 2. Got 1"),
         ({"trees": True}, "trees must be a whole number of at least 1. Got True"),
         ({"folds": 50}, "has 80 rows with a value; 50 folds need at least 100"),

@@ -1,4 +1,7 @@
-"""The demo lake: written by its program, messy where it means to be, and with the two joins that the demo shows."""
+"""Tests of the demo lake: written by its program, messy as intended, with the two joins.
+
+The joins are those that the demo shows.
+"""
 
 import csv
 import gzip
@@ -20,7 +23,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LAKE = EXAMPLES / "lake"
 EXTENSIONS = {".csv", ".tsv", ".psv", ".gz", ".jsonl", ".parquet"}
 BROKEN = {
-    f"messy/{name}" for name in ("empty.csv", "photo.csv", "cut_short.parquet", "cut_short.csv.gz", "malformed.jsonl")
+    f"messy/{name}"
+    for name in (
+        "empty.csv",
+        "photo.csv",
+        "cut_short.parquet",
+        "cut_short.csv.gz",
+        "malformed.jsonl",
+    )
 }
 # Bytes that depend on the installed zlib and Arrow: what is in the files is compared instead.
 BYTES_VARY = {"lake/messy/cut_short.parquet", "lake/messy/cut_short.csv.gz"}
@@ -52,7 +62,9 @@ def lake_cells() -> dict[str, list[list[str]]]:
 
 
 def files_under(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def table_paths() -> list[str]:
@@ -63,7 +75,10 @@ def rows_of(path: str) -> list[list[str]]:
     content = (LAKE / path).read_bytes()
     if path.endswith(".parquet"):
         table = pq.read_table(pa.BufferReader(content))
-        return [table.column_names, *([str(cell) for cell in row.values()] for row in table.to_pylist())]
+        return [
+            table.column_names,
+            *([str(cell) for cell in row.values()] for row in table.to_pylist()),
+        ]
     if path.endswith(".jsonl"):
         rows = [json.loads(line) for line in content.decode().splitlines()]
         return [list(rows[0]), *([str(cell) for cell in row.values()] for row in rows)]
@@ -94,7 +109,10 @@ def distinct_cells(lake_cells: dict[str, list[list[str]]], table: str, column: s
 
 
 def test_the_program_writes_exactly_the_files_that_are_kept(rewritten):
-    kept = [f"lake/{path}" for path in files_under(LAKE)] + ["my_autographs.csv", "my_suppliers.csv"]
+    kept = [f"lake/{path}" for path in files_under(LAKE)] + [
+        "my_autographs.csv",
+        "my_suppliers.csv",
+    ]
     assert files_under(rewritten) == sorted(kept)
 
 
@@ -104,7 +122,9 @@ def test_every_file_that_is_kept_is_what_the_program_writes(rewritten):
         if path in BYTES_VARY:
             continue
         if path.endswith(".parquet"):
-            assert pq.read_table(pa.BufferReader(old)).equals(pq.read_table(pa.BufferReader(new))), path
+            assert pq.read_table(pa.BufferReader(old)).equals(
+                pq.read_table(pa.BufferReader(new))
+            ), path
         elif path.endswith(".gz"):
             assert gzip.decompress(old) == gzip.decompress(new), path
         else:
@@ -137,12 +157,17 @@ def test_no_country_code_element_or_airport_stands_twice(lake_cells):
         ("business/stock_exchanges.csv", "market_code"),
         ("culture/languages.csv", "code"),
     ):
-        assert len(distinct_cells(lake_cells, path, column)) == len(lake_cells[path]) - 1, (path, column)
+        assert len(distinct_cells(lake_cells, path, column)) == len(lake_cells[path]) - 1, (
+            path,
+            column,
+        )
 
 
 def test_every_format_is_there():
     suffixes = Counter("".join(Path(path).suffixes) for path in table_paths() if path not in BROKEN)
-    assert suffixes[".parquet"] == suffixes[".jsonl"] == suffixes[".csv.gz"] == suffixes[".psv"] == 1
+    assert (
+        suffixes[".parquet"] == suffixes[".jsonl"] == suffixes[".csv.gz"] == suffixes[".psv"] == 1
+    )
     assert suffixes[".tsv"] >= 5
     assert suffixes[".csv"] >= 50
 
@@ -193,7 +218,9 @@ def test_cut_files_begin_well_and_end_early(folder, request):
 
 
 def test_messy_tables_have_the_mess_they_are_named_for(lake_cells):
-    messy = {Path(path).stem: rows for path, rows in lake_cells.items() if path.startswith("messy/")}
+    messy = {
+        Path(path).stem: rows for path, rows in lake_cells.items() if path.startswith("messy/")
+    }
     assert any("\n" in cell for row in messy["notes_with_newlines"] for cell in row)
     assert messy["header_with_a_gap"][0][0] == ""
     assert messy["repeated_header"].count(messy["repeated_header"][0]) == 2
@@ -207,7 +234,14 @@ def test_messy_tables_have_the_mess_they_are_named_for(lake_cells):
 
 def test_dates_stand_in_six_spellings(lake_cells):
     everything = {cell for rows in lake_cells.values() for row in rows for cell in row}
-    spellings = {"1969-07-16", "16 July 1969", "07/20/1969", "31.03.1685", "Dec 7 1787", "April 30, 1789"}
+    spellings = {
+        "1969-07-16",
+        "16 July 1969",
+        "07/20/1969",
+        "31.03.1685",
+        "Dec 7 1787",
+        "April 30, 1789",
+    }
     assert spellings <= everything
 
 
@@ -215,7 +249,10 @@ def test_suppliers_are_found_by_equal_text(lake_cells):
     suppliers = user_column("my_suppliers.csv", "supplier")
     assert 15 <= len(suppliers) <= 30
     assert set(suppliers) <= distinct_cells(lake_cells, "business/founding_years.csv", "Company")
-    assert len(set(suppliers) & distinct_cells(lake_cells, "business/stock_listings.csv", "security")) >= 10
+    assert (
+        len(set(suppliers) & distinct_cells(lake_cells, "business/stock_listings.csv", "security"))
+        >= 10
+    )
 
 
 def test_no_autograph_is_found_by_equal_text(lake_cells):
@@ -224,19 +261,25 @@ def test_no_autograph_is_found_by_equal_text(lake_cells):
         assert not signed_by & {cell.strip() for row in rows for cell in row}, path
 
 
-@pytest.mark.parametrize(("table", "column"), [("science/scientists.csv", "name"), ("science/birthdays.tsv", "person")])
+@pytest.mark.parametrize(
+    ("table", "column"), [("science/scientists.csv", "name"), ("science/birthdays.tsv", "person")]
+)
 def test_every_autograph_is_found_under_another_spelling(lake_cells, table, column):
     signed_by = user_column("my_autographs.csv", "signed_by")
     assert 15 <= len(signed_by) <= 30
     people = [letters(person) for person in distinct_cells(lake_cells, table, column)]
-    slips = [min(sum(((a - b) + (b - a)).values()) for b in people) for a in map(letters, signed_by)]
+    slips = [
+        min(sum(((a - b) + (b - a)).values()) for b in people) for a in map(letters, signed_by)
+    ]
     assert max(slips) <= 2, dict(zip(signed_by, slips, strict=True))
     assert sum(slip > 0 for slip in slips) == 6
 
 
 @pytest.mark.parametrize("module", ["facts/sheet.py", "facts/spellings.py"])
 def test_examples_in_docstrings_are_true(module):
-    done = subprocess.run([sys.executable, "-m", "doctest", str(EXAMPLES / module)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "doctest", str(EXAMPLES / module)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout
     assert done.stdout == ""
 

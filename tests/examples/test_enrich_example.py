@@ -1,4 +1,7 @@
-"""The experiment with enrichment: its ways to find tables, by hand; the page in step with the stored result; its tasks."""
+"""Tests of the enrichment experiment: its ways to find tables, its page and its tasks.
+
+The ways to find tables are computed by hand. The page agrees with the stored result.
+"""
 
 import importlib.util
 import json
@@ -10,7 +13,16 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from enrichment import report, tasks
-from enrichment.methods import EQUAL, WORDS, LakeTexts, TextQuery, at_least, equal, first_of_each_table, fuzzy
+from enrichment.methods import (
+    EQUAL,
+    WORDS,
+    LakeTexts,
+    TextQuery,
+    at_least,
+    equal,
+    first_of_each_table,
+    fuzzy,
+)
 from enrichment.running import METHODS, judge_pairs
 
 from pexeso.enrichment.enrich import enrich_from
@@ -18,7 +30,9 @@ from pexeso.results import Pair
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "explanation" / "enrichment.md").read_text(encoding="utf-8")
-RESULT = json.loads((ROOT / "benchmarks" / "results" / "enrichment" / "result.json").read_text(encoding="utf-8"))
+RESULT = json.loads(
+    (ROOT / "benchmarks" / "results" / "enrichment" / "result.json").read_text(encoding="utf-8")
+)
 
 CITIES = {"name": ["Oslo", "Rome", "ROME", "Bern"], "people": ["7", "1", "3", "5"]}
 TOWNS = {"town": ["Olso", "Bern."], "rank": ["1", "2"]}
@@ -55,7 +69,10 @@ def test_similar_text_is_found_and_higher_thresholds_find_less(lake):
     # Of "oslo" and "olso" three letters of four are in order: 2 * 3 / 8.
     similar = fuzzy(70)
     found = texts(lake, WORDS).matches(["oslo", "Bern"], similar)
-    assert [(match.table, match.joinability) for match in found] == [("cities.csv", 1.0), ("towns.csv", 1.0)]
+    assert [(match.table, match.joinability) for match in found] == [
+        ("cities.csv", 1.0),
+        ("towns.csv", 1.0),
+    ]
     assert [(pair.query, pair.value, pair.distance) for pair in found[1].pairs()] == [
         ("Bern", "bern", 0.0),
         ("oslo", "olso", 0.25),
@@ -99,7 +116,11 @@ def test_the_result_is_of_every_task_and_method():
     names = {name.replace("-", " ") for name in tasks.REAL}
     assert len(names) >= 3
     assert found == {(name, method) for name in names for method in METHODS}
-    assert all(len(scores) == RESULT["seeds"] >= 3 for run in RESULT["runs"] for scores in run["scores"].values())
+    assert all(
+        len(scores) == RESULT["seeds"] >= 3
+        for run in RESULT["runs"]
+        for scores in run["scores"].values()
+    )
     assert all(not run["tables"] for run in RESULT["runs"] if run["method"] == "none")
 
 
@@ -107,7 +128,14 @@ def test_of_several_thresholds_the_best_is_shown():
     def run(threshold, error):
         scores = {"r2": [1 - error], "mean_squared_error": [error]}
         method = "none" if threshold is None else "fuzzy"
-        shared = {"task": "t", "kind": "regression", "rows": 9, "tables": [], "columns": 0, "joined": None}
+        shared = {
+            "task": "t",
+            "kind": "regression",
+            "rows": 9,
+            "tables": [],
+            "columns": 0,
+            "joined": None,
+        }
         return {**shared, "method": method, "threshold": threshold, "scores": scores}
 
     rows = report.rows_of({"runs": [run(None, 0.5), run(80, 0.4), run(90, 0.25), run(95, 0.3)]})

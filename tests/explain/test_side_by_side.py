@@ -44,7 +44,10 @@ def show(query, lake, pairs=PAIRS, *, n_rows=9, n_columns=9, kind="csv"):
 
 def test_rows_that_match_stand_beside_the_first_row_of_the_nearest_value(mine, tmp_path):
     found = show(mine, tmp_path / "lake")
-    assert (found.ours.columns, found.theirs.columns) == (("place", "id", "x"), ("City", "n", "since"))
+    assert (found.ours.columns, found.theirs.columns) == (
+        ("place", "id", "x"),
+        ("City", "n", "since"),
+    )
     assert (found.ours.note, found.theirs.note) == (None, None)
     assert [(row.ours, row.theirs, row.pair.kind) for row in found.rows] == [
         (("Oslo", "1", "a"), ("OSLO", "7", "1048"), "exact"),
@@ -93,7 +96,10 @@ def test_a_column_that_is_gone_is_told(mine, tmp_path):
 def test_a_value_that_is_gone_is_shown_as_the_index_has_it(mine, tmp_path):
     (tmp_path / "lake" / "theirs.csv").write_text("n,City\n1,Bern\n2,Roma\n")
     found = show(mine, tmp_path / "lake")
-    assert found.theirs.note == "The table has changed since it was indexed: not all of these values are in it."
+    assert (
+        found.theirs.note
+        == "The table has changed since it was indexed: not all of these values are in it."
+    )
     assert [row.theirs for row in found.rows] == [("OSLO", None), ("Roma", "2"), ("OSLO", None)]
 
 

@@ -19,7 +19,10 @@ def contributions(pairs, model, metric, n):
 
 
 class Axes:
-    """A model with an axis for each word it knows, of a given weight: distances can be told by hand."""
+    """A model with one axis of a given weight for each word it knows.
+
+    Distances can be computed by hand.
+    """
 
     kind, fingerprint, dimensions = "axes", "0", 8
 
@@ -43,7 +46,8 @@ def shares(found):
 
 
 def test_an_exact_pair_is_carried_by_its_words_as_they_weigh():
-    # Without "new" the vector turns from (3, 4) / 5 to (0, 1): a chord of sqrt(2 - 2 * 0.8); without "york" of sqrt(2 - 2 * 0.6).
+    # Without "new" the vector turns from (3, 4) / 5 to (0, 1): a chord of sqrt(2 - 2 * 0.8);
+    # without "york" of sqrt(2 - 2 * 0.6).
     new, york = np.sqrt(0.4), np.sqrt(0.8)
     found = contributions([("new york", "new york")], Axes(new=3.0, york=4.0), EUCLIDEAN, 10)
     assert shares(found) == {
@@ -86,7 +90,9 @@ def test_a_word_twice_in_a_value_is_left_out_as_a_whole():
     assert {word.query for word in found.words} == {"new", "york"}
 
 
-def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_of_texts(monkeypatch):
+def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_of_texts(
+    monkeypatch,
+):
     monkeypatch.setattr(word_contributions, "MAX_TEXTS", 60)
     pairs = [(f"a{place} b c", f"c a{place} d") for place in range(500)]
     model = Axes(a1=1.0, b=2.0, c=3.0, d=1.0)
@@ -100,7 +106,9 @@ def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_o
 
 def test_of_many_pairs_those_looked_at_are_spread_evenly(monkeypatch):
     monkeypatch.setattr(word_contributions, "MAX_TEXTS", 60)
-    found = contributions([(f"{place:03}", f"{place:03}") for place in range(500)], Axes(), EUCLIDEAN, 1000)
+    found = contributions(
+        [(f"{place:03}", f"{place:03}") for place in range(500)], Axes(), EUCLIDEAN, 1000
+    )
     looked_at = sorted(int(word.query) for word in found.words)
     assert len(looked_at) == found.pairs_read >= 12
     assert looked_at[-1] > 450
@@ -118,7 +126,9 @@ def test_shares_are_those_of_the_definition_under_a_real_model(small_index):
     from pexeso import open_index
 
     index = open_index(small_index)
-    match = index.explain(["nordlys energy", "fratelli conte"], "nested/companies.csv", "name", max_distance=0.5).match
+    match = index.explain(
+        ["nordlys energy", "fratelli conte"], "nested/companies.csv", "name", max_distance=0.5
+    ).match
     (word,) = [word for word in match.word_contributions(20).words if word.query == "nordlys"]
 
     def distance(one, other):
@@ -128,6 +138,8 @@ def test_shares_are_those_of_the_definition_under_a_real_model(small_index):
     expected = 0.0
     for mine, its in (("nordlys energy", "nordlys energi"), ("nordlys energi", "nordlys energy")):
         base = distance(mine, its)
-        without = [max(0.0, distance(text, its) - base) for text in (mine.split()[1], mine.split()[0])]
+        without = [
+            max(0.0, distance(text, its) - base) for text in (mine.split()[1], mine.split()[0])
+        ]
         expected += without[0] / sum(without) / 4  # half a pair, of two pairs
     assert word.share == pytest.approx(expected, rel=1e-5)

@@ -13,11 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 # Packages that go by another name in conda.
-CONDA_NAMES = {
-    "build": "python-build",
-    "faiss-cpu": "faiss-gpu",
-    "torch": "pytorch",
-}
+CONDA_NAMES = {"build": "python-build", "faiss-cpu": "faiss-gpu", "torch": "pytorch"}
 
 
 EDITABLE = "-e ."
@@ -25,8 +21,14 @@ EDITABLE = "-e ."
 
 
 def declared(extras):
-    lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][extra] for extra in extras)]
-    return {requirement.name: requirement for requirement in map(Requirement, chain.from_iterable(lists))}
+    lists = [
+        PROJECT["dependencies"],
+        *(PROJECT["optional-dependencies"][extra] for extra in extras),
+    ]
+    return {
+        requirement.name: requirement
+        for requirement in map(Requirement, chain.from_iterable(lists))
+    }
 
 
 def conda_entries():
@@ -81,7 +83,9 @@ def test_every_installed_dependency_has_a_version_that_pyproject_allows():
     pinned = dict(line.lower().split("==") for line in constraints())
     wanted = declared(["dev", "faiss", "gpu"])
     assert sorted(wanted.keys() - pinned.keys()) == []
-    assert [name for name, one in wanted.items() if Version(pinned[name]) not in one.specifier] == []
+    assert [
+        name for name, one in wanted.items() if Version(pinned[name]) not in one.specifier
+    ] == []
 
 
 def test_requirements_install_the_constraints_the_pinned_torch_and_the_development_extra():

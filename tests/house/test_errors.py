@@ -10,7 +10,10 @@ CLASSES = {name: one for name, one in vars(errors).items() if inspect.isclass(on
 
 
 def drawn() -> dict[str, str | None]:
-    """Return class -> parent as the docstring of the module draws it, with a built-in parent in brackets."""
+    """Return class -> parent as the docstring of the module draws it.
+
+    A built-in parent is in brackets.
+    """
     parents: dict[str, str | None] = {}
     above: list[str] = []
     for line in errors.__doc__.splitlines():
@@ -33,7 +36,11 @@ def test_the_drawing_is_the_tree():
 
 def test_built_in_parents_are_drawn():
     built_in = {
-        name: [base.__name__ for base in one.__bases__ if base not in CLASSES.values() and base is not Exception]
+        name: [
+            base.__name__
+            for base in one.__bases__
+            if base not in CLASSES.values() and base is not Exception
+        ]
         for name, one in CLASSES.items()
     }
     for name, bases in built_in.items():
@@ -51,4 +58,6 @@ def test_every_error_survives_the_way_from_a_worker():
 
 
 def test_every_error_says_in_its_docstring_when_it_happens():
-    assert [name for name, one in CLASSES.items() if not (one.__doc__ or "").strip().endswith(".")] == []
+    assert [
+        name for name, one in CLASSES.items() if not (one.__doc__ or "").strip().endswith(".")
+    ] == []

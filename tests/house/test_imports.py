@@ -18,24 +18,55 @@ SPARK_MODULES = {
         f"pexeso.{name}"
         for name in (
             *(f"build.{name}" for name in ("build", "job", "numbering", "report")),
-            *(f"build.lake_source.{name}" for name in ("changes", "listing", "source", "spark_tables")),
-            *(f"parts.{part}.{name}" for part in ("semantic", "token_sets") for name in ("rewrite", "write")),
+            *(
+                f"build.lake_source.{name}"
+                for name in ("changes", "listing", "source", "spark_tables")
+            ),
+            *(
+                f"parts.{part}.{name}"
+                for part in ("semantic", "token_sets")
+                for name in ("rewrite", "write")
+            ),
             *("join.spark", "search.spark_executor", "spark.failures", "spark.session"),
         )
     ),
 }
-"""What runs on Spark: the session, the stages of builds and updates, batch search in tasks, and joins of Spark DataFrames."""
+"""What runs on Spark.
+
+The session, the stages of builds and updates, batch search in tasks, and joins of Spark DataFrames.
+"""
 ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
 KERNEL_PACKAGES = {
     **{
         f"pexeso.engine.kernels.triton.{name}": "triton"
-        for name in ("boxes", "column", "counter", "counts", "distances", "kernel", "lists", "search", "workspace")
+        for name in (
+            "boxes",
+            "column",
+            "counter",
+            "counts",
+            "distances",
+            "kernel",
+            "lists",
+            "search",
+            "workspace",
+        )
     },
     "pexeso.engine.kernels.faiss_kernel": "faiss",
 }
 """The modules that need more, each imported only when its kernel is chosen."""
 STORE_PACKAGES = {"numpy", "pyarrow"}
-HEAVY = ("torch", "pyspark", "fasttext", "faiss", "pandas", "pyarrow", "sklearn", "numpy", "clevercsv", "click")
+HEAVY = (
+    "torch",
+    "pyspark",
+    "fasttext",
+    "faiss",
+    "pandas",
+    "pyarrow",
+    "sklearn",
+    "numpy",
+    "clevercsv",
+    "click",
+)
 
 
 def module_name(path: Path) -> str:
@@ -68,7 +99,9 @@ def lies_in(name: str, places: tuple[str, ...]) -> bool:
 
 def run_fresh(program: str) -> str:
     """Run a program in a new interpreter that finds our packages and return what it prints."""
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -76,20 +109,28 @@ def run_fresh(program: str) -> str:
 def test_the_layers_hold_and_no_circle_is_there():
     """Run the contracts in pyproject.toml."""
     lint = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 broken" in done.stdout
 
 
 def test_packages_stay_small_enough_to_see():
-    held = Counter(path.parent.relative_to(ROOT).as_posix() for name in OURS for path in (ROOT / name).rglob("*.py"))
+    held = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for name in OURS
+        for path in (ROOT / name).rglob("*.py")
+    )
     assert held["pexeso"] <= 8
     assert {name: n for name, n in held.items() if n > 15} == {}
 
 
 def test_only_the_spark_modules_touch_spark():
     touching = {
-        module for module, names in MODULES.items() if any(lies_in(name, ("pyspark", "py4j")) for name in names)
+        module
+        for module, names in MODULES.items()
+        if any(lies_in(name, ("pyspark", "py4j")) for name in names)
     }
     assert touching <= SPARK_MODULES
     assert "pexeso.spark.session" in touching
@@ -100,7 +141,9 @@ def test_only_what_asks_a_part_names_it():
     knowing = {
         module
         for module, names in MODULES.items()
-        if any(lies_in(name, ("pexeso.parts.semantic", "pexeso.parts.token_sets")) for name in names)
+        if any(
+            lies_in(name, ("pexeso.parts.semantic", "pexeso.parts.token_sets")) for name in names
+        )
         and not lies_in(module, asking)
     }
     assert knowing == set()
@@ -108,7 +151,11 @@ def test_only_what_asks_a_part_names_it():
 
 @pytest.mark.parametrize(
     ("package", "allowed"),
-    [("pexeso.engine", ENGINE_PACKAGES), ("pexeso.overlap", ENGINE_PACKAGES), ("pexeso.store", STORE_PACKAGES)],
+    [
+        ("pexeso.engine", ENGINE_PACKAGES),
+        ("pexeso.overlap", ENGINE_PACKAGES),
+        ("pexeso.store", STORE_PACKAGES),
+    ],
 )
 def test_the_core_needs_few_packages(package, allowed):
     used = {
@@ -117,18 +164,24 @@ def test_the_core_needs_few_packages(package, allowed):
         if lies_in(module, (package,))
         for name in names
     }
-    others = {(module, name) for module, name in used if name not in {*allowed, *OURS, *sys.stdlib_module_names}}
+    others = {
+        (module, name)
+        for module, name in used
+        if name not in {*allowed, *OURS, *sys.stdlib_module_names}
+    }
     assert others <= set(KERNEL_PACKAGES.items())
 
 
 def test_the_engine_searches_without_the_packages_of_its_faster_kernels():
     program = """
 import sys
-sys.modules.update(dict.fromkeys(("numba", "triton", "faiss", "pyspark", "fasttext", "pandas", "sklearn", "click")))
+sys.modules.update(dict.fromkeys(("numba", "triton", "faiss", "pyspark", "fasttext", "pandas", \
+"sklearn", "click")))
 import importlib.util
 import numpy as np, torch
 find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name in ("numba", "triton", "faiss") else find(name, *rest)
+importlib.util.find_spec = lambda name, *rest: None if name in ("numba", "triton", "faiss") else \
+find(name, *rest)
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
@@ -137,30 +190,39 @@ from pexeso.engine.stats import SearchStats
 options = PartitionLayoutOptions(map="auto")
 arrays, _ = build_partition(np.eye(4, dtype=np.float32), np.array([0, 2, 4]), np.arange(4), options)
 partition = Partition.from_arrays(arrays, options)
-found = search_partition(partition, torch.eye(4)[:1], torch.ones(1, dtype=torch.int64), 1, Goal(0.06), SearchStats())
+found = search_partition(partition, torch.eye(4)[:1], torch.ones(1, dtype=torch.int64), 1, \
+Goal(0.06), SearchStats())
 print(*found[0].tolist(), *found[1].tolist())
 """
     assert run_fresh(program) == "0 1"
 
 
 def test_importing_pexeso_loads_nothing_heavy():
-    loaded = run_fresh(f"import sys, pexeso; print(*[name for name in {HEAVY!r} if name in sys.modules])")
+    loaded = run_fresh(
+        f"import sys, pexeso; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    )
     assert loaded == ""
 
 
 def test_the_errors_are_had_without_anything_heavy():
-    program = f"import sys, pexeso; pexeso.SparkError; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    program = (
+        f"import sys, pexeso; pexeso.SparkError; print(*[name for name in {HEAVY!r} if "
+        "name in sys.modules])"
+    )
     assert run_fresh(program) == ""
 
 
 def test_the_engine_runs_where_only_its_own_packages_are():
-    modules = sorted(name for name in MODULES if lies_in(name, ("pexeso.engine",)) and ".kernels" not in name)
+    modules = sorted(
+        name for name in MODULES if lies_in(name, ("pexeso.engine",)) and ".kernels" not in name
+    )
     program = f"""
 import importlib, importlib.abc, sys
 
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", "sklearn", "scipy", "click", "tqdm"}}:
+        if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", \
+"sklearn", "scipy", "click", "tqdm"}}:
             raise ModuleNotFoundError(f"refused: {{name}}", name=name)
 
 sys.meta_path.insert(0, Refuse())

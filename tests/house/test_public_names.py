@@ -34,7 +34,9 @@ def test_editors_see_the_same_names():
 
 def test_every_public_name_can_be_had_and_says_what_it_is():
     values = {name: getattr(pexeso, name) for name in pexeso._HOME_OF}
-    assert {name: value.__name__ for name, value in values.items()} == {name: name for name in values}
+    assert {name: value.__name__ for name, value in values.items()} == {
+        name: name for name in values
+    }
     assert {name: value.__module__ for name, value in values.items()} == dict(pexeso._HOME_OF)
     assert [name for name, value in values.items() if not inspect.getdoc(value)] == []
 

@@ -16,11 +16,16 @@ PACKAGES = ("embed", "partition", "pexeso")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> list[str]:
-    """Build the wheel from a copy, since building leaves folders in the source tree; return the names of its files."""
+    """Build the wheel from a copy of the project and return the names of its files.
+
+    A copy is used because building leaves folders in the source tree.
+    """
     source, out = tmp_path_factory.mktemp("source") / "project", tmp_path_factory.mktemp("wheel")
     source.mkdir()
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for folder in ("tests", "benchmarks", "examples"):
         (source / folder).mkdir()
         (source / folder / "__init__.py").touch()  # a package that must not be taken
@@ -36,7 +41,10 @@ def wheel(tmp_path_factory) -> list[str]:
 
 
 def test_the_top_level_names_are_ours_alone(wheel):
-    assert {name.partition("/")[0] for name in wheel} == {*PACKAGES, f"pexeso-{__version__}.dist-info"}
+    assert {name.partition("/")[0] for name in wheel} == {
+        *PACKAGES,
+        f"pexeso-{__version__}.dist-info",
+    }
 
 
 def test_every_module_and_every_data_file_is_in_it(wheel):

@@ -23,11 +23,17 @@ NOT_HELD = ("CHANGELOG.md", "benchmarks/", "tests/", "docs/explanation/effective
 
 def pages() -> list[Path]:
     done = subprocess.run(
-        ["git", "ls-files", "-z", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "-z", "*.py", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         pytest.skip("not a git checkout, so there is no list of tracked files")
-    return [ROOT / name for name in done.stdout.split("\0") if name and not name.startswith(NOT_HELD)]
+    return [
+        ROOT / name for name in done.stdout.split("\0") if name and not name.startswith(NOT_HELD)
+    ]
 
 
 def test_retired_words_do_not_come_back():
@@ -41,6 +47,8 @@ def test_retired_words_do_not_come_back():
     assert found == []
 
 
-@pytest.mark.parametrize("line", ["what the rooms promise", "found by equal text", '"""Give the sum."""'])
+@pytest.mark.parametrize(
+    "line", ["what the rooms promise", "found by equal text", '"""Give the sum."""']
+)
 def test_a_retired_word_is_found(line):
     assert any(re.search(pattern, line) for pattern in RETIRED)

@@ -14,7 +14,9 @@ from pexeso.results import Explanation, Match, Pair, SearchResult, Unmatched
 from pexeso.search.match_kinds import KINDS, KindCounts
 
 OPINION = Opinion(
-    0.875, (Reason("matched 0", 1.5, 0.95), Reason("same name", -0.5, 0.0), Reason("rarity", 0.0, 0.5)), 0.35
+    0.875,
+    (Reason("matched 0", 1.5, 0.95), Reason("same name", -0.5, 0.0), Reason("rarity", 0.0, 0.5)),
+    0.35,
 )
 HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
 
@@ -40,7 +42,10 @@ class Details:
         return KindCounts(*({kind: counts[kind] for kind in KINDS} for _ in range(2)))
 
     def word_contributions(self, place, n):
-        words = (ContributingWord(self._word, self._word, 0.5, 2), ContributingWord(None, self._word, 0.25, 1))
+        words = (
+            ContributingWord(self._word, self._word, 0.5, 2),
+            ContributingWord(None, self._word, 0.25, 1),
+        )
         return WordContributions(words[:n], 9, 2, 3)
 
     def unmatched(self, place, most):
@@ -71,9 +76,13 @@ def result(
     n_opinions: int | None = None,
     **options,
 ) -> SearchResult:
-    """Make a search result in which every text holds the one given; a re-ranked one where so many columns have an opinion."""
+    """Return a search result in which every text contains the given one.
+
+    With `n_opinions` the result is re-ranked, and that number of columns have an opinion.
+    """
     pairs = [
-        Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3]) for place in range(n_pairs)
+        Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3])
+        for place in range(n_pairs)
     ]
     details, total = Details(pairs, text, n_unmatched), n_pairs + n_unmatched
     matches = tuple(
@@ -90,11 +99,27 @@ def result(
         )
         for place in range(n_found)
     )
-    query = {"file": f"{text}.csv", "column": text, "rows": total, "distinct": total, "empty": 1, "unknown": 1}
-    return SearchResult(query, SearchOptions(**options), matches, SearchStats(), HtmlRenderer(), n_opinions is not None)
+    query = {
+        "file": f"{text}.csv",
+        "column": text,
+        "rows": total,
+        "distinct": total,
+        "empty": 1,
+        "unknown": 1,
+    }
+    return SearchResult(
+        query,
+        SearchOptions(**options),
+        matches,
+        SearchStats(),
+        HtmlRenderer(),
+        n_opinions is not None,
+    )
 
 
 def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
     """Make an explanation of the same."""
     found = result(text, n_found=1, **sizes)
-    return Explanation(found.query, found.options, found.matches[0], found.matches[0].unmatched(), HtmlRenderer())
+    return Explanation(
+        found.query, found.options, found.matches[0], found.matches[0].unmatched(), HtmlRenderer()
+    )

@@ -1,4 +1,7 @@
-"""The page in a real browser: its looks at two widths and in two colour schemes, and that nothing in it runs or loads."""
+"""Tests of the page in a real browser: its looks, and that nothing in it runs or loads.
+
+The looks are tested at two widths and in two colour schemes.
+"""
 
 import os
 import shutil
@@ -34,8 +37,10 @@ CONTRASTS = """
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
     if (!node.data.trim() || !element.checkVisibility()) continue;
-    const [one, other] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
-    found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), node.data.trim().slice(0, 30)]);
+    const [one, other] = [luminance(parse(getComputedStyle(element).color)), \
+luminance(behind(element))];
+    found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), \
+node.data.trim().slice(0, 30)]);
   }
   return found;
 }
@@ -45,7 +50,9 @@ CONTRASTS = """
 @pytest.fixture(scope="module")
 def browser():
     """Start the browser of this machine, once."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="the package playwright is not installed"
+    )
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(f"there is no browser on this machine (one of {', '.join(BROWSERS)})")
@@ -59,7 +66,10 @@ def browser():
 
 @pytest.fixture
 def look(browser, tmp_path):
-    """Return a function that opens a page and gives it; whatever it asked for or complained of is in its `heard`."""
+    """Return a function that opens a page and returns it.
+
+    The `heard` of the page lists its requests, console messages and errors.
+    """
     contexts = []
 
     def open_page(text: str, viewport=DESK, scheme="light"):
@@ -85,7 +95,11 @@ def look(browser, tmp_path):
 @pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
-    page = look(result("A value " + "withoutanyblank" * 9, n_found=4, n_opinions=3).to_html(), viewport, scheme)
+    page = look(
+        result("A value " + "withoutanyblank" * 9, n_found=4, n_opinions=3).to_html(),
+        viewport,
+        scheme,
+    )
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     assert page.get_by_text("4 columns found, likeliest first").is_visible()
@@ -97,7 +111,9 @@ def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
 
 def test_the_two_schemes_differ(look):
     colours = [
-        look(result().to_html(), scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        look(result().to_html(), scheme=scheme).evaluate(
+            "getComputedStyle(document.body).backgroundColor"
+        )
         for scheme in ("light", "dark")
     ]
     assert len(set(colours)) == 2
@@ -118,7 +134,11 @@ def test_headings_and_tables_have_names_for_those_who_cannot_see_them(look):
     assert page.get_by_role("article", name="Oslo/0.csv : Oslo").count() == 1
     assert page.get_by_role("table").count() > 2
     assert (
-        page.evaluate("[...document.querySelectorAll('table')].filter((one) => !one.caption.textContent.trim())") == []
+        page.evaluate(
+            "[...document.querySelectorAll('table')].filter((one) => "
+            "!one.caption.textContent.trim())"
+        )
+        == []
     )
     page.get_by_role("link", name="Oslo/1.csv : Oslo").click()
     assert page.url.endswith("#found-1-2")

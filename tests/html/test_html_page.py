@@ -1,4 +1,7 @@
-"""The page as text: what is on it, that texts of users stay texts, that it is bounded and written in pieces."""
+"""Tests of the page as text: its content, user texts that stay texts, bounds, and pieces.
+
+The page is bounded and written in pieces.
+"""
 
 import io
 from html.parser import HTMLParser
@@ -48,7 +51,10 @@ def test_a_page_says_what_was_found_and_why():
     assert "Columns that join with Oslo" in text
     assert "3 columns found, best first" in text
     assert "Oslo/0.csv : Oslo 85.7 % 30 of 35 rows" in text
-    assert "exact 28.6 % (10 rows) spelling 28.6 % (10 rows) meaning 28.6 % (10 rows) no match 14.3 % (5 rows)" in text
+    assert (
+        "exact 28.6 % (10 rows) spelling 28.6 % (10 rows) meaning 28.6 % (10 rows) no match 14.3 "
+        "% (5 rows)" in text
+    )
     assert "Carried by these words Oslo 50.0 % Oslo (lake) 25.0 % and 7 more words" in text
     assert "Taken from 2 of the 3 values that match, evenly spread." in text
     assert "30 pairs of values within distance 0.06" in text
@@ -56,8 +62,8 @@ def test_a_page_says_what_was_found_and_why():
     assert "22 more pairs" in text
     assert "5 values without a match" in text
     assert (
-        "Oslo \N{EN DASH} the model knows nothing about it Oslo \N{EN DASH} nothing is left of it without punctuation Oslo 0.500 Oslo"
-        in text
+        "Oslo \N{EN DASH} the model knows nothing about it Oslo \N{EN DASH} nothing is left of "
+        "it without punctuation Oslo 0.500 Oslo" in text
     )
     assert "The first 20 of 30 rows that match. 3 more columns of your table not shown." in text
     assert "A note about Oslo" in text
@@ -98,7 +104,10 @@ def test_a_search_that_found_nothing_has_a_page_too():
 def test_options_and_lower_bounds_are_told():
     found = result(counts="decide", min_joinability=0.3, max_distance=0.1, ignore_missing=True)
     text = Reader(found.to_html()).text
-    assert "distance at most 0.1 at least 30.0 % of the rows rows that cannot match do not count" in text
+    assert (
+        "distance at most 0.1 at least 30.0 % of the rows rows that cannot match do not count"
+        in text
+    )
     assert "≥ 85.7 % at least 30 of 35 rows" in text
 
 
@@ -171,4 +180,7 @@ def test_notebooks_get_a_small_table():
     assert reader.tags.count("tr") == 21
     assert "30 columns found, the first 20" in reader.text
     assert "script" not in reader.tags
-    assert "total score Oslo/0.csv Oslo 85.7 % 30 35 0.88" in Reader(result(n_opinions=1)._repr_html_()).text
+    assert (
+        "total score Oslo/0.csv Oslo 85.7 % 30 35 0.88"
+        in Reader(result(n_opinions=1)._repr_html_()).text
+    )

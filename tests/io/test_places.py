@@ -1,4 +1,4 @@
-"""Places: what is local stays local, what is elsewhere is read in ranges and never led out of, and no secret is shown."""
+"""Tests of local and remote places: paths stay inside, reads are ranged, no secret is shown."""
 
 import os
 import pickle
@@ -49,8 +49,13 @@ def test_local_filesystems_of_pyarrow_and_fsspec_are_paths(tmp_path):
 
 
 def test_a_local_path_loads_no_package_of_storages():
-    program = "import sys; from pexeso.io.location import locate; locate('a'); locate('file:///a'); print('fsspec' in sys.modules, 'pyarrow' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        "import sys; from pexeso.io.location import locate; locate('a'); "
+        "locate('file:///a'); print('fsspec' in sys.modules, 'pyarrow' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["False", "False"]
 
 
@@ -122,9 +127,13 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(MissingPackageError, match=r"reach 's3://bucket/lake': pip install 'pexeso\[s3\]'\.$"):
+    with pytest.raises(
+        MissingPackageError, match=r"reach 's3://bucket/lake': pip install 'pexeso\[s3\]'\.$"
+    ):
         locate("s3://bucket/lake")
-    with pytest.raises(MissingPackageError, match=r"reach 'gs://bucket': Install s3fs to access S3\.$"):
+    with pytest.raises(
+        MissingPackageError, match=r"reach 'gs://bucket': Install s3fs to access S3\.$"
+    ):
         locate("gs://bucket")
 
 
@@ -135,7 +144,10 @@ def test_bytes_can_be_put_looked_at_listed_and_removed(memory):
         ("a.csv", "file", 6),
         ("deep", "folder", 0),
     }
-    assert {name: entry.n_bytes for name, entry in memory.find().items()} == {"a.csv": 6, "deep/er/b.csv": 2}
+    assert {name: entry.n_bytes for name, entry in memory.find().items()} == {
+        "a.csv": 6,
+        "deep/er/b.csv": 2,
+    }
     place = memory.joined("a.csv")
     assert place.read(2, 4) == b"cd"
     with place.open() as stream:
@@ -154,7 +166,8 @@ def test_what_is_not_there_is_said_in_one_sentence(memory):
     assert memory.find() == {}
     for attempt in (place.read, memory.entries):
         with pytest.raises(
-            PlaceError, match=r"^'memory://lake.*' cannot be (read|listed): there is no such file or folder\.$"
+            PlaceError,
+            match=r"^'memory://lake.*' cannot be (read|listed): there is no such file or folder\.$",
         ):
             attempt()
     with pytest.raises(PlaceError, match="cannot be read: there is no such file"), place.open():
@@ -164,7 +177,9 @@ def test_what_is_not_there_is_said_in_one_sentence(memory):
 def test_a_filesystem_of_pyarrow_is_read_as_well(tmp_path):
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "a.csv").write_bytes(b"abc")
-    place = locate(pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem()), "lake")
+    place = locate(
+        pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem()), "lake"
+    )
     copy = pickle.loads(pickle.dumps(place))
     assert [(entry.name, entry.n_bytes) for entry in copy.entries()] == [("a.csv", 3)]
     assert copy.entries()[0].modified > 10**18
@@ -233,7 +248,10 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed_with_the_new_one(bucket):
 def test_only_the_range_asked_for_is_fetched(bucket, s3_server):
     place = bucket.joined("large.bin")
     place.write(bytes(1 << 20))
-    s3_server.faults.cut_from, s3_server.faults.n_cut = 1000, 100  # whatever is larger would break off
+    s3_server.faults.cut_from, s3_server.faults.n_cut = (
+        1000,
+        100,
+    )  # whatever is larger would break off
     assert place.read(500_000, 500_100) == bytes(100)
     with place.open() as stream:
         stream.seek(1 << 19)
@@ -243,7 +261,9 @@ def test_only_the_range_asked_for_is_fetched(bucket, s3_server):
 def test_a_bucket_that_is_not_there_is_named(s3_server):
     place = locate("s3://no-such-bucket-anywhere/lake", **s3_server.options)
     assert place.look() is None
-    with pytest.raises(PlaceError, match=r"^'s3://no-such-bucket-anywhere/lake' cannot be listed: .*bucket"):
+    with pytest.raises(
+        PlaceError, match=r"^'s3://no-such-bucket-anywhere/lake' cannot be listed: .*bucket"
+    ):
         place.entries()
 
 
@@ -260,7 +280,9 @@ def test_no_credentials_are_shown(bucket, s3_server):
             raise PermissionError(f"the secret {secret} at https://user:hunter2@host/ is wrong")
 
     for place in (
-        Location("refusing://x", "x", {"secret": secret, "nested": {"aws_secret_access_key": "hunter2"}}),
+        Location(
+            "refusing://x", "x", {"secret": secret, "nested": {"aws_secret_access_key": "hunter2"}}
+        ),
         Location("refusing://x", "x", given=Refusing(client_kwargs={"secret": secret})),
     ):
         fsspec.register_implementation("refusing", Refusing, clobber=True)

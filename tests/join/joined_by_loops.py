@@ -1,17 +1,27 @@
-"""A join as one would write it down first: loops over all rows. What the joins of the product are held against."""
+"""A join as one would write it down first: loops over all rows.
+
+What the joins of the product are held against.
+"""
 
 import math
 
 
-def join_by_loops(ours, on, links, theirs, column, normalise, values="nearest", how="left", ways=None):
+def join_by_loops(
+    ours, on, links, theirs, column, normalise, values="nearest", how="left", ways=None
+):
     """Join two lists of dictionaries.
 
-    `links` is {(query value, lake value): distance}; cells are normalised by `normalise`. One-to-one is not judged here: give the links that it chose.
+    `links` is {(query value, lake value): distance}; cells are normalised by `normalise`.
+    One-to-one is not judged here: give the links that it chose.
     """
     joined = []
     for row in ours:
         query = normalise(row[on])
-        ranked = sorted((distance, query != lake, lake) for (mine, lake), distance in links.items() if mine == query)
+        ranked = sorted(
+            (distance, query != lake, lake)
+            for (mine, lake), distance in links.items()
+            if mine == query
+        )
         if values == "nearest":
             ranked = ranked[:1]
         found = [
@@ -49,7 +59,12 @@ def aggregate(cells, way):
     numbers = [float(cell) for cell in present if is_number(cell)]
     if not numbers:
         return None
-    return {"sum": math.fsum, "min": min, "max": max, "mean": lambda them: math.fsum(them) / len(them)}[way](numbers)
+    return {
+        "sum": math.fsum,
+        "min": min,
+        "max": max,
+        "mean": lambda them: math.fsum(them) / len(them),
+    }[way](numbers)
 
 
 def is_number(cell):

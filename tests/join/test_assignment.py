@@ -1,4 +1,4 @@
-"""One-to-one assignment: held against every assignment there is, on graphs small enough for that."""
+"""Tests of one-to-one assignment against every possible assignment, on small graphs."""
 
 from itertools import product
 
@@ -15,8 +15,12 @@ def best_by_trying_all(links):
     """Return the largest number of links without a common end, and their least total distance."""
     queries = sorted({query for query, _ in links})
     best = (0, 0.0)
-    for partners in product(*[[None, *(lake for query, lake in links if query == each)] for each in queries]):
-        taken = [(query, lake) for query, lake in zip(queries, partners, strict=True) if lake is not None]
+    for partners in product(
+        *[[None, *(lake for query, lake in links if query == each)] for each in queries]
+    ):
+        taken = [
+            (query, lake) for query, lake in zip(queries, partners, strict=True) if lake is not None
+        ]
         if len({lake for _, lake in taken}) == len(taken):
             total = sum(links[pair] for pair in taken)
             best = min(best, (-len(taken), total))
@@ -49,7 +53,10 @@ def test_as_many_links_as_possible_and_of_these_the_least_total(links):
 
 
 @settings(max_examples=50)
-@given(st.dictionaries(ends, st.sampled_from([0.0, 0.5]), max_size=14), st.randoms(use_true_random=False))
+@given(
+    st.dictionaries(ends, st.sampled_from([0.0, 0.5]), max_size=14),
+    st.randoms(use_true_random=False),
+)
 def test_the_order_in_which_links_come_does_not_matter(links, random):
     mixed = list(links)
     random.shuffle(mixed)
@@ -84,7 +91,8 @@ def test_no_links_no_choice():
 
 def test_many_components_and_a_large_one_are_solved_together():
     rng = np.random.default_rng(3)
-    n_small = 400  # a component of two by two each: crossed links, 0.1 in the right choice, 0.2 in the wrong one
+    # a component of two by two each: crossed links, 0.1 in the right choice, 0.2 in the wrong one
+    n_small = 400
     blocks = np.repeat(np.arange(n_small) * 2, 4)
     query, lake = blocks + np.tile([0, 0, 1, 1], n_small), blocks + np.tile([0, 1, 0, 1], n_small)
     distance = np.tile([0.2, 0.1, 0.1, 0.2], n_small)
@@ -99,7 +107,9 @@ def test_many_components_and_a_large_one_are_solved_together():
     assert distance[chosen][: 2 * n_small].tolist() == [0.1] * (2 * n_small)
     from scipy.optimize import linear_sum_assignment
 
-    assert distance[chosen][2 * n_small :].sum() == pytest.approx(dense[linear_sum_assignment(dense)].sum(), abs=1e-9)
+    assert distance[chosen][2 * n_small :].sum() == pytest.approx(
+        dense[linear_sum_assignment(dense)].sum(), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 1000, 10**6, 10**9])

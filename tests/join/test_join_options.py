@@ -12,13 +12,19 @@ from pexeso.join.options import JoinOptions, join_options
     [
         ({"values": "best"}, "values must be one of nearest, one-to-one, all. Got 'best' instead."),
         ({"how": "outer"}, "how must be one of left, inner. Got 'outer' instead."),
-        ({"aggregate": "median"}, "aggregate must be one of first, list, distinct, count, mean, sum, min, max. Got 'median' instead."),
-        ({"aggregate": {"n": "avg"}}, "The way to aggregate 'n' must be one of first, list, distinct, count, mean, sum, min, max. Got 'avg' instead."),
+        ({"aggregate": "median"}, "aggregate must be one of first, list, distinct, count, mean, "
+                                  "sum, min, max. Got 'median' instead."),
+        ({"aggregate": {"n": "avg"}}, "The way to aggregate 'n' must be one of first, list, "
+                                      "distinct, count, mean, sum, min, max. Got 'avg' instead."),
         ({"aggregate": ["n"]}, "or a dictionary from columns to these. Got ['n'] instead."),
-        ({"suffix": ""}, "suffix must be a text that is not empty, such as '_lake'. Got '' instead."),
-        ({"provenance": "value"}, "provenance must be a sequence out of table, column, value, distance, such as ('value', 'distance'). Got 'value'"),
-        ({"provenance": ["score"]}, "Each of provenance must be one of table, column, value, distance. Got 'score' instead."),
-        ({"vlaues": "all"}, "Join options are values, how, aggregate, suffix, provenance. Got vlaues."),
+        ({"suffix": ""}, "suffix must be a text that is not empty, such as '_lake'. Got '' "
+                         "instead."),
+        ({"provenance": "value"}, "provenance must be a sequence out of table, column, value, "
+                                  "distance, such as ('value', 'distance'). Got 'value'"),
+        ({"provenance": ["score"]}, "Each of provenance must be one of table, column, value, "
+                                    "distance. Got 'score' instead."),
+        ({"vlaues": "all"}, "Join options are values, how, aggregate, suffix, provenance. Got "
+                            "vlaues."),
     ],
 )  # fmt: skip
 def test_what_is_not_allowed_is_said(given, said):
@@ -31,8 +37,14 @@ def test_ways_by_name_by_position_and_for_the_others():
     names = ["city", "year", "n"]
     assert JoinOptions().ways(names) is None
     assert JoinOptions(aggregate="list").ways(names) == ["list"] * 3
-    assert JoinOptions(aggregate={"#2": "sum", "*": "count"}).ways(names) == ["count", "count", "sum"]
-    with pytest.raises(InputError, match="aggregate names the column 'n' twice, by name and by position"):
+    assert JoinOptions(aggregate={"#2": "sum", "*": "count"}).ways(names) == [
+        "count",
+        "count",
+        "sum",
+    ]
+    with pytest.raises(
+        InputError, match="aggregate names the column 'n' twice, by name and by position"
+    ):
         JoinOptions(aggregate={"#2": "sum", "n": "count"}).ways(names)
 
 
@@ -54,7 +66,8 @@ def test_a_name_that_is_taken_gets_the_table_or_the_suffix():
 
 def test_a_suffix_that_does_not_help_is_refused():
     with pytest.raises(
-        InputError, match=r"With the suffix '_x' these names are taken as well: city_x\. Choose another suffix"
+        InputError,
+        match=r"With the suffix '_x' these names are taken as well: city_x\. Choose another suffix",
     ):
         names_of(["city", "city_x"], ["city"], suffix="_x")
     with pytest.raises(InputError, match="these names are taken as well: city_x"):
@@ -65,9 +78,12 @@ def test_columns_of_yours_are_never_replaced():
     chosen = choose_names(["city", "match_value"], ["n"], "a.csv", JoinOptions())
     assert list(chosen.provenance.values()) == ["match_value_2", "match_distance_2"]
     assert chosen.note == (
-        "match_value is a column of your table and stays as it is; what the join adds is called match_value_2, match_distance_2."
+        "match_value is a column of your table and stays as it is; what the join adds is called "
+        "match_value_2, match_distance_2."
     )
-    again = choose_names(["match_value", "match_distance", "match_value_2"], [], "a.csv", JoinOptions())
+    again = choose_names(
+        ["match_value", "match_distance", "match_value_2"], [], "a.csv", JoinOptions()
+    )
     assert list(again.provenance.values()) == ["match_value_3", "match_distance_3"]
 
 
@@ -78,4 +94,7 @@ def test_a_column_of_the_lake_called_like_provenance_gets_out_of_the_way():
 
 def test_names_that_differ_in_case_are_the_same_to_spark():
     chosen = choose_names(["City", "MATCH_VALUE"], ["city"], "a.csv", JoinOptions(), fold_case=True)
-    assert (chosen.found, list(chosen.provenance.values())) == (["a.csv:city"], ["match_value_2", "match_distance_2"])
+    assert (chosen.found, list(chosen.provenance.values())) == (
+        ["a.csv:city"],
+        ["match_value_2", "match_distance_2"],
+    )

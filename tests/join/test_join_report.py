@@ -33,13 +33,18 @@ def test_a_lake_value_that_several_take():
         {"kind": "shared", "query_value": "a", "lake_value": "X", "distance": 0.0},
         {"kind": "shared", "query_value": "b", "lake_value": "X", "distance": 0.25},
     ]
-    assert report.lines()[0] == "1 lake value is wanted by several values of yours, such as 'X': 'a', 'b'."
+    assert (
+        report.lines()[0]
+        == "1 lake value is wanted by several values of yours, such as 'X': 'a', 'b'."
+    )
     one_to_one = joined(links=links, values="one-to-one").report
     assert rows_of(one_to_one, "shared") == rows_of(report, "shared")
 
 
 def test_equally_near_values_unless_one_is_the_same_text():
-    assert rows_of(joined(links=LINKS).report, "tied") == []  # a is both 0.0 from a and from x, but a is a
+    assert (
+        rows_of(joined(links=LINKS).report, "tied") == []
+    )  # a is both 0.0 from a and from x, but a is a
     report = joined(links={("a", "x"): 0.25, ("a", "y"): 0.25, ("a", "other"): 0.5}).report
     assert [row["lake_value"] for row in rows_of(report, "tied")] == ["X", "Y"]
     assert report.counts["tied"] == 1
@@ -59,14 +64,16 @@ def test_a_value_joined_with_several_rows():
         {"kind": "repeated", "query_value": "b", "lake_value": "Y", "distance": 0.125, "count": 3}
     ]
     every = joined(values="all").report
-    assert [(row["query_value"], row["lake_value"], row["count"]) for row in rows_of(every, "repeated")] == [
+    repeated = rows_of(every, "repeated")
+    assert [(row["query_value"], row["lake_value"], row["count"]) for row in repeated] == [
         ("a", "A", 1), ("a", "X", 1), ("a", "Y", 3), ("b", "Y", 3),
     ]  # fmt: skip
 
 
 def test_cells_that_differ_where_the_first_is_taken():
     report = joined(aggregate={"name": "list", "note": "distinct"}).report
-    assert [(row["query_value"], row["column"], row["cell"]) for row in rows_of(report, "differing")] == [
+    differing = rows_of(report, "differing")
+    assert [(row["query_value"], row["column"], row["cell"]) for row in differing] == [
         ("b", "n", "2"), ("b", "n", "3.5"),
     ]  # fmt: skip
     assert report.lines()[-1].endswith("of which the first is taken, such as 'b' in n: '2', '3.5'.")
@@ -91,10 +98,14 @@ def test_values_that_the_table_no_longer_holds():
 
 def test_values_that_the_search_was_not_given():
     mapping = mapping_of(["a", "--"], LINKS, "nearest")
-    found = find_rows("t.csv", "name", pa.Table.from_pylist(THEIRS), mapping, Normaliser(), JoinOptions())
+    found = find_rows(
+        "t.csv", "name", pa.Table.from_pylist(THEIRS), mapping, Normaliser(), JoinOptions()
+    )
     table = pa.table({"key": ["a", "new", "new", None, "--"]})
     report = join_table(table, "key", found, pa.array(["a", "--"])).report
-    assert rows_of(report, "not searched") == [{"kind": "not searched", "query_value": "new", "count": 2}]
+    assert rows_of(report, "not searched") == [
+        {"kind": "not searched", "query_value": "new", "count": 2}
+    ]
 
 
 def test_the_plain_form_is_json_with_a_few_examples():

@@ -18,8 +18,17 @@ from pexeso.join.tables import join_table
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.results import Pair
 
-LINKS = {("a", "a"): 0.0, ("a", "x"): 0.0, ("a", "y"): 0.25, ("b", "y"): 0.125, ("b", "gone"): 0.25, ("c", "x"): 0.5}
-OURS = [{"id": place, "key": key} for place, key in enumerate(["a", "C", "b", None, "A", "d", "--"])]
+LINKS = {
+    ("a", "a"): 0.0,
+    ("a", "x"): 0.0,
+    ("a", "y"): 0.25,
+    ("b", "y"): 0.125,
+    ("b", "gone"): 0.25,
+    ("c", "x"): 0.5,
+}
+OURS = [
+    {"id": place, "key": key} for place, key in enumerate(["a", "C", "b", None, "A", "d", "--"])
+]
 THEIRS = [
     {"name": "X", "n": "1", "note": "p"},
     {"name": "y", "n": "2", "note": None},
@@ -49,17 +58,27 @@ def mapping_of(texts, links, values):
         if query == normalised(text)
     ]
     places = np.array([distinct.index(normalised(text)) for text in texts], dtype=np.int64)
-    return make_mapping(pa.array(texts, pa.string()), places, pa.array(distinct, pa.string()), pairs, values)
+    return make_mapping(
+        pa.array(texts, pa.string()), places, pa.array(distinct, pa.string()), pairs, values
+    )
 
 
 def joined(ours=OURS, theirs=THEIRS, links=LINKS, *, kind="arrow", to=None, on="key", **options):
     options = JoinOptions(**options)
     texts = [row["key"] for row in ours]
     mapping = mapping_of(texts, links, options.values)
-    rows = pa.Table.from_pylist(theirs, schema=pa.schema([(name, pa.string()) for name in theirs[0]]))
+    rows = pa.Table.from_pylist(
+        theirs, schema=pa.schema([(name, pa.string()) for name in theirs[0]])
+    )
     found = find_rows("t.csv", "name", rows, mapping, NORMALISER, options)
     table = pa.Table.from_pylist(ours, schema=pa.schema([("id", pa.int64()), ("key", pa.string())]))
-    return join_table(table.to_pandas() if kind == "pandas" else table, on, found, pa.array(texts, pa.string()), to=to)
+    return join_table(
+        table.to_pandas() if kind == "pandas" else table,
+        on,
+        found,
+        pa.array(texts, pa.string()),
+        to=to,
+    )
 
 
 def ways_of(aggregate):
@@ -71,31 +90,41 @@ def ways_of(aggregate):
 @pytest.mark.parametrize("values", ["nearest", "all"])
 def test_every_option_gives_what_loops_give(values, how, aggregate):
     found = joined(values=values, how=how, aggregate=aggregate).table
-    wanted = join_by_loops(OURS, "key", LINKS, THEIRS, "name", normalised, values, how, ways_of(aggregate))
+    wanted = join_by_loops(
+        OURS, "key", LINKS, THEIRS, "name", normalised, values, how, ways_of(aggregate)
+    )
     assert found.to_pylist() == wanted
     assert found.schema.types[2:] == found_types(list(THEIRS[0]), JoinOptions(aggregate=aggregate))
 
 
 cells = st.sampled_from(["a", "A!", "b", "x", "y", "Y", "gone", "", None])
 lake_rows = st.lists(
-    st.fixed_dictionaries({"name": cells, "n": st.sampled_from(["1", "2.5", "n/a", None])}), min_size=1
+    st.fixed_dictionaries({"name": cells, "n": st.sampled_from(["1", "2.5", "n/a", None])}),
+    min_size=1,
 )
 links = st.dictionaries(
-    st.tuples(st.sampled_from("ab"), st.sampled_from(["a", "b", "x", "y", "gone"])), st.sampled_from([0.0, 0.5])
+    st.tuples(st.sampled_from("ab"), st.sampled_from(["a", "b", "x", "y", "gone"])),
+    st.sampled_from([0.0, 0.5]),
 )
 
 
 @settings(max_examples=300)
 @given(
-    st.lists(cells), lake_rows, links, st.sampled_from(["nearest", "all"]), st.sampled_from(["left", "inner"]),
+    st.lists(cells),
+    lake_rows,
+    links,
+    st.sampled_from(["nearest", "all"]),
+    st.sampled_from(["left", "inner"]),
     st.sampled_from([None, *AGGREGATIONS]),
-)  # fmt: skip
+)
 def test_any_tables_give_what_loops_give(mine, theirs, links, values, how, aggregate):
     ours = [{"id": place, "key": key} for place, key in enumerate(mine)]
     theirs = [{name: cell or None for name, cell in row.items()} for row in theirs]
     found = joined(ours, theirs, links, values=values, how=how, aggregate=aggregate).table
     ways = None if aggregate is None else dict.fromkeys(theirs[0], aggregate)
-    assert found.to_pylist() == join_by_loops(ours, "key", links, theirs, "name", normalised, values, how, ways)
+    assert found.to_pylist() == join_by_loops(
+        ours, "key", links, theirs, "name", normalised, values, how, ways
+    )
 
 
 def test_one_to_one_joins_no_lake_value_twice():
@@ -109,16 +138,40 @@ def test_one_to_one_joins_no_lake_value_twice():
 def test_pandas_gets_the_same_with_its_own_missing_values():
     ours = joined(kind="pandas", aggregate={"n": "count", "note": "list"}).table
     assert isinstance(ours, pd.DataFrame)
-    assert ours.columns.tolist() == ["id", "key", "match_value", "match_distance", "name", "n", "note"]
+    assert ours.columns.tolist() == [
+        "id",
+        "key",
+        "match_value",
+        "match_distance",
+        "name",
+        "n",
+        "note",
+    ]
     assert ours["id"].dtype == np.int64
-    assert ours["n"].astype(object).where(ours["n"].notna(), None).tolist() == [1, 1, 3, None, 1, None, None]
+    assert ours["n"].astype(object).where(ours["n"].notna(), None).tolist() == [
+        1,
+        1,
+        3,
+        None,
+        1,
+        None,
+        None,
+    ]
     assert ours["note"].tolist()[:3] == [["s"], ["p"], ["q", "q"]]
-    assert ours.loc[3, ["match_value", "match_distance", "name"]].map(lambda cell: cell is np.nan or cell != cell).all()
+    assert (
+        ours.loc[3, ["match_value", "match_distance", "name"]]
+        .map(lambda cell: cell is np.nan or cell != cell)
+        .all()
+    )
 
 
 def test_the_users_columns_keep_their_types_and_the_index_counts_rows():
     table = pd.DataFrame(
-        {"key": pd.Categorical(["b", "a"]), "when": pd.to_datetime(["2020-01-02", None]), "what": [1, {"x": 1}]},
+        {
+            "key": pd.Categorical(["b", "a"]),
+            "when": pd.to_datetime(["2020-01-02", None]),
+            "what": [1, {"x": 1}],
+        },
         index=["first", "second"],
     )
     rows = find_rows(
@@ -146,7 +199,12 @@ def test_the_other_kind_of_table_is_given_when_asked_for(kind, to):
 def test_a_table_with_repeated_names_of_columns_is_joined_by_position():
     table = pa.table([pa.array(["b"]), pa.array(["a"])], names=["key", "key"])
     rows = find_rows(
-        "t.csv", "name", pa.Table.from_pylist(THEIRS), mapping_of(["a"], LINKS, "nearest"), Normaliser(), JoinOptions()
+        "t.csv",
+        "name",
+        pa.Table.from_pylist(THEIRS),
+        mapping_of(["a"], LINKS, "nearest"),
+        Normaliser(),
+        JoinOptions(),
     )
     assert join_table(table, 1, rows, pa.array(["a"])).table.column_names[:2] == ["key", "key"]
     assert join_table(table.to_pandas(), 1, rows, pa.array(["a"])).table["n"].tolist() == ["many"]
@@ -154,7 +212,12 @@ def test_a_table_with_repeated_names_of_columns_is_joined_by_position():
 
 def test_all_of_provenance():
     table = joined(provenance=("distance", "column", "table", "value"), how="inner").table
-    assert table.column_names[2:6] == ["match_table", "match_column", "match_value", "match_distance"]
+    assert table.column_names[2:6] == [
+        "match_table",
+        "match_column",
+        "match_value",
+        "match_distance",
+    ]
     assert table.slice(0, 1).select(range(2, 6)).to_pylist()[0] == {
         "match_table": "t.csv", "match_column": "name", "match_value": "a", "match_distance": 0.0,
     }  # fmt: skip
@@ -163,14 +226,19 @@ def test_all_of_provenance():
 
 def test_what_cannot_be_joined_is_refused_in_a_sentence():
     with pytest.raises(
-        InputError, match=r"must be a pandas DataFrame, a pyarrow Table or a Spark DataFrame\. Got dict"
+        InputError,
+        match=r"must be a pandas DataFrame, a pyarrow Table or a Spark DataFrame\. Got dict",
     ):
         join_table({}, "key", None, pa.array([], pa.string()))
     with pytest.raises(InputError, match=r"to must be one of pandas, arrow\. Got 'csv' instead\."):
         joined(to="csv")
-    with pytest.raises(InputError, match="Name the query column of your table: on=NAME or on=POSITION"):
+    with pytest.raises(
+        InputError, match="Name the query column of your table: on=NAME or on=POSITION"
+    ):
         joined(on=None)
-    with pytest.raises(ColumnNotFoundError, match=r"There is no column 'kye' \(did you mean 'key'\?\)"):
+    with pytest.raises(
+        ColumnNotFoundError, match=r"There is no column 'kye' \(did you mean 'key'\?\)"
+    ):
         joined(on="kye")
     with pytest.raises(ColumnNotFoundError, match="There is no column 'm'"):
         joined(aggregate={"m": "sum"})
@@ -178,7 +246,11 @@ def test_what_cannot_be_joined_is_refused_in_a_sentence():
 
 def test_dates_of_the_found_table_are_read_as_a_whole_column():
     # 13/5 says that the day comes first, for 3/5 as well.
-    theirs = [{"name": "13/5/1953", "n": "1"}, {"name": "3/5/1953", "n": "2"}, {"name": "5/3/1953", "n": "3"}]
+    theirs = [
+        {"name": "13/5/1953", "n": "1"},
+        {"name": "3/5/1953", "n": "2"},
+        {"name": "5/3/1953", "n": "3"},
+    ]
     ours = [{"id": 0, "key": "1953-05-03"}]
     found = joined(ours, theirs, {("3 may 1953", "3 may 1953"): 0.0}).table
     assert found["n"].to_pylist() == ["2"]
@@ -186,7 +258,14 @@ def test_dates_of_the_found_table_are_read_as_a_whole_column():
 
 def test_parts_of_the_found_rows_are_those_of_the_whole():
     mapping = mapping_of([row["key"] for row in OURS], LINKS, "all")
-    found = find_rows("t.csv", "name", pa.Table.from_pylist(THEIRS), mapping, Normaliser(), JoinOptions(values="all"))
+    found = find_rows(
+        "t.csv",
+        "name",
+        pa.Table.from_pylist(THEIRS),
+        mapping,
+        Normaliser(),
+        JoinOptions(values="all"),
+    )
     n_rows = len(found.query_of_row)
     parts = [found.take(start, start + 3) for start in range(0, n_rows, 3)]
     assert len(parts) > 1

@@ -11,7 +11,10 @@ from pexeso.results import Pair
 
 
 def mapping_of(links, values="nearest", texts=None):
-    """Make a mapping of query values and lake values that are letters; each query value has one text, or those given."""
+    """Return a mapping of query values and lake values that are letters.
+
+    Each query value has one text, or those given.
+    """
     texts = texts or {query: [query.upper()] for query, _ in links}
     known = sorted(texts)
     of_text = [(text, known.index(query)) for query in known for text in texts[query]]
@@ -20,8 +23,13 @@ def mapping_of(links, values="nearest", texts=None):
         for (query, key), distance in links.items()
         for text in texts[query]
     ]
-    names, places = [text for text, _ in of_text], np.array([place for _, place in of_text], dtype=np.int64)
-    return make_mapping(pa.array(names, pa.string()), places, pa.array(known, pa.string()), pairs, values)
+    names, places = (
+        [text for text, _ in of_text],
+        np.array([place for _, place in of_text], dtype=np.int64),
+    )
+    return make_mapping(
+        pa.array(names, pa.string()), places, pa.array(known, pa.string()), pairs, values
+    )
 
 
 def chosen(mapping):
@@ -29,7 +37,9 @@ def chosen(mapping):
         mapping.query_names.take(pa.array(mapping.query)).to_pylist(),
         mapping.lake_keys.take(pa.array(mapping.lake)).to_pylist(),
     ]
-    return [pair for pair, taken in zip(zip(*names, strict=True), mapping.chosen, strict=True) if taken]
+    return [
+        pair for pair, taken in zip(zip(*names, strict=True), mapping.chosen, strict=True) if taken
+    ]
 
 
 def test_the_nearest_is_taken_and_it_may_be_taken_twice():
@@ -70,8 +80,18 @@ def test_texts_of_one_value_are_one_value():
 @pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
 def test_a_query_without_a_match_gives_an_empty_mapping(values):
     mapping = make_mapping(pa.array(["A"]), np.array([0]), pa.array(["a"]), [], values)
-    assert (len(mapping.lake_keys), mapping.chosen.tolist(), mapping.nearest.tolist()) == (0, [], [])
-    empty = make_mapping(pa.array([], pa.string()), np.array([], dtype=np.int64), pa.array([], pa.string()), [], values)
+    assert (len(mapping.lake_keys), mapping.chosen.tolist(), mapping.nearest.tolist()) == (
+        0,
+        [],
+        [],
+    )
+    empty = make_mapping(
+        pa.array([], pa.string()),
+        np.array([], dtype=np.int64),
+        pa.array([], pa.string()),
+        [],
+        values,
+    )
     assert len(empty.query_names) == 0
 
 
@@ -90,7 +110,10 @@ def test_nearest_is_what_sorting_says(links):
 
 
 @settings(max_examples=50)
-@given(st.dictionaries(ends, st.sampled_from([0.0, 0.1, 0.5]), max_size=12), st.randoms(use_true_random=False))
+@given(
+    st.dictionaries(ends, st.sampled_from([0.0, 0.1, 0.5]), max_size=12),
+    st.randoms(use_true_random=False),
+)
 def test_the_order_of_pairs_does_not_matter(links, random):
     mixed = list(links)
     random.shuffle(mixed)

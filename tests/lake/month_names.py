@@ -1,7 +1,12 @@
-"""Writes pexeso/lake/normalise/months.json from the Unicode Common Locale Data Repository as Babel gives it: ``python tests/lake/month_names.py``.
+"""Program that writes pexeso/lake/normalise/months.json.
 
-The package carries the file instead of asking Babel, so that values have the same form whatever version of Babel a machine has. Words that mean different
-months in different languages are left out ("listopad" is October in Croatian and November in Polish), and so are words that mean a month and a weekday.
+The source is the Unicode Common Locale Data Repository as Babel gives it. Usage:
+``python tests/lake/month_names.py``.
+
+The package carries the file instead of asking Babel, so that values have the same form whatever
+version of Babel a machine has. Words that mean different months in different languages are left out
+("listopad" is October in Croatian and November in Polish), and so are words that mean a month and a
+weekday.
 """
 
 import json
@@ -16,8 +21,45 @@ from pexeso.lake.normalise.abbreviations import packaged
 
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "months.json"
 LANGUAGES = [
-    *("bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "gl", "hr", "hu", "id", "is"),
-    *("it", "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sq", "sr", "sv", "tr", "uk"),
+    *(
+        "bg",
+        "ca",
+        "cs",
+        "da",
+        "de",
+        "el",
+        "en",
+        "es",
+        "et",
+        "eu",
+        "fi",
+        "fr",
+        "ga",
+        "gl",
+        "hr",
+        "hu",
+        "id",
+        "is",
+    ),
+    *(
+        "it",
+        "lt",
+        "lv",
+        "ms",
+        "nb",
+        "nl",
+        "pl",
+        "pt",
+        "ro",
+        "ru",
+        "sk",
+        "sl",
+        "sq",
+        "sr",
+        "sv",
+        "tr",
+        "uk",
+    ),
 ]
 WIDTHS, CONTEXTS = ("wide", "abbreviated"), ("format", "stand-alone")
 
@@ -45,7 +87,9 @@ def months() -> dict[str, object]:
                         month_of[text].add(number)
                         english |= {text} if language == "en" else set()
                 weekdays |= {
-                    text for name in get_day_names(width, context, language).values() for text in spellings(name)
+                    text
+                    for name in get_day_names(width, context, language).values()
+                    for text in spellings(name)
                 }
     month_of["sept"].add(9)
     english.add("sept")
@@ -56,13 +100,18 @@ def months() -> dict[str, object]:
     }
     return {
         "english": _by_month({text: clear[text] for text in english}),
-        "others": _by_month({text: number for text, number in clear.items() if text not in english}),
+        "others": _by_month(
+            {text: number for text, number in clear.items() if text not in english}
+        ),
         "weekdays": " ".join(sorted(weekdays - clear.keys())),
     }
 
 
 def _by_month(words: dict[str, int]) -> list[str]:
-    return [" ".join(sorted(text for text, number in words.items() if number == month)) for month in range(1, 13)]
+    return [
+        " ".join(sorted(text for text, number in words.items() if number == month))
+        for month in range(1, 13)
+    ]
 
 
 def text() -> str:

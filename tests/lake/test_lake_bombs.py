@@ -46,7 +46,10 @@ def test_what_fits_is_read_as_it_is(values: pa.Array) -> None:
     table = parse_parquet("x.parquet", parquet(pa.table({"x": values.slice(0, 5)})), **LIMITS)
     (column,) = table.columns
     plain = parse_parquet(
-        "x.parquet", parquet(pa.table({"x": values.slice(0, 5)})), max_bytes=1 << 40, max_cell_bytes=1 << 20
+        "x.parquet",
+        parquet(pa.table({"x": values.slice(0, 5)})),
+        max_bytes=1 << 40,
+        max_cell_bytes=1 << 20,
     )
     assert column.equals(plain.columns[0])
     assert LONG in column[4].as_py()
@@ -59,11 +62,15 @@ def test_cells_over_the_limit_are_left_out_before_they_are_written_out() -> None
     assert table.notes == ["cells of more than 1,048,576 bytes were read as empty: 30"]
 
 
-def test_rows_that_are_almost_all_filling_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_almost_all_filling_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pexeso.lake.readers.table._CELLS_ALWAYS", 1 << 18)
     names = ",".join(f"c{number}" for number in range(5_000))
     (tmp_path / "a.csv").write_text(names + "\n" + "a\n" * 5_000)
-    (tmp_path / "a.jsonl").write_text("".join(f'{{"k{number % 600}": 1}}\n' for number in range(2_000)))
+    (tmp_path / "a.jsonl").write_text(
+        "".join(f'{{"k{number % 600}": 1}}\n' for number in range(2_000))
+    )
     for name in ("a.csv", "a.jsonl"):
         with pytest.raises(TableReadError, match="almost all of its cells are missing"):
             read_table(tmp_path / name)
@@ -72,5 +79,7 @@ def test_rows_that_are_almost_all_filling_are_refused(tmp_path: Path, monkeypatc
 def test_a_table_with_many_empty_cells_is_read(tmp_path: Path) -> None:
     generator = random.Random(0)
     rows = [",".join(generator.choice(("", "", "", "x")) for _ in range(200)) for _ in range(500)]
-    (tmp_path / "a.csv").write_text("\n".join([",".join(f"c{number}" for number in range(200)), *rows]))
+    (tmp_path / "a.csv").write_text(
+        "\n".join([",".join(f"c{number}" for number in range(200)), *rows])
+    )
     assert read_table(tmp_path / "a.csv").n_rows == 500

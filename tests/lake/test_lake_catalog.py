@@ -1,4 +1,4 @@
-"""The catalog over several folders: what a later one removed no longer holds, and what it added does."""
+"""Tests of the catalog over several folders: later removals and additions apply."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,9 @@ from pexeso.lake.catalog import (
 def folder_with(path, tables=(), removed=None, number=0):
     path.mkdir(exist_ok=True)
     rows = [{"table": name, "n_rows": number} for name in tables]
-    pq.write_table(pa.Table.from_pylist(rows, schema=TABLES_SCHEMA), path / part_name(TABLES, number))
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=TABLES_SCHEMA), path / part_name(TABLES, number)
+    )
     if removed is not None:
         write_rows(path, REMOVED, pa.table([pa.array(removed, pa.string())], schema=REMOVED_SCHEMA))
     return path
@@ -44,7 +46,10 @@ def test_what_a_later_folder_removed_does_not_hold_and_what_it_added_does(catalo
 
 
 def test_only_some_tables_are_read(catalog):
-    assert catalog.tables(["table"], among=pa.array(["b", "d", "a", "x"]))["table"].to_pylist() == ["a", "b"]
+    assert catalog.tables(["table"], among=pa.array(["b", "d", "a", "x"]))["table"].to_pylist() == [
+        "a",
+        "b",
+    ]
     assert catalog.tables(["n_rows"], among=pa.array(["zzz"])).num_rows == 0
     assert catalog.tables(["n_rows"], among=pa.array([], pa.string())).num_rows == 0
 

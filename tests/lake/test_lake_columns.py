@@ -7,7 +7,15 @@ from pexeso.lake.columns import find_column, label_columns
 
 
 def test_labels_are_names_where_these_are_plain_and_unique():
-    assert label_columns(["a", "b", "a", "", "#0", "#x", "A"]) == ["#0", "b", "#2", "#3", "#4", "#x", "A"]
+    assert label_columns(["a", "b", "a", "", "#0", "#x", "A"]) == [
+        "#0",
+        "b",
+        "#2",
+        "#3",
+        "#4",
+        "#x",
+        "A",
+    ]
     assert label_columns([]) == []
 
 
@@ -36,7 +44,10 @@ def test_many_columns_are_listed_shortened():
 
 
 def test_a_repeated_name_is_told_with_its_positions():
-    with pytest.raises(ColumnNotFoundError, match=r"^2 columns are named 'a'; choose one by its position: #0, #2\.$"):
+    with pytest.raises(
+        ColumnNotFoundError,
+        match=r"^2 columns are named 'a'; choose one by its position: #0, #2\.$",
+    ):
         find_column(["a", "b", "a"], "a")
     with pytest.raises(ColumnNotFoundError, match=r"columns without a name: #1, #2\.$"):
         find_column(["a", "", ""], "")

@@ -6,12 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.lake.normalise.date_words import FILLERS, MAX_WORDS, month_data, month_words, read_named_dates
+from pexeso.lake.normalise.date_words import (
+    FILLERS,
+    MAX_WORDS,
+    month_data,
+    month_words,
+    read_named_dates,
+)
 from pexeso.lake.normalise.normaliser import Normaliser
 
 
 def read(*values):
-    return read_named_dates(pa.array([value.split() for value in values], pa.list_(pa.string()))).to_pylist()
+    return read_named_dates(
+        pa.array([value.split() for value in values], pa.list_(pa.string()))
+    ).to_pylist()
 
 
 NORMALISER = Normaliser()
@@ -22,7 +30,9 @@ def normal(*values):
 
 
 def test_the_names_of_months_are_those_of_the_locale_data():
-    assert month_names.PAGE.read_text(encoding="utf-8") == month_names.text(), "run: python tests/lake/month_names.py"
+    assert month_names.PAGE.read_text(encoding="utf-8") == month_names.text(), (
+        "run: python tests/lake/month_names.py"
+    )
     assert json.loads(month_names.text()) == month_data()
 
 
@@ -99,18 +109,34 @@ def test_what_is_no_date_keeps_its_words(value):
 
 @pytest.mark.parametrize(
     "value",
-    ["10-11-12", "3-1-0", "12.5", "1.2.13", "978-3-16-148410-0", "20200305", "1-800-555", "12:30", "192.168.1.1"],
+    [
+        "10-11-12",
+        "3-1-0",
+        "12.5",
+        "1.2.13",
+        "978-3-16-148410-0",
+        "20200305",
+        "1-800-555",
+        "12:30",
+        "192.168.1.1",
+    ],
 )
 def test_numbers_and_codes_are_no_dates(value):
     assert not set("".join(normal(value))) & set("abcdefghijklmnopqrstuvwxyz")
 
 
 MONTHS = month_words()[0].to_pylist()
-PARTS = st.sampled_from([*MONTHS[::7], *FILLERS[:6], "5", "05", "5th", "31", "53", "1999", "2020", "monday", "32"])
+PARTS = st.sampled_from(
+    [*MONTHS[::7], *FILLERS[:6], "5", "05", "5th", "31", "53", "1999", "2020", "monday", "32"]
+)
 
 
 @settings(max_examples=60)
-@given(st.lists(PARTS, min_size=1, max_size=5), st.text("bdfgkqxz", min_size=4, max_size=8), st.integers(0, 5))
+@given(
+    st.lists(PARTS, min_size=1, max_size=5),
+    st.text("bdfgkqxz", min_size=4, max_size=8),
+    st.integers(0, 5),
+)
 def test_one_other_word_and_it_is_no_date(parts, word, place):
     if word not in MONTHS:
         assert read(" ".join([*parts[:place], word, *parts[place:]])) == [None]

@@ -30,9 +30,13 @@ def read(*values):
 
 
 @settings(max_examples=60)
-@given(day=st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)), style=st.sampled_from(FORMATS))
+@given(
+    day=st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)),
+    style=st.sampled_from(FORMATS),
+)
 def test_every_date_in_every_format_has_one_form(day, style):
-    # Formatted by hand where the C library would not pad years before 1000 or would follow the locale.
+    # Formatted by hand where the C library would not pad years before 1000 or would follow the
+    # locale.
     names = {
         "%A": calendar.day_name[day.weekday()],
         "%a": calendar.day_abbr[day.weekday()],
@@ -73,8 +77,29 @@ def test_dates(value, expected):
 @pytest.mark.parametrize(
     "value",
     [
-        *("2019-02-29", "31.04.2020", "13/13/2020", "0/1/2020", "2020-00-01", "10-5-12", "1.2.13", "3-1-0", "20200305"),
-        *("march 1953", "5 march", "may 2020", "1953", "12:30", "192.168.1.1", "", "mar", "5 marching 1953", "9" * 100),
+        *(
+            "2019-02-29",
+            "31.04.2020",
+            "13/13/2020",
+            "0/1/2020",
+            "2020-00-01",
+            "10-5-12",
+            "1.2.13",
+            "3-1-0",
+            "20200305",
+        ),
+        *(
+            "march 1953",
+            "5 march",
+            "may 2020",
+            "1953",
+            "12:30",
+            "192.168.1.1",
+            "",
+            "mar",
+            "5 marching 1953",
+            "9" * 100,
+        ),
     ],
 )
 def test_what_is_no_date(value):
@@ -86,7 +111,11 @@ def test_the_order_of_day_and_month_is_decided_over_the_column():
     assert read("3/5/1953", "5/13/1953") == ["5 march 1953", "13 may 1953"]
     assert read("3/5/1953") == ["5 march 1953"]
     # Both orders occur: the month comes first, and what cannot be read so is read the other way.
-    assert read("3/5/1953", "13/5/1953", "5/13/1953") == ["5 march 1953", "13 may 1953", "13 may 1953"]
+    assert read("3/5/1953", "13/5/1953", "5/13/1953") == [
+        "5 march 1953",
+        "13 may 1953",
+        "13 may 1953",
+    ]
     assert read("3-5-1953", "13/5/1953") == ["3 may 1953", "13 may 1953"]
 
 

@@ -1,4 +1,4 @@
-"""A lake on another storage: it holds the same tables, rows and joins as the same lake on this machine."""
+"""Tests that a lake on other storage has the tables, rows and joins of the same local lake."""
 
 import gzip
 import json
@@ -64,7 +64,9 @@ def test_a_lake_elsewhere_lists_as_the_same_lake_here(storage, small_lake):
         (file.table, file.format, file.n_bytes) for file in here
     ]
     assert [file.path for file in there] == [place.joined(file.table) for file in here]
-    assert [path_from_text(place, str(file.path)) for file in there] == [file.path for file in there]
+    assert [path_from_text(place, str(file.path)) for file in there] == [
+        file.path for file in there
+    ]
 
 
 @both
@@ -72,16 +74,28 @@ def test_its_tables_become_the_same_records(storage, small_lake):
     place = copy_to(storage, small_lake)
     for here, there in zip(find_tables(small_lake)[0], find_tables(place)[0], strict=True):
         records = [
-            [row for batch in table_records(file, ColumnRules(min_rows=3), Normaliser()) for row in batch.to_pylist()]
+            [
+                row
+                for batch in table_records(file, ColumnRules(min_rows=3), Normaliser())
+                for row in batch.to_pylist()
+            ]
             for file in (here, there)
         ]
         for rows in records:
-            rows[0] = {name: value for name, value in rows[0].items() if name not in ("modified", "version")}
+            rows[0] = {
+                name: value
+                for name, value in rows[0].items()
+                if name not in ("modified", "version")
+            }
         assert records[0] == records[1]
 
 
 def test_a_filesystem_of_pyarrow_reads_the_same_lake(lake, s3_server):
-    options = {"scheme": "http", "endpoint_override": s3_server.address.removeprefix("http://"), "region": "us-east-1"}
+    options = {
+        "scheme": "http",
+        "endpoint_override": s3_server.address.removeprefix("http://"),
+        "region": "us-east-1",
+    }
     key, secret = s3_server.options["key"], s3_server.options["secret"]
     filesystem = pyarrow.fs.S3FileSystem(access_key=key, secret_key=secret, **options)
     place = locate(filesystem, lake.path)
@@ -90,7 +104,9 @@ def test_a_filesystem_of_pyarrow_reads_the_same_lake(lake, s3_server):
         (file.table, file.n_bytes) for file in find_tables(lake)[0]
     ]
     assert read_rows(place, "cities.csv").equals(read_rows(lake, "cities.csv"))
-    with pytest.raises(OutputError, match="was given as a filesystem that does not offer them, so give its URL"):
+    with pytest.raises(
+        OutputError, match="was given as a filesystem that does not offer them, so give its URL"
+    ):
         require_safe_commits(place.joined("lake.pexeso"))
 
 
@@ -106,7 +122,9 @@ def test_objects_tell_time_and_version_of_each_table(lake):
 def test_one_object_is_a_lake_of_one_table(lake):
     lake.joined("notes.txt").write(b"a,b\n1,2\n")
     tables, skipped = find_tables(lake.joined("notes.txt"))
-    assert [(file.table, file.format, file.n_bytes) for file in tables] == [("notes.txt", "delimited", 8)]
+    assert [(file.table, file.format, file.n_bytes) for file in tables] == [
+        ("notes.txt", "delimited", 8)
+    ]
     assert tables[0].version == lake.joined("notes.txt").look().version
     assert skipped == []
     assert look_at_lake(lake) == (lake, None)
@@ -154,7 +172,11 @@ def test_keys_that_are_no_paths_are_skipped_and_markers_of_folders_are_nothing(b
     put("lake/both.csv")
     put("lake/both.csv/d.csv")
     lake = bucket.joined("lake")
-    assert [file.table for file in find_tables(lake)[0]] == ["both.csv", "both.csv/d.csv", "d/a.csv"]
+    assert [file.table for file in find_tables(lake)[0]] == [
+        "both.csv",
+        "both.csv/d.csv",
+        "d/a.csv",
+    ]
     assert {(file.path, file.reason) for file in find_tables(lake)[1]} == {
         ("", "its name is empty: two slashes follow each other"),
         ("..", "hidden: its name starts with a dot"),
@@ -167,13 +189,17 @@ def test_more_names_than_one_answer_holds_are_all_found(bucket, s3_server, monke
     lake = bucket.joined("lake")
     lake.filesystem.pipe({f"{lake.path}/{number:04d}.csv": b"a\n" for number in range(40)})
     s3_server.faults.clear()
-    assert [file.table for file in find_tables(lake)[0]] == [f"{number:04d}.csv" for number in range(40)]
+    assert [file.table for file in find_tables(lake)[0]] == [
+        f"{number:04d}.csv" for number in range(40)
+    ]
     assert sum("continuation-token" in query for _, _, query in s3_server.faults.requests) >= 5
     assert set(lake.find()) == {f"{number:04d}.csv" for number in range(40)}
 
 
 def test_a_lake_that_is_not_there_is_refused(bucket, s3_server):
-    with pytest.raises(LakeError, match="nothing is neither a folder nor a file; give the folder that holds"):
+    with pytest.raises(
+        LakeError, match="nothing is neither a folder nor a file; give the folder that holds"
+    ):
         find_tables(bucket.joined("nothing"))
     with pytest.raises(LakeError, match="is neither a folder nor a file"):
         find_tables(locate("s3://no-such-bucket-anywhere", **s3_server.options))
@@ -194,7 +220,8 @@ def failing(place: Location, error: Exception) -> Location:
 def test_a_storage_that_refuses_is_told_in_one_sentence(bucket):
     refused = failing(bucket, PermissionError("Access Denied"))
     with pytest.raises(
-        LakeError, match=r"^'s3://test-\w+' cannot be looked at: there is no permission \(Access Denied\)\.$"
+        LakeError,
+        match=r"^'s3://test-\w+' cannot be looked at: there is no permission \(Access Denied\)\.$",
     ):
         find_tables(refused)
     assert "cannot be listed: 's3://" in list_folder(refused, "a").skipped[0].reason
@@ -254,7 +281,10 @@ def test_reading_stops_at_the_limit_before_and_after_unpacking(storage, s3_proce
 def test_of_a_large_object_no_more_is_fetched_than_the_limit(bucket, s3_server):
     place = bucket.joined("large.csv")
     place.write(b"x" * 1_000_000)
-    s3_server.faults.cut_from, s3_server.faults.n_cut = 2000, 1000  # whatever is larger would break off
+    s3_server.faults.cut_from, s3_server.faults.n_cut = (
+        2000,
+        1000,
+    )  # whatever is larger would break off
     with pytest.raises(TableReadError, match="holds more than 1,000 bytes"):
         read_content(place, max_bytes=1000)
 
@@ -288,7 +318,9 @@ def test_a_table_is_read_by_its_url(lake, s3_server, monkeypatch):
 def test_rows_are_those_of_the_same_lake_here(lake, small_lake):
     for table in ("cities.csv", "nested/capitals.tsv"):
         assert read_rows(lake, table).equals(read_rows(small_lake, table))
-    assert read_rows(lake.joined("cities.csv"), "cities.csv").equals(read_rows(small_lake, "cities.csv"))
+    assert read_rows(lake.joined("cities.csv"), "cities.csv").equals(
+        read_rows(small_lake, "cities.csv")
+    )
 
 
 @both

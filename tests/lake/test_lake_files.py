@@ -87,7 +87,11 @@ def test_links_that_leave_the_lake_are_not_followed(tmp_path):
     assert tables_of(lake) == ["a.csv", "copy.csv", "in/b.csv"]
     reasons = reasons_of(lake)
     assert reasons["out.csv"] == reasons["up"] == "a symbolic link that leaves the lake"
-    assert reasons["broken.csv"] == reasons["loop.csv"] == "a symbolic link whose target does not exist"
+    assert (
+        reasons["broken.csv"]
+        == reasons["loop.csv"]
+        == "a symbolic link whose target does not exist"
+    )
     assert "read in its own place" in reasons["again"]
 
 
@@ -102,7 +106,9 @@ def test_names_that_are_not_text_and_files_that_are_not_regular_are_skipped(tmp_
 
 
 def test_a_missing_folder_and_an_index_are_refused(tmp_path):
-    with pytest.raises(LakeError, match=r"nowhere is neither a folder nor a file; give the folder that holds"):
+    with pytest.raises(
+        LakeError, match=r"nowhere is neither a folder nor a file; give the folder that holds"
+    ):
         find_tables(tmp_path / "nowhere")
     (tmp_path / "x.pexeso").mkdir()
     with pytest.raises(LakeError, match=r"x\.pexeso is a pexeso index, not a folder of tables"):
@@ -127,7 +133,9 @@ def test_a_very_deep_folder_does_not_exhaust_the_stack(tmp_path):
 
 
 @pytest.mark.lakes
-@pytest.mark.parametrize(("name", "n_tables"), [("wikitables", 2108), ("fivethirtyeight", 563), ("pudding", 65)])
+@pytest.mark.parametrize(
+    ("name", "n_tables"), [("wikitables", 2108), ("fivethirtyeight", 563), ("pudding", 65)]
+)
 def test_real_lakes_have_the_tables_they_are_said_to_have(lake_folder, name, n_tables):
     assert len(find_tables(lake_folder(name))[0]) == n_tables
 
@@ -146,7 +154,9 @@ def test_listing_folder_by_folder_gives_what_the_walk_gives(tmp_path):
     assert list_folder(tmp_path).folders == ["a"]
     assert list_folder(tmp_path, "a").folders == ["a/b"]
     listings = [list_folder(tmp_path, folder) for folder in ("", "a", "a/b")]
-    tables = sorted((table for one in listings for table in one.tables), key=lambda file: file.table)
+    tables = sorted(
+        (table for one in listings for table in one.tables), key=lambda file: file.table
+    )
     skipped = sorted((file for one in listings for file in one.skipped), key=lambda file: file.path)
     assert (tables, skipped) == find_tables(tmp_path)
 

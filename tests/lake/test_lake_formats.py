@@ -18,7 +18,9 @@ def parquet(columns, **options):
 
 
 def read(data, name, **limits):
-    return parse_table(name, Content(data if isinstance(data, bytes) else data.encode(), ""), **limits)
+    return parse_table(
+        name, Content(data if isinstance(data, bytes) else data.encode(), ""), **limits
+    )
 
 
 def column(values, kind=None):
@@ -38,7 +40,11 @@ def column(values, kind=None):
         ([decimal.Decimal("1.50")], pa.decimal128(5, 2), ["1.50"]),
         ([datetime.date(1953, 3, 5)], pa.date32(), ["1953-03-05"]),
         ([datetime.datetime(1953, 3, 5, 14, 30)], pa.timestamp("us"), ["1953-03-05 14:30:00"]),
-        ([datetime.datetime(1953, 3, 5, 14, 30, 0, 5)], pa.timestamp("us"), ["1953-03-05 14:30:00.000005"]),
+        (
+            [datetime.datetime(1953, 3, 5, 14, 30, 0, 5)],
+            pa.timestamp("us"),
+            ["1953-03-05 14:30:00.000005"],
+        ),
         ([datetime.datetime(1953, 3, 5)], pa.timestamp("s", "UTC"), ["1953-03-05 00:00:00Z"]),
         ([[1, 2], None], pa.list_(pa.int64()), ["[1, 2]", None]),
         ([{"a": "é"}], pa.struct([("a", pa.string())]), ['{"a": "é"}']),
@@ -51,7 +57,9 @@ def test_every_parquet_type_becomes_text(values, kind, expected):
 
 
 def test_parquet_bytes_that_are_no_text_leave_the_column_empty_with_a_note():
-    table = read(parquet({"x": pa.array([b"\xff\xfe", b"a"]), "y": pa.array(["p", "q"])}), "t.parquet")
+    table = read(
+        parquet({"x": pa.array([b"\xff\xfe", b"a"]), "y": pa.array(["p", "q"])}), "t.parquet"
+    )
     assert [c.to_pylist() for c in table.columns] == [[None, None], ["p", "q"]]
     assert table.notes[0].startswith("column 'x' (#0) is not text everywhere: ")
 
@@ -75,7 +83,9 @@ def test_broken_parquet_says_so():
 def test_parquet_that_unpacks_to_more_than_the_limit_is_refused():
     data = parquet({"x": pa.array(["z" * 1000] * 20_000)}, compression="zstd")
     assert len(data) < 10_000
-    with pytest.raises(TableReadError, match=r"unpacks to more than 1,000,000 bytes, the most that is read"):
+    with pytest.raises(
+        TableReadError, match=r"unpacks to more than 1,000,000 bytes, the most that is read"
+    ):
         read(data, "t.parquet", max_bytes=1_000_000)
 
 
@@ -103,13 +113,17 @@ def test_keys_that_appear_late_are_empty_before(monkeypatch):
 
 def test_a_minority_of_bad_json_lines_is_counted():
     deep = "[" * 100_000
-    table = read(f'{{"a": 1}}\n{{"a": \n{{"a": 2}}\n[1]\n{{"a": 3}}\n{{"a": 4}}\n{deep}\n', "t.jsonl")
+    table = read(
+        f'{{"a": 1}}\n{{"a": \n{{"a": 2}}\n[1]\n{{"a": 3}}\n{{"a": 4}}\n{deep}\n', "t.jsonl"
+    )
     assert table.columns[0].to_pylist() == ["1", "2", "3", "4"]
     assert table.notes == ["lines that hold no JSON object were left out: 3"]
 
 
 def test_what_is_mostly_no_json_is_refused():
-    with pytest.raises(TableReadError, match=r"^t\.jsonl is not JSON lines: 2 of 3 lines hold no object\.$"):
+    with pytest.raises(
+        TableReadError, match=r"^t\.jsonl is not JSON lines: 2 of 3 lines hold no object\.$"
+    ):
         read("a,b\n1,2\n{}\n", "t.jsonl")
     for empty in ("", "\n \n"):
         with pytest.raises(TableReadError, match=r"^t\.jsonl is empty: it holds no JSON object\.$"):
@@ -132,5 +146,8 @@ def test_json_cells_over_the_limit_are_empty():
 def test_a_number_of_more_digits_than_python_reads_stays_as_it_stands():
     digits = "7" * 5000
     table = read(f'{{"a": {digits}, "b": -{digits}}}\n{{"a": 1, "b": 2.5}}\n', "t.jsonl")
-    assert [column.to_pylist() for column in table.columns] == [[digits, "1"], [f"-{digits}", "2.5"]]
+    assert [column.to_pylist() for column in table.columns] == [
+        [digits, "1"],
+        [f"-{digits}", "2.5"],
+    ]
     assert table.notes == []

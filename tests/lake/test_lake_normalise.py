@@ -143,7 +143,12 @@ def test_rules_at_their_borders(value, expected):
 
 
 def test_dates_are_read_over_the_column_and_repeats_are_kept():
-    assert normal("3/5/1953", None, "13/5/1953", "3/5/1953") == ["3 may 1953", None, "13 may 1953", "3 may 1953"]
+    assert normal("3/5/1953", None, "13/5/1953", "3/5/1953") == [
+        "3 may 1953",
+        None,
+        "13 may 1953",
+        "3 may 1953",
+    ]
     assert normal("2020-03-05") != normal("2020-05-03")
 
 
@@ -188,9 +193,15 @@ def test_a_dictionary_of_ones_own_goes_first():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dictionaries": ("names",)}, r"dictionaries must be out of dates, addresses\. Got \('names',\)\."),
+        (
+            {"dictionaries": ("names",)},
+            r"dictionaries must be out of dates, addresses\. Got \('names',\)\.",
+        ),
         ({"dictionaries": "dates"}, "dictionaries must be out of dates, addresses"),
-        ({"extra": {"New York": "x"}}, r"must be single lower-case words without commas\. Got 'New York'\."),
+        (
+            {"extra": {"New York": "x"}},
+            r"must be single lower-case words without commas\. Got 'New York'\.",
+        ),
         ({"extra": {"a": ""}}, r"extra must give a text for each word\. Got 'a': ''\."),
         (
             {"rules": ["case", "date"]},
@@ -208,7 +219,8 @@ def test_wrong_options_are_refused(options, message):
 
 def test_a_rule_is_not_switched_on_and_off_at_once():
     with pytest.raises(
-        InputError, match=r"The rule 'counts' cannot be switched on and off at once: name it in one place\."
+        InputError,
+        match=r"The rule 'counts' cannot be switched on and off at once: name it in one place\.",
     ):
         Normaliser().switched(on=["counts"], off=["case", "counts"])
 
@@ -239,14 +251,21 @@ def test_a_change_of_any_data_changes_the_fingerprint(monkeypatch):
 
 
 def test_the_fingerprint_of_this_version_does_not_change():
-    """Where it does, values have another form: raise `VERSION`, then write the new fingerprint here."""
+    """Check that the fingerprint of this version does not change.
+
+    If it does, values have another form: raise `VERSION`, then write the new fingerprint here.
+    """
     assert (VERSION, Normaliser().fingerprint) == (2, "95d175575c8f6bfa57d6454af76f5e04")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 1}, f"The normaliser has version 1, and this pexeso has version {VERSION}: build the index again"),
+        (
+            {"version": 1},
+            f"The normaliser has version 1, and this pexeso has version {VERSION}: build the "
+            "index again",
+        ),
         ({"version": 99}, f"The normaliser has version 99, and this pexeso has version {VERSION}"),
         ({"colour": 1}, "must have the keys version, rules, extra\\."),
     ],
@@ -311,11 +330,30 @@ PIECES = [
         "ﬁ",
         "Σ",
     ],
-    *["march", "Mar", "may", "5", "05", "2020", "53", "1990s", "10:30", "pm", "Q1", "FY", "c.", "\u2013", "of", "de"],
+    *[
+        "march",
+        "Mar",
+        "may",
+        "5",
+        "05",
+        "2020",
+        "53",
+        "1990s",
+        "10:30",
+        "pm",
+        "Q1",
+        "FY",
+        "c.",
+        "\u2013",
+        "of",
+        "de",
+    ],
     *(" " * 12),
 ]
 TEXTS = st.lists(
-    st.none() | st.text(max_size=15) | st.text("aSt.,é'& 15/-+#\u0301\n", max_size=15), min_size=1, max_size=8
+    st.none() | st.text(max_size=15) | st.text("aSt.,é'& 15/-+#\u0301\n", max_size=15),
+    min_size=1,
+    max_size=8,
 )
 
 
@@ -330,7 +368,12 @@ def test_any_text_gives_words_with_single_spaces_or_nothing(values):
 
 @settings(max_examples=70)
 @given(
-    st.lists(st.none() | st.text(max_size=12) | st.lists(st.sampled_from(PIECES), max_size=6).map("".join), max_size=8)
+    st.lists(
+        st.none()
+        | st.text(max_size=12)
+        | st.lists(st.sampled_from(PIECES), max_size=6).map("".join),
+        max_size=8,
+    )
 )
 def test_a_form_keeps_its_form(values):
     values = [value.encode("utf-8", "replace").decode() if value else value for value in values]
@@ -354,10 +397,15 @@ def test_blocks_and_neighbours_do_not_change_a_value(values):
 @settings(max_examples=40)
 @given(st.lists(TEXTS, max_size=4))
 def test_columns_together_are_as_each_by_itself(columns):
-    arrays = [pa.array([v.encode("utf-8", "replace").decode() if v else v for v in c], pa.string()) for c in columns]
+    arrays = [
+        pa.array([v.encode("utf-8", "replace").decode() if v else v for v in c], pa.string())
+        for c in columns
+    ]
     normaliser = normaliser_of()
     together = normaliser.normalise_columns(arrays)
-    assert [c.to_pylist() for c in together] == [normaliser.normalise(c).to_pylist() for c in arrays]
+    assert [c.to_pylist() for c in together] == [
+        normaliser.normalise(c).to_pylist() for c in arrays
+    ]
 
 
 def test_other_arrays_of_strings_are_taken():

@@ -17,7 +17,9 @@ from pexeso.lake.readers.table import MAX_COLUMNS
 
 
 def read(data, name="t.csv", **limits):
-    return parse_table(name, Content(data.encode() if isinstance(data, str) else data, ""), **limits)
+    return parse_table(
+        name, Content(data.encode() if isinstance(data, str) else data, ""), **limits
+    )
 
 
 def outcome(data, name):
@@ -29,7 +31,9 @@ def outcome(data, name):
 
 
 def rows_of(table):
-    return [list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    return [
+        list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    ]
 
 
 def test_names_and_cells_stay_as_written_and_empty_cells_are_null():
@@ -69,7 +73,10 @@ def test_rows_that_are_mostly_longer_than_the_header_get_columns():
     table = read("a,b\n1,2,3\n4,5,6\n7,8\n")
     assert table.names == ["a", "b", ""]
     assert rows_of(table) == [["1", "2", "3"], ["4", "5", "6"], ["7", "8", None]]
-    assert table.notes[0] == "most rows are longer than the header: columns without a name were added: 1"
+    assert (
+        table.notes[0]
+        == "most rows are longer than the header: columns without a name were added: 1"
+    )
 
 
 @pytest.mark.parametrize("n_rows_before", [0, 3, 60_000])
@@ -100,7 +107,9 @@ def test_a_cell_of_exactly_the_limit_stays():
     assert rows_of(read("a,b\nxxxx,1\nééé,2\n", max_cell_bytes=4)) == [["xxxx", "1"], [None, "2"]]
 
 
-@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"a,b\n1,\x00\n", bytes(range(1, 32)) * 9])
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"a,b\n1,\x00\n", bytes(range(1, 32)) * 9]
+)
 def test_binary_content_is_refused(data):
     with pytest.raises(TableReadError, match=r"^t\.csv is binary, not delimited text\.$"):
         read(data)
@@ -144,7 +153,10 @@ def test_wrong_bytes_behind_the_sample_are_found():
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.CSV.gz", "t"])
 def test_the_delimiter_is_told_by_the_text(delimiter, name):
-    data = "\n".join(delimiter.join(row) for row in [("a", "b", "c"), ("x, y" if delimiter != "," else "x", "1", "2")])
+    data = "\n".join(
+        delimiter.join(row)
+        for row in [("a", "b", "c"), ("x, y" if delimiter != "," else "x", "1", "2")]
+    )
     table = read(data, name)
     assert (table.delimiter, len(table.names)) == (delimiter, 3)
 
@@ -174,7 +186,9 @@ def test_gzip_is_known_by_its_content(write):
 
 def test_damaged_gzip_says_so(write):
     packed = gzip.compress(os.urandom(5000))
-    with pytest.raises(TableReadError, match="is a gzip file that was cut short; write or download it again"):
+    with pytest.raises(
+        TableReadError, match="is a gzip file that was cut short; write or download it again"
+    ):
         read_table(write("t.csv.gz", packed[:-100]))
     with pytest.raises(TableReadError, match="is a damaged gzip file"):
         read_table(write("u.csv.gz", packed[:50] + b"\x00" * 50 + packed[100:]))
@@ -182,7 +196,9 @@ def test_damaged_gzip_says_so(write):
 
 def test_a_gzip_bomb_stops_at_the_limit(write):
     path = write("bomb.csv.gz", gzip.compress(b"a,b\n" * 100_000))
-    with pytest.raises(TableReadError, match=r"holds more than 100,000 bytes, the most that is read \(max_bytes\)"):
+    with pytest.raises(
+        TableReadError, match=r"holds more than 100,000 bytes, the most that is read \(max_bytes\)"
+    ):
         read_table(path, max_bytes=100_000)
     assert read_table(path).n_rows == 99_999
 
@@ -192,7 +208,9 @@ def test_what_is_no_regular_file_is_refused(tmp_path):
     for name in ("pipe.csv", "."):
         with pytest.raises(TableReadError, match="is not a regular file; a table is one file"):
             read_table(tmp_path / name)
-    with pytest.raises(TableReadError, match=r"gone\.csv cannot be read: No such file or directory\."):
+    with pytest.raises(
+        TableReadError, match=r"gone\.csv cannot be read: No such file or directory\."
+    ):
         read_table(tmp_path / "gone.csv")
 
 
@@ -205,7 +223,8 @@ def test_a_file_that_may_not_be_read_says_so(write):
 
 
 CELLS = st.text(
-    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff") | st.sampled_from("\n,;|\"' "),
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff")
+    | st.sampled_from("\n,;|\"' "),
     max_size=12,
 )
 
@@ -219,19 +238,31 @@ CELLS = st.text(
     newline=st.sampled_from(["\n", "\r\n"]),
 )
 def test_what_the_csv_module_writes_is_read_back(width, data, delimiter, encoding, newline):
-    rows = data.draw(st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=6))
+    rows = data.draw(
+        st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=6)
+    )
     names = list(string.ascii_lowercase[:width])
     written = io.StringIO()
-    csv.writer(written, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=newline).writerows([names, *rows])
-    table = read(written.getvalue().encode(encoding), {"\t": "t.tsv", "|": "t.psv"}.get(delimiter, "t.csv"))
-    assume(table.delimiter == delimiter)  # a rectangular table under two delimiters at once has two true readings
+    csv.writer(
+        written, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=newline
+    ).writerows([names, *rows])
+    table = read(
+        written.getvalue().encode(encoding), {"\t": "t.tsv", "|": "t.psv"}.get(delimiter, "t.csv")
+    )
+    assume(
+        table.delimiter == delimiter
+    )  # a rectangular table under two delimiters at once has two true readings
     assert table.names == names
     assert rows_of(table) == [[cell or None for cell in row] for row in rows]
 
 
 @settings(max_examples=60)
 @given(
-    words=st.lists(st.lists(st.text("abc é", min_size=1, max_size=9), min_size=3, max_size=3), min_size=3, max_size=9)
+    words=st.lists(
+        st.lists(st.text("abc é", min_size=1, max_size=9), min_size=3, max_size=3),
+        min_size=3,
+        max_size=9,
+    )
 )
 @pytest.mark.parametrize("delimiter", ",;\t|")
 def test_plain_tables_are_read_under_every_delimiter(delimiter, words):
@@ -242,7 +273,10 @@ def test_plain_tables_are_read_under_every_delimiter(delimiter, words):
 
 
 @settings(max_examples=150)
-@given(data=st.binary(max_size=400), name=st.sampled_from(["t.csv", "t.tsv", "t.parquet", "t.jsonl", "t", "t.csv.gz"]))
+@given(
+    data=st.binary(max_size=400),
+    name=st.sampled_from(["t.csv", "t.tsv", "t.parquet", "t.jsonl", "t", "t.csv.gz"]),
+)
 def test_random_bytes_give_a_table_or_the_one_error(data, name):
     table, message = outcome(data, name)
     if table is None:
@@ -286,9 +320,15 @@ def test_a_pathological_text_takes_bounded_time():
 @pytest.mark.lakes
 @pytest.mark.parametrize(
     ("name", "n_columns", "n_rows"),
-    [("wikitables", 13_445, 57_960), ("fivethirtyeight", 8_617, 204_317), ("pudding", 1_089, 81_586)],
+    [
+        ("wikitables", 13_445, 57_960),
+        ("fivethirtyeight", 8_617, 204_317),
+        ("pudding", 1_089, 81_586),
+    ],
 )
-def test_real_lakes_have_the_columns_and_rows_they_are_said_to_have(lake_folder, name, n_columns, n_rows):
+def test_real_lakes_have_the_columns_and_rows_they_are_said_to_have(
+    lake_folder, name, n_columns, n_rows
+):
     tables = [read_table(path) for path in sorted(lake_folder(name).rglob("*.csv"))]
     assert sum(len(table.names) for table in tables) == n_columns
     assert sum(table.n_rows for table in tables) == n_rows

@@ -12,12 +12,17 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.lake.rows import read_rows, table_path
 
-CITIES = "city,country,n,fixed\nRome,Italy,1,x\nROME ,Italy,2,x\nOslo,Norway,3,x\n,Peru,4,x\nLima,Peru,5,x\n"
+CITIES = (
+    "city,country,n,fixed\nRome,Italy,1,x\nROME "
+    ",Italy,2,x\nOslo,Norway,3,x\n,Peru,4,x\nLima,Peru,5,x\n"
+)
 
 
 def records_of(lake, **options):
     batches = [
-        b for f in find_tables(lake)[0] for b in records.table_records(f, ColumnRules(), Normaliser(), **options)
+        b
+        for f in find_tables(lake)[0]
+        for b in records.table_records(f, ColumnRules(), Normaliser(), **options)
     ]
     return pa.Table.from_batches(batches, SCHEMA)
 
@@ -33,11 +38,15 @@ def of_kind(found, kind):
 def test_a_table_becomes_records_of_itself_its_columns_and_its_values(write, tmp_path):
     write("lake/cities.csv", CITIES)
     found = records_of(tmp_path / "lake")
-    assert rows_of(of_kind(found, "table"), "table", "format", "n_bytes", "encoding", "delimiter") == [
-        ("cities.csv", "delimited", len(CITIES), "utf-8", ",")
+    assert rows_of(
+        of_kind(found, "table"), "table", "format", "n_bytes", "encoding", "delimiter"
+    ) == [("cities.csv", "delimited", len(CITIES), "utf-8", ",")]
+    assert rows_of(of_kind(found, "table"), "n_rows", "n_columns", "reason", "notes") == [
+        (5, 4, None, [])
     ]
-    assert rows_of(of_kind(found, "table"), "n_rows", "n_columns", "reason", "notes") == [(5, 4, None, [])]
-    assert rows_of(of_kind(found, "column"), "position", "label", "kind", "n_rows", "n_missing", "n_distinct") == [
+    assert rows_of(
+        of_kind(found, "column"), "position", "label", "kind", "n_rows", "n_missing", "n_distinct"
+    ) == [
         (0, "city", "text", 5, 1, 3),
         (1, "country", "text", 5, 0, 3),
         (2, "n", "number", 5, 0, 5),
@@ -86,7 +95,15 @@ def test_bad_tables_are_listed_with_their_reason_and_do_not_stop_a_lake(write, t
         ("g.csv", None),
     ]
     assert found["reason"][4].as_py().startswith("e.parquet is no readable Parquet file: ")
-    assert found["fingerprint"].is_valid().to_pylist() == [True, True, True, False, True, True, True]
+    assert found["fingerprint"].is_valid().to_pylist() == [
+        True,
+        True,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_a_file_that_vanished_has_a_reason(tmp_path):
@@ -96,7 +113,9 @@ def test_a_file_that_vanished_has_a_reason(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["parse_table", "profile_columns", "column_values"])
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("odd\nthing"), RecursionError("deep")])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("odd\nthing"), RecursionError("deep")]
+)
 def test_whatever_a_table_makes_raise_becomes_a_reason(write, tmp_path, monkeypatch, place, error):
     def fail(*_args, **_options):
         raise error
@@ -143,7 +162,9 @@ def test_rows_of_what_is_not_there_are_refused(write, tmp_path):
     lake = tmp_path / "lake"
     (lake / "out.csv").symlink_to(write("secret.csv", "x\n1\n"))
     for name in ("../secret.csv", str(tmp_path / "secret.csv"), "a/../../secret.csv", "", "a\0"):
-        with pytest.raises(InputError, match=r"named by its path relative to the lake, without '\.\.'"):
+        with pytest.raises(
+            InputError, match=r"named by its path relative to the lake, without '\.\.'"
+        ):
             table_path(lake, name)
     with pytest.raises(InputError, match="a symbolic link leads out of it"):
         read_rows(lake, "out.csv")
@@ -161,7 +182,9 @@ def test_rows_of_what_is_not_there_are_refused(write, tmp_path):
 @pytest.mark.parametrize("name", ["pudding", "wikitables"])
 def test_real_lakes_are_read_whole(lake_folder, name):
     files = find_tables(lake_folder(name))[0][:100]
-    batches = [b for file in files for b in records.table_records(file, ColumnRules(), Normaliser())]
+    batches = [
+        b for file in files for b in records.table_records(file, ColumnRules(), Normaliser())
+    ]
     found = pa.Table.from_batches(batches, SCHEMA)
     tables, columns = of_kind(found, "table"), of_kind(found, "column")
     assert len(tables) == len(files)

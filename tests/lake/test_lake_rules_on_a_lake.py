@@ -1,4 +1,4 @@
-"""What the rules do to real values: how many they change, and that what they leave keeps its form."""
+"""Tests of the rules on real values: how many they change, and that others keep their form."""
 
 import pyarrow as pa
 import pytest
@@ -40,8 +40,14 @@ def test_what_is_normalised_keeps_its_form(columns):
     ],
 )
 def test_a_rule_changes_few_values_and_makes_few_of_them_equal(columns, rule, least, most):
-    """Bounds are a little wider than what was counted, and the changed values were read: a rule that runs wild leaves them."""
-    on, off = (Normaliser().switched(**{way: [rule]}).normalise_columns(columns) for way in ("on", "off"))
+    """Check that a rule changes few values and makes few of them equal.
+
+    The bounds are a little wider than the counts observed, so that a rule that changes too much
+    leaves them. The changed values were read.
+    """
+    on, off = (
+        Normaliser().switched(**{way: [rule]}).normalise_columns(columns) for way in ("on", "off")
+    )
     changed = {
         (before, after)
         for first, second in zip(off, on, strict=True)

@@ -32,7 +32,25 @@ NUMBERS = [
     "5 €",
 ]
 NUMBERS += ["-$1,200.50", "$-5", "(1,200)", "US$ 5", "1953", "0", "£3"]
-WORDS = ["", "a", "1st", "1-2", "3:1", "12:30", "1/2", "v1", "#1", "5 km", "-", "$", "%", "1 2", "1,23,4", "e5", "10th"]
+WORDS = [
+    "",
+    "a",
+    "1st",
+    "1-2",
+    "3:1",
+    "12:30",
+    "1/2",
+    "v1",
+    "#1",
+    "5 km",
+    "-",
+    "$",
+    "%",
+    "1 2",
+    "1,23,4",
+    "e5",
+    "10th",
+]
 
 
 @pytest.mark.parametrize("value", NUMBERS)
@@ -72,19 +90,37 @@ def test_dates_are_weighed_by_cells():
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=12))
 def test_the_median_is_that_of_all_cells(pairs):
-    values = [" ".join(["w"] * n + [str(i)]) for i, (n, repeats) in enumerate(pairs) for _ in range(repeats)]
-    assert profile(*values).median_tokens == statistics.median(len(value.split()) for value in values)
+    values = [
+        " ".join(["w"] * n + [str(i)])
+        for i, (n, repeats) in enumerate(pairs)
+        for _ in range(repeats)
+    ]
+    assert profile(*values).median_tokens == statistics.median(
+        len(value.split()) for value in values
+    )
 
 
 @settings(max_examples=40)
-@given(st.lists(st.lists(st.sampled_from([*NUMBERS, *WORDS, None, "2020-01-02", "13/5/2020"]), max_size=6), max_size=5))
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*NUMBERS, *WORDS, None, "2020-01-02", "13/5/2020"]), max_size=6),
+        max_size=5,
+    )
+)
 def test_columns_are_profiled_as_each_by_itself(columns):
     arrays = [pa.array(column, pa.string()) for column in columns]
     assert profile_columns(arrays) == [profile_column(array) for array in arrays]
 
 
 def made(**facts):
-    base = {"kind": "text", "n_rows": 10, "n_missing": 0, "n_distinct": 5, "n_numbers": 0, "n_dates": 0}
+    base = {
+        "kind": "text",
+        "n_rows": 10,
+        "n_missing": 0,
+        "n_distinct": 5,
+        "n_numbers": 0,
+        "n_dates": 0,
+    }
     return ColumnProfile(**{**base, "median_tokens": 2.0, **facts})
 
 
@@ -116,7 +152,8 @@ def test_each_rule_gives_its_reason(facts, reason):
 def test_rules_can_be_changed():
     assert reason_left_out(made(kind="number"), ColumnRules(kinds=("number",))) is None
     assert (
-        reason_left_out(made(), ColumnRules(kinds=("date",))) == "a text column, and only date columns are kept (kinds)"
+        reason_left_out(made(), ColumnRules(kinds=("date",)))
+        == "a text column, and only date columns are kept (kinds)"
     )
     rules = ColumnRules(max_missing_fraction=0.25)
     assert reason_left_out(made(n_missing=2), rules) is None
@@ -140,8 +177,14 @@ def test_rules_survive_json_values():
         ({"kinds": "text"}, "kinds must be one or more of"),
         ({"min_rows": 0}, r"min_rows must be a whole number, 1 or more\. Got 0\."),
         ({"min_distinct": 1.5}, r"min_distinct must be a whole number, 1 or more\. Got 1\.5\."),
-        ({"max_number_fraction": 1.1}, r"max_number_fraction must be a number from 0 to 1\. Got 1\.1\."),
-        ({"max_missing_fraction": float("nan")}, r"max_missing_fraction must be a number from 0 to 1\. Got nan\."),
+        (
+            {"max_number_fraction": 1.1},
+            r"max_number_fraction must be a number from 0 to 1\. Got 1\.1\.",
+        ),
+        (
+            {"max_missing_fraction": float("nan")},
+            r"max_missing_fraction must be a number from 0 to 1\. Got nan\.",
+        ),
         ({"max_median_tokens": 0}, r"max_median_tokens must be a number of 1 or more\. Got 0\."),
     ],
 )

@@ -17,7 +17,9 @@ def made() -> Territories:
 
 def written(*columns: list[str | None]) -> list[list[str | None]]:
     """Write out what each column holds; all in one pass."""
-    normalised = Normaliser().normalise_columns([pa.array(column, pa.string()) for column in columns])
+    normalised = Normaliser().normalise_columns(
+        [pa.array(column, pa.string()) for column in columns]
+    )
     numbers = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
     together = made().write_out(pa.concat_arrays(normalised), numbers).to_pylist()
     ends = np.cumsum([len(column) for column in columns])
@@ -27,9 +29,22 @@ def written(*columns: list[str | None]) -> list[list[str | None]]:
 @pytest.mark.parametrize(
     ("values", "name"),
     [
-        (("USA", "U.S.A.", "US", "United States of America", "United States", "The United States"), "united states"),
+        (
+            (
+                "USA",
+                "U.S.A.",
+                "US",
+                "United States of America",
+                "United States",
+                "The United States",
+            ),
+            "united states",
+        ),
         (("UK", "U.K.", "United Kingdom"), "united kingdom great britain"),
-        (("Korea, Rep.", "Republic of Korea", "South Korea", "Korea (the Republic of)"), "south korea"),
+        (
+            ("Korea, Rep.", "Republic of Korea", "South Korea", "Korea (the Republic of)"),
+            "south korea",
+        ),
         (("Egypt, Arab Rep.", "EGYPT"), "egypt"),
         (("Bahamas, The", "The Bahamas", "Bahamas"), "bahamas"),
         (("Côte d'Ivoire", "Ivory Coast", "Côte d\u2019Ivoire"), "cote divoire"),
@@ -63,7 +78,9 @@ def test_a_column_of_codes_is_written_out_and_no_other() -> None:
 def test_what_is_written_out_stays_as_it_is() -> None:
     for column in (["GER", "USA", "ENG"], ["Korea, Rep.", "UK", "Holy See"], ["CA", "TX", "NY"]):
         (once,) = written(column)
-        again = made().write_out(pa.array(once, pa.string()), np.zeros(len(once), np.int64)).to_pylist()
+        again = (
+            made().write_out(pa.array(once, pa.string()), np.zeros(len(once), np.int64)).to_pylist()
+        )
         assert again == once
 
 

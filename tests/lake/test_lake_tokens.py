@@ -27,7 +27,15 @@ def test_one_written_in_four_ways_is_one_token_and_an_id_with_a_zero_is_another(
     ]
     assert same == [["1"]] * 6
     assert tokens([decimal.Decimal("1.00")]) == ["1"]
-    assert tokens(["01", "+1", "1e3", "01.0", "1.10", ".0", "1."]) == ["01", "+1", "1e3", "01.0", "1.10", ".0", "1."]
+    assert tokens(["01", "+1", "1e3", "01.0", "1.10", ".0", "1."]) == [
+        "01",
+        "+1",
+        "1e3",
+        "01.0",
+        "1.10",
+        ".0",
+        "1.",
+    ]
 
 
 def test_numbers_that_are_no_integers_keep_their_shortest_text():
@@ -69,7 +77,13 @@ def test_what_has_no_text_is_refused(values):
         tokens_of(values)
 
 
-@given(st.lists(st.one_of(st.none(), st.text(max_size=8), st.from_regex(r"-?[0-9]{1,3}\.0*", fullmatch=True))))
+@given(
+    st.lists(
+        st.one_of(
+            st.none(), st.text(max_size=8), st.from_regex(r"-?[0-9]{1,3}\.0*", fullmatch=True)
+        )
+    )
+)
 def test_a_token_is_its_own_token(values):
     once = tokens_of(pa.array(values, pa.string()))
     assert tokens_of(once).equals(once)

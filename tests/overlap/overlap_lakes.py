@@ -1,4 +1,7 @@
-"""Lakes for the tests of overlap search: the first worked example, random ones, and a skewed one; and brute force over them."""
+"""Lakes for the tests of overlap search, and brute force over them.
+
+They are the first worked example, random lakes, and a skewed one.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +37,11 @@ def first_lake():
 
 def brute_force(sets, query, k, exclude=()):
     """Return (id, overlap), the best first and equal ones by id."""
-    overlaps = [(-len(set(tokens) & set(query)), set_id) for set_id, tokens in sets.items() if set_id not in exclude]
+    overlaps = [
+        (-len(set(tokens) & set(query)), set_id)
+        for set_id, tokens in sets.items()
+        if set_id not in exclude
+    ]
     return [(set_id, -negative) for negative, set_id in sorted(overlaps)[:k] if negative < 0]
 
 
@@ -51,7 +58,10 @@ def random_lake(rng):
         tokens = rng.choice(universe, size, replace=False, p=weights / weights.sum())
         sets[set_id] = [f"v{token}" for token in tokens]
         if rng.random() < 0.3:
-            sets[set_id] = [*sets[set_id], *(f"own{set_id}.{n}" for n in range(int(rng.integers(1, 10))))]
+            sets[set_id] = [
+                *sets[set_id],
+                *(f"own{set_id}.{n}" for n in range(int(rng.integers(1, 10)))),
+            ]
     return sets
 
 
@@ -60,12 +70,18 @@ def random_query(rng, sets):
     tokens = sorted({token for some in sets.values() for token in some})
     if rng.random() < 0.5:
         tokens = sets[list(sets)[int(rng.integers(len(sets)))]]
-    picked = rng.choice(tokens, int(rng.integers(0, min(40, len(tokens)) + 1)), replace=False).tolist()
+    picked = rng.choice(
+        tokens, int(rng.integers(0, min(40, len(tokens)) + 1)), replace=False
+    ).tolist()
     return picked + ["nowhere"] * int(rng.integers(0, 2))
 
 
 def skewed_lake(rng, n_sets=3000, largest=3000):
-    """Draw (set ids, token numbers): sizes and popularity of tokens from power laws, half the sets with a part of another, 30 % private tokens."""
+    """Return the token numbers of the sets of a skewed lake.
+
+    Set sizes and the popularity of tokens follow power laws. Half of the sets have a part of
+    another set, and 30 % of the tokens are private.
+    """
     sizes = np.minimum(10 * (1 + rng.pareto(0.9, n_sets)), largest).astype(int)
     sets, private = [], 10**9
     for size in sizes.tolist():

@@ -19,7 +19,9 @@ def test_what_is_held_by_chance_is_near_its_definition(seed):
     rest, n_pairs = rng.integers(0, largest + 1, 20), int(rng.integers(100, 10**7))
     frequencies, weights = np.sort(rng.integers(1, n_pairs, n_lists)), rng.integers(1, 4, n_lists)
     found = expected_matches(rest, frequencies, weights, n_pairs)
-    exact = np.array([((1 - np.exp(-z * frequencies / n_pairs)) * weights).sum() for z in rest.tolist()])
+    exact = np.array(
+        [((1 - np.exp(-z * frequencies / n_pairs)) * weights).sum() for z in rest.tolist()]
+    )
     assert found == pytest.approx(exact, rel=0.25, abs=2)
     assert (found[rest == 0] == 0).all()
     assert (found <= weights.sum() + 1e-9).all()

@@ -17,7 +17,12 @@ def lists_of(index, text):
     [token] = index.find(pa.array([text]))
     found, _ = index.posting_lists(np.array([token]))
     return list(
-        zip(index.ids_of(found.sets).tolist(), (found.positions + 1).tolist(), found.sizes.tolist(), strict=True)
+        zip(
+            index.ids_of(found.sets).tolist(),
+            (found.positions + 1).tolist(),
+            found.sizes.tolist(),
+            strict=True,
+        )
     )
 
 
@@ -36,9 +41,12 @@ def test_w1_frequencies_ascend_in_the_global_order():
 
 
 def test_w8_blocks_end_where_groups_do():
-    # Three tokens of one group, three alone, three of another: lists at places 1, 2, 7 and 8 are skipped.
+    # Three tokens of one group, three alone, three of another: lists at places 1, 2, 7 and 8 are
+    # skipped.
     sets = {n: [] for n in range(10)}
-    for token, members in enumerate([[0], [0], [0], [1], [2, 3], [4, 5], [6, 7, 8], [6, 7, 8], [6, 7, 8]]):
+    for token, members in enumerate(
+        [[0], [0], [0], [1], [2, 3], [4, 5], [6, 7, 8], [6, 7, 8], [6, 7, 8]]
+    ):
         for member in members:
             sets[member].append(number(token))
     index = index_of({n: tokens for n, tokens in sets.items() if tokens}, order=by_text)
@@ -53,7 +61,11 @@ def test_w8_blocks_end_where_groups_do():
 def test_invariants_of_the_build(seed):
     sets = random_lake(np.random.default_rng(seed))
     index = index_of(sets)
-    assert index.token_offsets[-1] == index.set_offsets[-1] == sum(len(tokens) for tokens in sets.values())
+    assert (
+        index.token_offsets[-1]
+        == index.set_offsets[-1]
+        == sum(len(tokens) for tokens in sets.values())
+    )
     lists = []
     for token in range(index.n_tokens):
         found, _ = index.posting_lists(np.array([token]))
@@ -63,8 +75,11 @@ def test_invariants_of_the_build(seed):
             assert len(index.suffix(row, 0)) == size
         lists.append(tuple(found.sets.tolist()))
     for token in range(1, index.n_tokens):
-        assert (index.groups[token] == index.groups[token - 1]) == (lists[token] == lists[token - 1])
-    # Members of a group have identical lists, and no other token has that list: equal lists are neighbours.
+        assert (index.groups[token] == index.groups[token - 1]) == (
+            lists[token] == lists[token - 1]
+        )
+    # Members of a group have identical lists, and no other token has that list: equal lists are
+    # neighbours.
     assert len(set(lists)) == index.groups[-1] + 1
     texts = index.dictionary.texts.take(np.argsort(index.dictionary.numbers)).to_pylist()
     for set_id, tokens in sets.items():
@@ -76,7 +91,10 @@ def test_the_order_of_the_pairs_and_repeats_change_nothing():
     ids, tokens = pairs_of(random_lake(np.random.default_rng(5)))
     shuffled = np.random.default_rng(6).integers(0, len(ids), 4 * len(ids))
     shuffled = np.concatenate([shuffled, np.arange(len(ids))])
-    one, other = build_index(ids, tokens), build_index(ids[shuffled], pa.chunked_array([tokens.take(shuffled)]))
+    one, other = (
+        build_index(ids, tokens),
+        build_index(ids[shuffled], pa.chunked_array([tokens.take(shuffled)])),
+    )
     assert all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ARRAYS)
     assert one.dictionary.texts.equals(other.dictionary.texts)
 
@@ -85,7 +103,9 @@ def test_equal_hashes_of_different_lists_are_told_apart():
     # Tokens a to f in the sets {1, 2}, {1, 3}, {1, 2}, {2, 3}, {1, 3}, {1, 2}, all with one hash.
     members = np.array([1, 2, 1, 3, 1, 2, 2, 3, 1, 3, 1, 2])
     offsets = np.arange(0, 13, 2)
-    order = global_order(offsets, members, hashes=lambda offsets, members: np.zeros(len(offsets) - 1, np.int64))
+    order = global_order(
+        offsets, members, hashes=lambda offsets, members: np.zeros(len(offsets) - 1, np.int64)
+    )
     assert order.tolist() == [0, 2, 5, 1, 4, 3]
     arranged = members.reshape(-1, 2)[order].reshape(-1)
     assert duplicate_groups(offsets, arranged).tolist() == [0, 0, 0, 1, 1, 2]
@@ -110,7 +130,9 @@ def test_the_dictionary_finds_what_it_has_and_nothing_else():
     wanted = [*texts, "", "2", "1a", "é"]
     assert dictionary.find(pa.array(wanted)).tolist() == [*range(0, 300, 3), -1, -1, -1, -1]
     assert dictionary.find(pa.array([], pa.string())).tolist() == []
-    assert Dictionary(pa.array([], pa.large_string()), np.empty(0, np.int32)).find(pa.array(["a"])).tolist() == [-1]
+    assert Dictionary(pa.array([], pa.large_string()), np.empty(0, np.int32)).find(
+        pa.array(["a"])
+    ).tolist() == [-1]
 
 
 def test_an_index_comes_back_from_its_files_as_it_was(tmp_path):

@@ -1,4 +1,7 @@
-"""An index over mapped files: what it holds in memory changes no answer, and what its heads leave is where the texts are."""
+"""Tests of an index over mapped files: what it holds in memory changes no answer.
+
+What its heads leave is where the texts are.
+"""
 
 import mmap
 
@@ -27,7 +30,8 @@ def saved(tmp_path, index):
 def test_heads_find_what_is_found_without_them(n, seed, letters):
     rng = np.random.default_rng(seed)
     drawn = [
-        "".join("abcdefé"[letter] for letter in rng.integers(0, 7, rng.integers(1, letters + 4))) for _ in range(n)
+        "".join("abcdefé"[letter] for letter in rng.integers(0, 7, rng.integers(1, letters + 4)))
+        for _ in range(n)
     ]
     texts = pa.array(sorted(set(drawn)), pa.large_string())
     numbers = rng.permutation(len(texts))
@@ -51,7 +55,10 @@ def test_every_text_is_found_around_the_ends_of_stretches(tmp_path, n):
 
 def test_pages_of_a_stretch_are_asked_for(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
-    texts = pa.array(sorted({f"{number:x}" * int(rng.integers(1, 4)) for number in range(5000)}), pa.large_string())
+    texts = pa.array(
+        sorted({f"{number:x}" * int(rng.integers(1, 4)) for number in range(5000)}),
+        pa.large_string(),
+    )
     opened = saved(tmp_path, build_index(np.zeros(len(texts), np.int64), texts))
     asked = {"texts": set(), "numbers": set()}
 
@@ -59,7 +66,10 @@ def test_pages_of_a_stretch_are_asked_for(tmp_path, monkeypatch):
         row_bytes, offset = self._arrays[name].strides[0], self._arrays[name].offset
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
             asked[name] |= set(
-                range((offset + begin * row_bytes) // PAGE_BYTES, -(-(offset + end * row_bytes) // PAGE_BYTES))
+                range(
+                    (offset + begin * row_bytes) // PAGE_BYTES,
+                    -(-(offset + end * row_bytes) // PAGE_BYTES),
+                )
             )
 
     monkeypatch.setattr(MappedRuns, "want", want)
@@ -67,7 +77,9 @@ def test_pages_of_a_stretch_are_asked_for(tmp_path, monkeypatch):
     assert opened.find(texts.slice(row, 1)).tolist() == [opened.dictionary.numbers[row]]
     offsets, letters = (
         np.frombuffer(part, kind)
-        for part, kind in zip(opened.dictionary.texts.buffers()[1:], (np.int64, np.uint8), strict=True)
+        for part, kind in zip(
+            opened.dictionary.texts.buffers()[1:], (np.int64, np.uint8), strict=True
+        )
     )
     at = [
         heads.offsets_at + 8 * row,
@@ -87,8 +99,13 @@ def test_heads_that_were_changed_are_noticed(tmp_path):
     index = index_of(random_lake(np.random.default_rng(2)))
     opened = saved(tmp_path, index)
     texts = opened.dictionary.texts
-    for heads in (Heads(texts.slice(1, 1), heads_of(texts).positions), Heads(texts.slice(0, 1), np.array([0, 1]))):
-        spoilt = MappedIndex(**{**vars(index), "dictionary": Dictionary(texts, opened.dictionary.numbers, heads)})
+    for heads in (
+        Heads(texts.slice(1, 1), heads_of(texts).positions),
+        Heads(texts.slice(0, 1), np.array([0, 1])),
+    ):
+        spoilt = MappedIndex(
+            **{**vars(index), "dictionary": Dictionary(texts, opened.dictionary.numbers, heads)}
+        )
         assert check_overlap(spoilt) == [
             "The token sets: heads: they must be every 128th text, and where its letters begin."
         ]

@@ -1,4 +1,4 @@
-"""Pages of an index on disk: what is asked for covers what is read, and answers do not hang on it."""
+"""Tests of index pages on disk: requests cover the reads, and answers do not depend on them."""
 
 import mmap
 
@@ -19,12 +19,24 @@ def test_requests_cover_each_page_of_each_run_once(tmp_path):
     rng = np.random.default_rng(0)
     for _ in range(50):
         begins = rng.integers(0, len(array), int(rng.integers(0, 30)))
-        ends = np.minimum(begins + rng.integers(0, 10 ** int(rng.integers(1, 6)), len(begins)), len(array))
+        ends = np.minimum(
+            begins + rng.integers(0, 10 ** int(rng.integers(1, 6)), len(begins)), len(array)
+        )
         asked = paging._requests(begins, ends, array)
-        pages = [page for first, n_bytes in asked for page in range(first // 4096, -(-(first + n_bytes) // 4096))]
+        pages = [
+            page
+            for first, n_bytes in asked
+            for page in range(first // 4096, -(-(first + n_bytes) // 4096))
+        ]
         assert len(pages) == len(set(pages))
-        assert all(first % mmap.PAGESIZE == 0 and 0 < n_bytes <= 128 << 10 for first, n_bytes in asked)
-        read = {(128 + 4 * row) // 4096 for begin, end in zip(begins, ends, strict=True) for row in range(begin, end)}
+        assert all(
+            first % mmap.PAGESIZE == 0 and 0 < n_bytes <= 128 << 10 for first, n_bytes in asked
+        )
+        read = {
+            (128 + 4 * row) // 4096
+            for begin, end in zip(begins, ends, strict=True)
+            for row in range(begin, end)
+        }
         assert read <= set(pages)
 
 
@@ -38,7 +50,11 @@ def test_answers_are_the_same_with_pages_asked_for_and_without(tmp_path, missing
     assert index.pages.asked
     for _ in range(5):
         query = random_query(rng, sets)
-        assert josie(index, query, 5).pairs() == merge_list(index, query, 5).pairs() == brute_force(sets, query, 5)
+        assert (
+            josie(index, query, 5).pairs()
+            == merge_list(index, query, 5).pairs()
+            == brute_force(sets, query, 5)
+        )
     assert index.pages.asked == missing
     assert BatchedMergeList(index).search([query], 5)[0].pairs() == brute_force(sets, query, 5)
 

@@ -1,4 +1,7 @@
-"""JOSIE and MergeList: equal to brute force on random lakes, with the counts of the worked examples."""
+"""Tests of JOSIE and MergeList against brute force on random lakes.
+
+Their counts are those of the worked examples.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -7,7 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overlap_lakes import brute_force, by_text, first_lake, index_of, number, random_lake, random_query
+from overlap_lakes import (
+    brute_force,
+    by_text,
+    first_lake,
+    index_of,
+    number,
+    random_lake,
+    random_query,
+)
 
 from pexeso.errors import InputError
 from pexeso.overlap.costs import MAPPED, ReadCosts
@@ -32,14 +43,25 @@ def w1():
 
 
 class SteppedRun(JosieRun):
-    """A run with steps of other sizes: lists and sets read at a time, and tokens before an estimate counts."""
+    """A run with other step sizes.
+
+    The steps are the lists and sets read at a time, and the tokens before an estimate counts.
+    """
 
     def __init__(self, *arguments, batch=None, min_sample=None, sets=None):
         super().__init__(*arguments)
-        self.batch, self.min_sample, self.sets = batch, min_sample or self.min_sample, sets or self.sets
+        self.batch, self.min_sample, self.sets = (
+            batch,
+            min_sample or self.min_sample,
+            sets or self.sets,
+        )
 
     def _next_block(self):
-        return super()._next_block() if self.batch is None else min(self.n_read + self.batch, self.query.n_blocks)
+        return (
+            super()._next_block()
+            if self.batch is None
+            else min(self.n_read + self.batch, self.query.n_blocks)
+        )
 
 
 def stepped(index, query, k, costs, exclude=(), at_least=1, **steps):
@@ -51,12 +73,16 @@ def stepped(index, query, k, costs, exclude=(), at_least=1, **steps):
 
 
 def test_w3_of_sets_that_tie_the_smaller_id_is_found(w1):
-    run = SteppedRun(w1, prepare_query(w1, QUERY), 2, COSTS["dear lists"], batch=1, min_sample=1, sets=1)
+    run = SteppedRun(
+        w1, prepare_query(w1, QUERY), 2, COSTS["dear lists"], batch=1, min_sample=1, sets=1
+    )
     run.step()
     run._read_sets(np.array([0]))
     run._read_lists()
     run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(4)]))
-    assert dict(zip(w1.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True)) == {2: 2, 3: 1}
+    assert dict(
+        zip(w1.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True)
+    ) == {2: 2, 3: 1}
     run._read_lists()
     run._read_sets(np.array([w1.ids_of(run.candidates.number).tolist().index(2)]))
     while run.step():
@@ -96,12 +122,17 @@ TOKENS = st.integers(0, 12).map("v{}".format)
     at_least=st.integers(1, 5),
 )
 @settings(max_examples=300)
-def test_josie_equals_brute_force_on_any_small_lake(sets, query, k, some_at_a_time, at_least, **how):
+def test_josie_equals_brute_force_on_any_small_lake(
+    sets, query, k, some_at_a_time, at_least, **how
+):
     sets = {set_id: sorted(tokens) for set_id, tokens in sets.items()}
     index = index_of(sets)
     truth = [pair for pair in brute_force(sets, query, k) if pair[1] >= at_least]
     for costs in COSTS.values():
-        assert stepped(index, query, k, costs, (), at_least, sets=some_at_a_time, **how).pairs() == truth
+        assert (
+            stepped(index, query, k, costs, (), at_least, sets=some_at_a_time, **how).pairs()
+            == truth
+        )
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -110,7 +141,10 @@ def test_josie_equals_brute_force(part):
     for _ in range(50):
         sets = random_lake(rng)
         index = index_of(
-            sets, order=None if rng.random() < 0.7 else lambda offsets, _: rng.permutation(len(offsets) - 1)
+            sets,
+            order=None
+            if rng.random() < 0.7
+            else lambda offsets, _: rng.permutation(len(offsets) - 1),
         )
         query = random_query(rng, sets)
         for k in (1, 2, 5, 10, 20, 100, 200):
@@ -148,12 +182,16 @@ def test_bounds_never_rise_and_never_fall_below_the_overlap():
         index = index_of(sets)
         query = random_query(rng, sets)
         batch = int(rng.choice([1, 3]))
-        run = SteppedRun(index, prepare_query(index, query), 2, COSTS["disk"], batch=batch, min_sample=1)
+        run = SteppedRun(
+            index, prepare_query(index, query), 2, COSTS["disk"], batch=batch, min_sample=1
+        )
         bounds = {}
         going = True
         while going:
             going = run.step()
-            for set_id, bound in zip(index.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True):
+            for set_id, bound in zip(
+                index.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True
+            ):
                 assert bound >= len(set(sets[set_id]) & set(query))
                 assert bound <= bounds.get(set_id, bound)
                 bounds[set_id] = bound
@@ -221,7 +259,11 @@ def divided(search, rng, sets, query, k):
     part_of = rng.integers(0, 3, len(sets))
     best = []
     for part in range(3):
-        some = {set_id: tokens for at, (set_id, tokens) in zip(part_of, sets.items(), strict=True) if at == part}
+        some = {
+            set_id: tokens
+            for at, (set_id, tokens) in zip(part_of, sets.items(), strict=True)
+            if at == part
+        }
         at_least = best[k - 1][1] if len(best) >= k else 1
         best += search(index_of(some), query, k, at_least=at_least).pairs()
         best = sorted(best, key=lambda pair: (-pair[1], pair[0]))[:k]

@@ -95,15 +95,24 @@ def test_the_batched_merge_gives_the_same_answers(max_counts):
         sets = random_lake(rng)
         index = index_of(sets)
         queries = [random_query(rng, sets) for _ in range(7)] + [[]]
-        exclude = [rng.choice(list(sets), 2).tolist() if rng.random() < 0.5 else [] for _ in queries]
+        exclude = [
+            rng.choice(list(sets), 2).tolist() if rng.random() < 0.5 else [] for _ in queries
+        ]
         for k in (1, 5, 20, 500):
             merged = BatchedMergeList(index, max_counts=max_counts)
             found = merged.search(queries, k, exclude=exclude)
             floored = merged.search(queries, k, exclude=exclude, at_least=3)
-            assert [one.pairs() for one in floored] == [[pair for pair in one.pairs() if pair[1] >= 3] for one in found]
-            alone = [josie(index, query, k, exclude=ids) for query, ids in zip(queries, exclude, strict=True)]
+            assert [one.pairs() for one in floored] == [
+                [pair for pair in one.pairs() if pair[1] >= 3] for one in found
+            ]
+            alone = [
+                josie(index, query, k, exclude=ids)
+                for query, ids in zip(queries, exclude, strict=True)
+            ]
             assert [one.pairs() for one in found] == [one.pairs() for one in alone]
-            assert [one.reads.lists for one in found] == [prepare_query(index, query).n_blocks for query in queries]
+            assert [one.reads.lists for one in found] == [
+                prepare_query(index, query).n_blocks for query in queries
+            ]
             assert [one.n_asked for one in found] == [one.n_asked for one in alone]
 
 
@@ -114,7 +123,9 @@ def test_the_batched_merge_is_the_same_on_a_gpu():
     rng = np.random.default_rng(9)
     sets = random_lake(rng)
     index, queries = index_of(sets), [random_query(rng, sets) for _ in range(20)]
-    there, here = (BatchedMergeList(index, device).search(queries, 10) for device in ("cuda", "cpu"))
+    there, here = (
+        BatchedMergeList(index, device).search(queries, 10) for device in ("cuda", "cpu")
+    )
     assert [one.pairs() for one in there] == [one.pairs() for one in here]
 
 
@@ -157,8 +168,14 @@ def test_the_planner_gives_one_answer_whichever_way_it_goes(skewed):
 
 def test_the_planner_counts_short_lists_and_searches_long_ones():
     tokens = np.arange(100)
-    short, long = (OverlapQuery(100, tokens, tokens + 1, tokens + 1, np.full(100, f)) for f in (5, 200_000))
-    for n_sets, query, way in ((100, short, "merge_list"), (10**6, long, "josie"), (10**6, short, "merge_list")):
+    short, long = (
+        OverlapQuery(100, tokens, tokens + 1, tokens + 1, np.full(100, f)) for f in (5, 200_000)
+    )
+    for n_sets, query, way in (
+        (100, short, "merge_list"),
+        (10**6, long, "josie"),
+        (10**6, short, "merge_list"),
+    ):
         assert Planner().choose(SimpleNamespace(n_sets=n_sets), query, 10) == way
     assert Planner().choose(SimpleNamespace(n_sets=10**6), long, 10**6) == "merge_list"
 
@@ -170,7 +187,10 @@ def test_what_a_disk_adds_is_measured_in_a_few_reads(skewed, monkeypatch):
     planner = Planner.measured(index, clock=lambda: next(ticks))
     assert planner.wait == pytest.approx(100)
     assert planner.per_byte == pytest.approx(0.2e6 / (4 << 16))
-    assert planner.search(index, queries[0][1], 5).pairs() == merge_list(index, queries[0][1], 5).pairs()
+    assert (
+        planner.search(index, queries[0][1], 5).pairs()
+        == merge_list(index, queries[0][1], 5).pairs()
+    )
     assert planner.expected(index, queries[0][1], 5)["merge_list"] > 1e4
     monkeypatch.setattr(FaultWatch, "missing", lambda self: False)
     assert Planner.measured(index) == Planner.measured(index_of({})) == Planner()

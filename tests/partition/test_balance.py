@@ -7,7 +7,9 @@ from partition.balance import cut, fixed_limits, partition_bytes, place, size_li
 from pexeso.errors import InputError
 
 LAKES = st.lists(
-    st.tuples(st.integers(0, 5), st.one_of(st.integers(1, 60), st.integers(1, 5000)), st.floats(0, 0.69)),
+    st.tuples(
+        st.integers(0, 5), st.one_of(st.integers(1, 60), st.integers(1, 5000)), st.floats(0, 0.69)
+    ),
     min_size=1,
     max_size=120,
 )
@@ -25,7 +27,9 @@ def _divide(lake, limits, n_centres=6):
 
 @settings(deadline=None, max_examples=100)
 @given(LAKES, st.integers(1, 12), st.sampled_from([2.0, 2.5, 4.0]))
-def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(lake, n_partitions, max_imbalance):
+def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(
+    lake, n_partitions, max_imbalance
+):
     total = sum(size for _, size, _ in lake)
     limits = fixed_limits(n_partitions, len(lake), total, max_imbalance=max_imbalance)
     sizes, _, _, partitions = _divide(lake, limits)
@@ -45,7 +49,10 @@ def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_byte
     loads = np.bincount(partitions, weights=sizes)
     assert (np.bincount(partitions) > 0).all()
     assert (np.bincount(partitions)[loads > limit_bytes] == 1).all()
-    assert len(loads) <= limits.n_bins + 2 * total / limit_bytes + (sizes > limits.large_bytes).sum() + 1
+    assert (
+        len(loads)
+        <= limits.n_bins + 2 * total / limit_bytes + (sizes > limits.large_bytes).sum() + 1
+    )
 
 
 @settings(deadline=None, max_examples=60)
@@ -70,7 +77,9 @@ def test_clusters_that_fit_stay_whole():
 
 def test_an_over_full_cluster_keeps_its_core_and_gives_the_rim_to_the_nearest_centre():
     # Mean 10 columns, limit 20; cluster 3 holds 26 of 40, and centre 2 is nearest to it.
-    lake = [(3, 10, column / 100) for column in range(26)] + [(column % 3, 10, 0.0) for column in range(14)]
+    lake = [(3, 10, column / 100) for column in range(26)] + [
+        (column % 3, 10, 0.0) for column in range(14)
+    ]
     partitions = _divide(lake, fixed_limits(4, 40, 400))[3]
     assert (np.bincount(partitions) <= 20).all()
     assert set(partitions[:20]) == {partitions[0]}
@@ -95,7 +104,9 @@ def test_with_a_free_number_an_over_full_cluster_is_split_and_not_mixed():
 
 def test_size_model():
     assert partition_bytes(3, 5, 100) == 3 * (400 + 128) + 5 * 8
-    np.testing.assert_array_equal(partition_bytes(np.array([1, 2]), np.array([1, 2]), 1), [140, 280])
+    np.testing.assert_array_equal(
+        partition_bytes(np.array([1, 2]), np.array([1, 2]), 1), [140, 280]
+    )
 
 
 @pytest.mark.parametrize(

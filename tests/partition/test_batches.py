@@ -25,7 +25,9 @@ def _histogram_batch(counts, ids=None):
 
 
 def _counts(n=50, regions=9, seed=0):
-    return np.random.default_rng(seed).poisson(0.7, (n, regions)) + np.eye(n, regions, dtype=np.int64)
+    return np.random.default_rng(seed).poisson(0.7, (n, regions)) + np.eye(
+        n, regions, dtype=np.int64
+    )
 
 
 def test_missing_vectors_are_zeros_also_in_a_slice():
@@ -50,7 +52,9 @@ def test_histograms_survive_the_way_through_a_batch():
 def test_values_are_encoded_slice_by_slice(monkeypatch):
     vectors = np.random.default_rng(1).normal(size=(30, 4)).astype(np.float32)
     codebook = Codebook(vectors[:5])
-    batch = pa.record_batch({"value": [f"v{i}" for i in range(30)], "vector": pa.array(list(vectors), VECTORS)})
+    batch = pa.record_batch(
+        {"value": [f"v{i}" for i in range(30)], "vector": pa.array(list(vectors), VECTORS)}
+    )
     monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", 28)
     parts = list(batches.encode_values([batch], codebook, 4))
     assert max(part.num_rows for part in parts) == 7
@@ -76,7 +80,9 @@ def test_partial_sums_survive_the_way_through_batches():
 def test_columns_are_assigned_with_their_sizes():
     counts = _counts()
     features = normalise(counts)
-    table = pa.Table.from_batches(list(batches.assign_columns([_histogram_batch(counts)], features[:4], 100)))
+    table = pa.Table.from_batches(
+        list(batches.assign_columns([_histogram_batch(counts)], features[:4], 100))
+    )
     clusters, divergences = nearest(features, features[:4])
     np.testing.assert_array_equal(table["cluster"].to_numpy(), clusters)
     np.testing.assert_array_equal(table["divergence"].to_numpy(), divergences)

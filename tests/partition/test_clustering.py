@@ -34,7 +34,9 @@ def _planted(n_groups=4, per_group=30, n_regions=24, seed=0):
     weights = np.full((n_groups, n_regions), 0.1 / n_regions)
     for group in range(n_groups):
         weights[group, group * width : (group + 1) * width] += 0.9 / width
-    counts = np.array([generator.multinomial(40, weights[group] / weights[group].sum()) for group in truth])
+    counts = np.array(
+        [generator.multinomial(40, weights[group] / weights[group].sum()) for group in truth]
+    )
     order = generator.permutation(len(truth))
     return truth[order], normalise(counts[order])
 
@@ -48,7 +50,9 @@ def test_planted_groups_are_recovered():
     truth, features = _planted()
     clusters, centres = _clustered(np.arange(len(truth)), features, 4, seed=1)
     assert _same_grouping(truth, clusters)
-    np.testing.assert_array_equal(iterate_in_memory(features, np.arange(len(truth)), centres), centres)
+    np.testing.assert_array_equal(
+        iterate_in_memory(features, np.arange(len(truth)), centres), centres
+    )
 
 
 def test_every_pass_lowers_the_cost():
@@ -64,7 +68,9 @@ def test_every_pass_lowers_the_cost():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_cluster_stays_empty_where_columns_differ(seed):
-    features = normalise(np.random.default_rng(seed).poisson(0.3, (40, 12)) * 5 + np.eye(40, 12) + 0.001)
+    features = normalise(
+        np.random.default_rng(seed).poisson(0.3, (40, 12)) * 5 + np.eye(40, 12) + 0.001
+    )
     distinct = len(np.unique(features.round(9), axis=0))
     clusters, _ = _clustered(np.arange(40), features, 15, seed=seed, max_iterations=50)
     assert distinct >= 15
@@ -72,7 +78,9 @@ def test_no_cluster_stays_empty_where_columns_differ(seed):
 
 
 def test_an_empty_cluster_moves_to_the_farthest_column():
-    features = np.array([[1.0, 0, 0, 0], [0.9, 0.1, 0, 0], [0, 1.0, 0, 0], [0.1, 0.9, 0, 0], [0, 0, 1.0, 0]])
+    features = np.array(
+        [[1.0, 0, 0, 0], [0.9, 0.1, 0, 0], [0, 1.0, 0, 0], [0.1, 0.9, 0, 0], [0, 0, 1.0, 0]]
+    )
 
     def farthest(centres, n):
         return features[np.argsort(-nearest(features, centres)[1])[:n]]
@@ -80,7 +88,9 @@ def test_an_empty_cluster_moves_to_the_farthest_column():
     # The third centre attracts nothing; the last column is farthest from the other two.
     start = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
     centres = iterate(lambda c: partial_sums(features, c), farthest, start, max_iterations=20)
-    np.testing.assert_allclose(centres, [[0.95, 0.05, 0, 0], [0.05, 0.95, 0, 0], [0, 0, 1, 0]], atol=1e-8)
+    np.testing.assert_allclose(
+        centres, [[0.95, 0.05, 0, 0], [0.05, 0.95, 0, 0], [0, 0, 1, 0]], atol=1e-8
+    )
 
 
 def test_copies_of_one_column_give_one_centre():
@@ -94,7 +104,9 @@ def test_copies_of_one_column_give_one_centre():
 def test_the_same_seed_gives_the_same_clusters():
     features = normalise(np.random.default_rng(2).poisson(0.5, (200, 16)) + np.eye(200, 16))
     ids = np.arange(200) * 7
-    one, two, other = (_clustered(ids, features, 9, seed=seed, seeding_columns=50) for seed in (3, 3, 4))
+    one, two, other = (
+        _clustered(ids, features, 9, seed=seed, seeding_columns=50) for seed in (3, 3, 4)
+    )
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
     assert not np.array_equal(one[0], other[0])
@@ -122,7 +134,9 @@ def test_hashes_are_spread_and_depend_on_the_seed():
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    modules = "partition, partition.balance, partition.clustering, partition.codebook, partition.spark"
+    modules = (
+        "partition, partition.balance, partition.clustering, partition.codebook, partition.spark"
+    )
     heavy = "{'pyspark', 'sklearn', 'torch', 'pandas', 'scipy'}"
     code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

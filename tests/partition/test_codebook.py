@@ -23,7 +23,9 @@ def test_codebook_finds_planted_groups():
 def test_codebook_is_the_same_for_any_order_of_the_sample_and_differs_by_seed():
     vectors = _vectors(600)
     first = fit_codebook(vectors, n_codes=16, seed=1).centroids
-    shuffled = fit_codebook(vectors[np.random.default_rng(5).permutation(600)], n_codes=16, seed=1).centroids
+    shuffled = fit_codebook(
+        vectors[np.random.default_rng(5).permutation(600)], n_codes=16, seed=1
+    ).centroids
     np.testing.assert_array_equal(first, shuffled)
     assert not np.array_equal(first, fit_codebook(vectors, n_codes=16, seed=2).centroids)
 
@@ -60,7 +62,10 @@ def test_vectors_without_meaning_have_a_region_of_their_own():
     [
         (lambda: fit_codebook(_vectors(5), n_codes=257), "from 1 to 256. Got 257"),
         (lambda: fit_codebook(np.full((3, 2), np.nan)), "Row 0 of 3 is not"),
-        (lambda: assign(_vectors(5, dimensions=3), Codebook(_vectors(2))), "the 12 dimensions of the codebook. Got 3"),
+        (
+            lambda: assign(_vectors(5, dimensions=3), Codebook(_vectors(2))),
+            "the 12 dimensions of the codebook. Got 3",
+        ),
         (lambda: assign(np.ones(4), Codebook(_vectors(2))), "shape"),
     ],
 )

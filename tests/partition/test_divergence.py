@@ -60,7 +60,9 @@ def test_a_row_gives_the_same_bits_in_any_chunk(monkeypatch):
     whole = jensen_shannon(rows, centres)
     monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", 257 * 3)
     np.testing.assert_array_equal(jensen_shannon(rows, centres), whole)
-    np.testing.assert_array_equal(np.vstack([jensen_shannon(rows[i : i + 1], centres) for i in range(101)]), whole)
+    np.testing.assert_array_equal(
+        np.vstack([jensen_shannon(rows[i : i + 1], centres) for i in range(101)]), whole
+    )
 
 
 def test_chunks_stay_under_the_budget(monkeypatch):
@@ -76,8 +78,14 @@ def test_chunks_stay_under_the_budget(monkeypatch):
         (lambda: normalise(np.zeros((2, 3))), "Row 0 counts none"),
         (lambda: normalise(np.array([[1, -1.0]])), "finite and not negative"),
         (lambda: normalise(np.ones(3)), "matrix of shape"),
-        (lambda: jensen_shannon(np.array([[2.0, 1.0]]), np.array([[0.5, 0.5]])), "Every histogram must be"),
-        (lambda: jensen_shannon(np.array([[1.0, 0.0]]), np.array([[np.nan, 0.5]])), "Every centre must be"),
+        (
+            lambda: jensen_shannon(np.array([[2.0, 1.0]]), np.array([[0.5, 0.5]])),
+            "Every histogram must be",
+        ),
+        (
+            lambda: jensen_shannon(np.array([[1.0, 0.0]]), np.array([[np.nan, 0.5]])),
+            "Every centre must be",
+        ),
         (lambda: jensen_shannon(np.ones((1, 1)), np.ones((1, 2))), r"shapes \(1, 1\) and \(1, 2\)"),
     ],
 )

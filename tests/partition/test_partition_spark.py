@@ -18,27 +18,42 @@ SEED = 3
 
 
 class Lake:
-    """Columns of four kinds, with values of no meaning and values without a vector among them, as frames and as arrays."""
+    """Columns of four kinds, as frames and as arrays.
+
+    Some values have no meaning, and some have no vector.
+    """
 
     def __init__(self, spark):
         generator = np.random.default_rng(11)
         kinds = np.repeat(np.arange(4), 50)
-        self.matrix = (np.eye(4, DIMENSIONS)[kinds] + generator.normal(scale=0.15, size=(200, DIMENSIONS))).astype("f4")
+        self.matrix = (
+            np.eye(4, DIMENSIONS)[kinds] + generator.normal(scale=0.15, size=(200, DIMENSIONS))
+        ).astype("f4")
         self.matrix /= np.linalg.norm(self.matrix, axis=1, keepdims=True)
         self.matrix[::40] = 0
         self.column_ids = np.arange(N_COLUMNS, dtype=np.int64) * 5 + 2
-        # Every column has one value of another kind; the last ten values of the matrix have no vector.
+        # Every column has one value of another kind; the last ten values of the matrix have no
+        # vector.
         self.values = [
             np.concatenate(
-                [generator.choice(50, generator.integers(2, 25), False) + 50 * (c % 4), [(50 * c + 60) % 200]]
+                [
+                    generator.choice(50, generator.integers(2, 25), False) + 50 * (c % 4),
+                    [(50 * c + 60) % 200],
+                ]
             )
             for c in range(N_COLUMNS)
         ]
         self.values = [np.unique(values) for values in self.values]
-        rows = [(int(c), f"v{v}") for c, values in zip(self.column_ids, self.values, strict=True) for v in values]
+        rows = [
+            (int(c), f"v{v}")
+            for c, values in zip(self.column_ids, self.values, strict=True)
+            for v in values
+        ]
         rows = [rows[i] for i in generator.permutation(len(rows))]
         column_ids, values = zip(*rows, strict=True)
-        self.postings = spark.createDataFrame(pa.table({"column_id": column_ids, "value": values})).repartition(3)
+        self.postings = spark.createDataFrame(
+            pa.table({"column_id": column_ids, "value": values})
+        ).repartition(3)
         known = range(190)
         self.vectors = spark.createDataFrame(
             pa.table(
@@ -54,7 +69,9 @@ class Lake:
     def features(self, n_codes):
         codebook = fit_codebook(self.known[:190], n_codes=n_codes, seed=SEED)
         codes = assign(self.known, codebook)
-        return normalise(np.array([np.bincount(codes[v], minlength=codebook.n_regions) for v in self.values]))
+        return normalise(
+            np.array([np.bincount(codes[v], minlength=codebook.n_regions) for v in self.values])
+        )
 
     def partitions(self, clustering, n_partitions):
         """Location clusters as the distributed plan must, from arrays alone."""
@@ -62,7 +79,9 @@ class Lake:
         n_bytes = partition_bytes(n_values, n_values, DIMENSIONS)
         limits = fixed_limits(n_partitions, N_COLUMNS, int(n_bytes.sum()))
         ties = hash64(self.column_ids, SEED)
-        pieces, piece_of = cut(self.column_ids, clustering.clusters, clustering.divergences, ties, n_bytes, limits)
+        pieces, piece_of = cut(
+            self.column_ids, clustering.clusters, clustering.divergences, ties, n_bytes, limits
+        )
         return place(pieces, limits, clustering.divergence_from)[piece_of]
 
 
@@ -114,12 +133,18 @@ def test_empty_clusters_are_filled_from_the_farthest_columns(lake, monkeypatch):
     centres = iterate_in_memory(features, ties, start)
     monkeypatch.setattr(partition_spark, "SEEDING_COLUMNS", 30)
     monkeypatch.setattr(partition_spark, "seed_centres", twice_the_same)
-    plan, _ = plan_partitions(lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=4, n_codes=8, seed=SEED)
-    np.testing.assert_array_equal(_collected(plan)[1], lake.partitions(Clusters(features, centres), 4))
+    plan, _ = plan_partitions(
+        lake.postings, lake.vectors, dimensions=DIMENSIONS, n_partitions=4, n_codes=8, seed=SEED
+    )
+    np.testing.assert_array_equal(
+        _collected(plan)[1], lake.partitions(Clusters(features, centres), 4)
+    )
 
 
 def test_a_size_limit_is_kept(lake):
-    plan, n_partitions = plan_partitions(lake.postings, lake.vectors, dimensions=DIMENSIONS, partition_bytes=30_000)
+    plan, n_partitions = plan_partitions(
+        lake.postings, lake.vectors, dimensions=DIMENSIONS, partition_bytes=30_000
+    )
     partitions = _collected(plan)[1]
     assert n_partitions == partitions.max() + 1 > 3
     n_values = np.bincount(partitions, weights=[len(values) for values in lake.values])
@@ -128,7 +153,9 @@ def test_a_size_limit_is_kept(lake):
 
 def test_one_partition_needs_no_vectors(lake, spark):
     nothing = spark.createDataFrame([], "value string, vector array<float>")
-    plan, n_partitions = plan_partitions(lake.postings, nothing, dimensions=DIMENSIONS, partition_bytes=10**9)
+    plan, n_partitions = plan_partitions(
+        lake.postings, nothing, dimensions=DIMENSIONS, partition_bytes=10**9
+    )
     column_ids, partitions = _collected(plan)
     assert n_partitions == 1
     np.testing.assert_array_equal(column_ids, lake.column_ids)
@@ -143,8 +170,12 @@ def test_only_about_as_many_rows_are_fetched_as_wanted(spark):
 
 
 def test_bad_input_is_refused(lake, spark):
-    with pytest.raises(InputError, match=r"frame postings must have the columns column_id, value.*missing: value"):
-        plan_partitions(lake.postings.select("column_id"), lake.vectors, dimensions=DIMENSIONS, n_partitions=2)
+    with pytest.raises(
+        InputError, match=r"frame postings must have the columns column_id, value.*missing: value"
+    ):
+        plan_partitions(
+            lake.postings.select("column_id"), lake.vectors, dimensions=DIMENSIONS, n_partitions=2
+        )
     with pytest.raises(InputError, match=r"must have 5 dimensions\. Got one of 6"):
         plan_partitions(lake.postings, lake.vectors, dimensions=5, n_partitions=2)
     for both in ({}, {"n_partitions": 2, "partition_bytes": 5}):

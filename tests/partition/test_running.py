@@ -1,4 +1,7 @@
-"""Running sums in shares are those of columns held in memory, wherever the shares and batches are cut."""
+"""Tests that running sums in shares equal those of columns held in memory.
+
+This holds wherever the shares and batches are cut.
+"""
 
 import itertools
 
@@ -40,19 +43,30 @@ def test_pieces_are_those_of_columns_in_memory(seed, n, cuts, rows_per_batch, pi
         share = table.slice(start, stop - start)
         share = share.append_column("part", pa.array(np.full(len(share), number, np.int32)))
         # Other tasks finish in any order, and empty batches happen.
-        parts.insert(number % 2, [share.slice(0, 0).combine_chunks().to_batches(), share.to_batches(rows_per_batch)])
+        parts.insert(
+            number % 2,
+            [share.slice(0, 0).combine_chunks().to_batches(), share.to_batches(rows_per_batch)],
+        )
     parts = [[batch for batches in part for batch in batches] for part in parts]
     sums = [batch for part in parts for batch in part_sums(part)]
     before = shares_before(pa.Table.from_batches(sums, PART_SUMS))
-    keyed = pa.Table.from_batches([each for part in parts for each in key_pieces(part, before, limits)], KEYED)
+    keyed = pa.Table.from_batches(
+        [each for part in parts for each in key_pieces(part, before, limits)], KEYED
+    )
     keyed = keyed.sort_by("column_id")
 
     expected, piece_of = cut(
-        *(columns[name] for name in ("column_id", "cluster", "divergence", "tie", "n_bytes")), limits
+        *(columns[name] for name in ("column_id", "cluster", "divergence", "tie", "n_bytes")),
+        limits,
     )
     by_column = piece_of[np.argsort(columns["column_id"])]
-    found = [keyed[name].to_numpy() for name in ("cluster", "own_column", "size_step", "column_step")]
-    wanted = [each[by_column] for each in (expected.cluster, expected.column, expected.size_step, expected.column_step)]
+    found = [
+        keyed[name].to_numpy() for name in ("cluster", "own_column", "size_step", "column_step")
+    ]
+    wanted = [
+        each[by_column]
+        for each in (expected.cluster, expected.column, expected.size_step, expected.column_step)
+    ]
     np.testing.assert_array_equal(np.array(found), np.array(wanted))
     order = np.argsort(columns["column_id"])
     np.testing.assert_array_equal(keyed["n_bytes"].to_numpy(), columns["n_bytes"][order])

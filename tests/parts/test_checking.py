@@ -49,7 +49,9 @@ def resealed(data: bytes) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
-def rewritten(index: Path, name: str, write: Callable[[Path], object], facts: dict | None = None) -> None:
+def rewritten(
+    index: Path, name: str, write: Callable[[Path], object], facts: dict | None = None
+) -> None:
     """Write a file of the first partition anew, with the checksum that belongs to it."""
     manifest = manifest_of(index)
     partition = manifest.partitions[0]
@@ -57,8 +59,15 @@ def rewritten(index: Path, name: str, write: Callable[[Path], object], facts: di
     path.unlink()
     entry = write(path)
     files = [entry if file.path == name else file for file in partition.files]
-    changed = FolderEntry(partition.folder, tuple(files), partition.facts if facts is None else facts)
-    seal(index, replace(manifest, parts={**manifest.parts, "semantic": (changed, *manifest.partitions[1:])}))
+    changed = FolderEntry(
+        partition.folder, tuple(files), partition.facts if facts is None else facts
+    )
+    seal(
+        index,
+        replace(
+            manifest, parts={**manifest.parts, "semantic": (changed, *manifest.partitions[1:])}
+        ),
+    )
 
 
 def array(index: Path, name: str) -> np.ndarray:
@@ -66,7 +75,9 @@ def array(index: Path, name: str) -> np.ndarray:
 
 
 def problems(index: Path) -> list[tuple[str, str]]:
-    return [(problem.kind, problem.sentence) for problem in check_index(index) if problem.is_failure]
+    return [
+        (problem.kind, problem.sentence) for problem in check_index(index) if problem.is_failure
+    ]
 
 
 def test_a_whole_index_has_no_problem_and_progress_ends_at_its_total(index: Path) -> None:
@@ -111,9 +122,14 @@ def test_texts_that_are_missing_are_told(index: Path) -> None:
 
 def test_counts_that_are_not_true_are_told(index: Path) -> None:
     facts = dict(manifest_of(index).partitions[0].facts)
-    document = json.loads((index / manifest_of(index).partitions[0].folder / "meta.json").read_bytes())
+    document = json.loads(
+        (index / manifest_of(index).partitions[0].folder / "meta.json").read_bytes()
+    )
     rewritten(
-        index, "meta.json", lambda path: write_document(path, {**document, "values": 5}), {**facts, "postings": 7}
+        index,
+        "meta.json",
+        lambda path: write_document(path, {**document, "values": 5}),
+        {**facts, "postings": 7},
     )
     told = [sentence for _, sentence in problems(index)]
     assert len(told) == 2
@@ -123,14 +139,18 @@ def test_counts_that_are_not_true_are_told(index: Path) -> None:
 
 def test_columns_that_the_catalog_does_not_list_are_told(index: Path) -> None:
     ids = array(index, "column_ids") + 3
-    rewritten(index, "column_ids.npy", lambda path: write_arrays(path.parent, {"column_ids": ids})[0])
+    rewritten(
+        index, "column_ids.npy", lambda path: write_arrays(path.parent, {"column_ids": ids})[0]
+    )
     told = " ".join(sentence for _, sentence in problems(index))
     assert "has 3 columns that its catalog does not list" in told
     assert "has 3 columns that no partition holds" in told
 
 
 @pytest.mark.parametrize(("name", "what"), [("tables", "table"), ("labels", "label")])
-def test_columns_under_another_name_than_in_the_catalog_are_told(index: Path, name: str, what: str) -> None:
+def test_columns_under_another_name_than_in_the_catalog_are_told(
+    index: Path, name: str, what: str
+) -> None:
     path = index / manifest_of(index).partitions[0].folder / f"{name}.arrow"
     names = open_texts(path).to_pylist()[::-1]
     rewritten(index, f"{name}.arrow", lambda path: write_texts(path, pa.array(names, pa.string())))
@@ -145,13 +165,19 @@ def test_tables_and_labels_in_each_others_place_are_told(index: Path) -> None:
         for one, other in (("tables", "labels"), ("labels", "tables"))
     }
     for name, texts in swapped.items():
-        rewritten(index, f"{name}.arrow", lambda path, texts=texts: write_texts(path, pa.array(texts, pa.string())))
+        rewritten(
+            index,
+            f"{name}.arrow",
+            lambda path, texts=texts: write_texts(path, pa.array(texts, pa.string())),
+        )
     told = [sentence for _, sentence in problems(index)]
     assert "by another table than its catalog" in told[0]
     assert "by another label than its catalog" in told[1]
 
 
-def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(index: Path) -> None:
+def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
+    index: Path,
+) -> None:
     manifest = manifest_of(index)
     [shard] = manifest.parts["token_sets"]
     path = index / shard.folder / "labels.arrow"
@@ -162,7 +188,11 @@ def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
     seal(
         index,
         replace(
-            manifest, parts={**manifest.parts, "token_sets": (FolderEntry(shard.folder, tuple(files), shard.facts),)}
+            manifest,
+            parts={
+                **manifest.parts,
+                "token_sets": (FolderEntry(shard.folder, tuple(files), shard.facts),),
+            },
         ),
     )
     told = " ".join(sentence for _, sentence in problems(index))
@@ -170,9 +200,21 @@ def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
 
 
 LIES = {
-    "another metric": ("grid", {"metric": "angular"}, "it tells of metric 'euclidean', where 'angular' is right"),
-    "another map": ("grid", {"map": "pivots", "n_axes": 3}, "the options of the index say 'pivots'"),
-    "other cells": ("grid", {"map": "projection", "n_axes": 15, "cells": "grid", "n_levels": 2}, "say 'grid'"),
+    "another metric": (
+        "grid",
+        {"metric": "angular"},
+        "it tells of metric 'euclidean', where 'angular' is right",
+    ),
+    "another map": (
+        "grid",
+        {"map": "pivots", "n_axes": 3},
+        "the options of the index say 'pivots'",
+    ),
+    "other cells": (
+        "grid",
+        {"map": "projection", "n_axes": 15, "cells": "grid", "n_levels": 2},
+        "say 'grid'",
+    ),
     "no postings": ("facts", {"postings": 0}, "tells of 0 postings, and there are"),
     "less than no values": ("facts", {"values": -1}, "tells of -1 values"),
     "more values than there are": ("facts", {"values": 10**15}, f"tells of {10**15} values"),
@@ -182,13 +224,23 @@ LIES = {
         "with 64 dimensions, and the manifest tells of 'hashing' with 65",
     ),
     "another model": ("facts", {"embedder": "glove"}, "the manifest tells of 'glove' with 64"),
-    "no number for the next column": ("facts", {"next_column": 2**62}, f"would number the next column {2**62}"),
-    "a number that is taken": ("facts", {"next_column": 2}, "would number the next column 2, and the last one is"),
+    "no number for the next column": (
+        "facts",
+        {"next_column": 2**62},
+        f"would number the next column {2**62}",
+    ),
+    "a number that is taken": (
+        "facts",
+        {"next_column": 2},
+        "would number the next column 2, and the last one is",
+    ),
 }
 
 
 @pytest.mark.parametrize(("where", "lie", "said"), LIES.values(), ids=LIES)
-def test_lies_in_a_manifest_with_the_right_checksum_are_told(index: Path, where: str, lie: dict, said: str) -> None:
+def test_lies_in_a_manifest_with_the_right_checksum_are_told(
+    index: Path, where: str, lie: dict, said: str
+) -> None:
     manifest = manifest_of(index)
     if where == "facts":
         seal(index, replace(manifest, facts={**manifest.facts, **lie}))
@@ -201,14 +253,16 @@ def test_lies_in_a_manifest_with_the_right_checksum_are_told(index: Path, where:
 
 
 @pytest.mark.parametrize(
-    "lie",
-    [{"cells": 0}, {"coordinates": 10**15}, {"map": "pivots"}, {"values_without_vector": -1}],
+    "lie", [{"cells": 0}, {"coordinates": 10**15}, {"map": "pivots"}, {"values_without_vector": -1}]
 )
 def test_lies_in_the_facts_of_a_partition_are_told(index: Path, lie: dict) -> None:
     manifest = manifest_of(index)
     [name] = lie
     first = replace(manifest.partitions[0], facts={**manifest.partitions[0].facts, **lie})
-    seal(index, replace(manifest, parts={**manifest.parts, "semantic": (first, *manifest.partitions[1:])}))
+    seal(
+        index,
+        replace(manifest, parts={**manifest.parts, "semantic": (first, *manifest.partitions[1:])}),
+    )
     ((kind, sentence),) = problems(index)
     assert kind == "content"
     assert "manifest.json: it tells of" in sentence
@@ -230,15 +284,35 @@ def test_a_generation_that_no_index_reaches_is_refused(index: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "kind", "said"),
     [
-        (lambda manifest: {"options": {**manifest.options, "grid": {"metric": 5, "map": "auto"}}}, "content", "metric"),
+        (
+            lambda manifest: {
+                "options": {**manifest.options, "grid": {"metric": 5, "map": "auto"}}
+            },
+            "content",
+            "metric",
+        ),
         (lambda manifest: {"options": {**manifest.options, "layout": 1}}, "version", "layout 1"),
-        (lambda manifest: {"options": {**manifest.options, "normaliser": "{}"}}, "version", "normaliser"),
-        (lambda manifest: {"fingerprints": {**manifest.fingerprints, "normaliser": "0"}}, "version", "rules"),
-        (lambda manifest: {"fingerprints": {**manifest.fingerprints, "embedder": "0"}}, "content", "not the one"),
+        (
+            lambda manifest: {"options": {**manifest.options, "normaliser": "{}"}},
+            "version",
+            "normaliser",
+        ),
+        (
+            lambda manifest: {"fingerprints": {**manifest.fingerprints, "normaliser": "0"}},
+            "version",
+            "rules",
+        ),
+        (
+            lambda manifest: {"fingerprints": {**manifest.fingerprints, "embedder": "0"}},
+            "content",
+            "not the one",
+        ),
         (lambda manifest: {"facts": {}}, "content", "'lake'"),
     ],
 )
-def test_options_and_fingerprints_that_do_not_fit_are_told(index: Path, change: Rewrite, kind: str, said: str) -> None:
+def test_options_and_fingerprints_that_do_not_fit_are_told(
+    index: Path, change: Rewrite, kind: str, said: str
+) -> None:
     manifest = manifest_of(index)
     seal(index, replace(manifest, **change(manifest)))
     found = problems(index)

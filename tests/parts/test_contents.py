@@ -6,7 +6,11 @@ from pexeso.errors import IndexCorruptError
 from pexeso.parts.metadata import require_contents, stored_grid_options
 
 WHOLE = {
-    "options": {"grid": {"metric": "angular", "map": "auto", "n_axes": None}, "normaliser": "{}", "model": "hashing"},
+    "options": {
+        "grid": {"metric": "angular", "map": "auto", "n_axes": None},
+        "normaliser": "{}",
+        "model": "hashing",
+    },
     "fingerprints": {"embedder": "a", "normaliser": "b"},
     "facts": {"lake": "/lake", "values": 3, "postings": 4, "dimensions": 5},
 }
@@ -38,7 +42,8 @@ def test_counts_of_a_partition_are_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "grid", [None, [], "euclidean", {"metric": "none"}, {"metric": "euclidean", "x": 1}, {"n_axes": "7"}]
+    "grid",
+    [None, [], "euclidean", {"metric": "none"}, {"metric": "euclidean", "x": 1}, {"n_axes": "7"}],
 )
 def test_options_that_no_partition_can_have_are_refused(grid: object) -> None:
     with pytest.raises(IndexCorruptError, match="none can have"):

@@ -1,4 +1,7 @@
-"""An index that was built when the manifest still listed its parts by fields of their own: read, asked and updated as any other."""
+"""Tests of an index whose manifest lists its parts by fields of their own, as it once did.
+
+It is read, searched and updated like any other.
+"""
 
 import json
 import shutil
@@ -10,8 +13,10 @@ from pexeso.index import build_index, open_index
 
 OLD = Path(__file__).parent / "data" / "format_3"
 LAKE = {
-    "cities.csv": "city,country\nOslo,Norway\nRome,Italy\nMadrid,Spain\nVienna,Austria\nLisbon,Portugal\n",
-    "capitals.csv": "capital,since\nOSLO,1814\nRome,1871\nMadrid,1561\nVienna,1919\nBern,1848\nPrague,1993\n",
+    "cities.csv": "city,country\nOslo,Norway\nRome,Italy\nMadrid,Spain\n"
+    "Vienna,Austria\nLisbon,Portugal\n",
+    "capitals.csv": "capital,since\nOSLO,1814\nRome,1871\nMadrid,1561\n"
+    "Vienna,1919\nBern,1848\nPrague,1993\n",
     "gone.csv": "place,n\nOslo,1\nBern,2\nGraz,3\nKiel,4\nLyon,5\n",
 }
 """What it was built of, before ``gone.csv`` was deleted from it."""
@@ -25,9 +30,15 @@ CITIES = ["Oslo", "Rome", "Madrid", "Vienna", "Graz"]
 def answers(index):
     """All that the index finds, by any of its parts."""
     return [
-        [(match.table, match.column, match.matched) for match in index.search(CITIES, min_joinability=0.1)],
+        [
+            (match.table, match.column, match.matched)
+            for match in index.search(CITIES, min_joinability=0.1)
+        ],
         [(match.table, match.column, match.overlap) for match in index.overlap(CITIES)],
-        [(match.table, match.column, match.overlap) for match in index.contain(CITIES, min_containment=0.2)],
+        [
+            (match.table, match.column, match.overlap)
+            for match in index.contain(CITIES, min_containment=0.2)
+        ],
     ]
 
 
@@ -61,7 +72,10 @@ def test_an_update_brings_it_to_the_present_format(tmp_path, spark):
     assert answers(index) == EXPECTED
     assert index.check() == []
     document = json.loads((tmp_path / "index" / "manifest.json").read_bytes())
-    assert (document["format_version"], sorted(document["parts"])) == (4, ["semantic", "token_sets"])
+    assert (document["format_version"], sorted(document["parts"])) == (
+        4,
+        ["semantic", "token_sets"],
+    )
     assert document["deleted_columns"] == []
 
 
@@ -70,9 +84,15 @@ def test_the_same_lake_still_gives_the_same_bytes(tmp_path, spark):
     (tmp_path / "lake").mkdir()
     for name, text in LAKE.items():
         (tmp_path / "lake" / name).write_text(text, encoding="utf-8")
-    built = build_index(tmp_path / "lake", tmp_path / "index", model="hashing", dimensions=8, parts=["containment"])
+    built = build_index(
+        tmp_path / "lake", tmp_path / "index", model="hashing", dimensions=8, parts=["containment"]
+    )
     old, new = (index.store.manifest.parts for index in (open_index(OLD), built))
-    assert [entry.files for entry in new["token_sets"]] == [entry.files for entry in old["token_sets"]]
+    assert [entry.files for entry in new["token_sets"]] == [
+        entry.files for entry in old["token_sets"]
+    ]
     for name in NAMED:
-        assert [entry.file(name) for entry in new["semantic"]] == [entry.file(name) for entry in old["semantic"]], name
+        assert [entry.file(name) for entry in new["semantic"]] == [
+            entry.file(name) for entry in old["semantic"]
+        ], name
     assert [entry.facts for entry in new["semantic"]] == [entry.facts for entry in old["semantic"]]

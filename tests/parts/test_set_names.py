@@ -12,7 +12,10 @@ from pexeso.parts.token_sets.open import SetNames
 tables = st.sampled_from(["a", "a/b", "b", "ä", "éa", "z", "𝄞"])
 
 
-@given(rows=st.lists(st.tuples(tables, st.integers(0, 99)), unique=True), asked=st.lists(tables, unique=True))
+@given(
+    rows=st.lists(st.tuples(tables, st.integers(0, 99)), unique=True),
+    asked=st.lists(tables, unique=True),
+)
 def test_rows_of_tables_are_those_that_a_look_at_all_names_finds(rows, asked):
     rows = sorted((table, f"c{number}") for table, number in rows)
     columns = ([row[place] for row in rows] for place in (0, 1))
@@ -21,5 +24,8 @@ def test_rows_of_tables_are_those_that_a_look_at_all_names_finds(rows, asked):
     assert names.rows_of_tables(pa.array(asked, pa.string())).tolist() == expected
     for table in asked:
         every = [each for each, _ in rows]
-        assert names.rows_of(table) == (bisect.bisect_left(every, table), bisect.bisect_right(every, table))
+        assert names.rows_of(table) == (
+            bisect.bisect_left(every, table),
+            bisect.bisect_right(every, table),
+        )
     assert names.of(np.arange(len(rows))) == rows

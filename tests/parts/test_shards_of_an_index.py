@@ -1,4 +1,7 @@
-"""Token sets of an index: built by Spark as one machine would, added to an index that is there, kept up to date."""
+"""Tests of an index's token sets: built by Spark, added to an existing index, and updated.
+
+Spark builds them as one machine would.
+"""
 
 import os
 import shutil
@@ -28,7 +31,7 @@ PARTS = ("overlap", "containment")
 
 
 def write_lake(folder):
-    """Write tables of words, of numbers as texts and floats, and one that takes more than a shard."""
+    """Write tables of words, of numbers as texts and floats, and one larger than a shard."""
     folder.mkdir()
     random = np.random.default_rng(3)
     for number in range(6):
@@ -57,7 +60,10 @@ def agrees(index, columns):
     asked = [*list(columns.values())[:4], {"Oslo 1", "Bern 2", "7", "07"}, {"9999"}]
     for query in asked:
         for k in (1, 3, 100):
-            found = [(match.table, match.column, match.overlap) for match in index.overlap(sorted(query), k=k)]
+            found = [
+                (match.table, match.column, match.overlap)
+                for match in index.overlap(sorted(query), k=k)
+            ]
             assert found == overlaps(columns, query, k)
 
 
@@ -76,7 +82,12 @@ def test_spark_builds_what_one_machine_builds(built):
     assert len(index.shards) > 1
     held = {}
     for shard in index.shards:
-        names = list(zip(*(open_texts(shard.folder / name).to_pylist() for name in (TABLES, LABELS)), strict=True))
+        names = list(
+            zip(
+                *(open_texts(shard.folder / name).to_pylist() for name in (TABLES, LABELS)),
+                strict=True,
+            )
+        )
         assert names == sorted(names)
         held |= dict.fromkeys(names, shard)
         pairs = [(number, token) for number, name in enumerate(names) for token in columns[name]]
@@ -98,14 +109,20 @@ def test_the_table_that_a_query_is_from_can_be_left_out(built):
 
     query = read_query(f"{built / 'lake' / 't2.csv'}:#1")
     hidden = {name for name in columns if name[0] == "t2.csv"}
-    found = [(match.table, match.column, match.overlap) for match in index.overlap(query, k=9, exclude_self=True)]
+    found = [
+        (match.table, match.column, match.overlap)
+        for match in index.overlap(query, k=9, exclude_self=True)
+    ]
     assert found == overlaps(columns, columns["t2.csv", "n"], 9, hidden=hidden)
 
 
 def test_parts_added_later_are_those_of_a_build(built, tmp_path):
     shutil.copytree(built / "without.pexeso", tmp_path / "lake.pexeso")
     index = open_index(tmp_path / "lake.pexeso")
-    with pytest.raises(InputError, match=r"has no part for searches by overlap.*'pexeso overlap build .*lake\.pexeso'"):
+    with pytest.raises(
+        InputError,
+        match=r"has no part for searches by overlap.*'pexeso overlap build .*lake\.pexeso'",
+    ):
         index.overlap(["Oslo 1"])
     added = index.add_parts(PARTS)
     assert (added.committed, added.parts, added.left_out) == (True, PARTS, 0)
@@ -123,14 +140,20 @@ def test_updates_keep_token_sets_as_a_build_would_make_them(built, tmp_path):
     shutil.copytree(built / "lake", tmp_path / "lake")
     lake, index = tmp_path / "lake", open_index(tmp_path / "lake.pexeso")
     before = index.overlap(["7"], k=100)
-    (lake / "t0.csv").write_text("place,n\n" + "".join(f"Graz {cell},{cell + 5}\n" for cell in range(8)))
+    (lake / "t0.csv").write_text(
+        "place,n\n" + "".join(f"Graz {cell},{cell + 5}\n" for cell in range(8))
+    )
     (lake / "new.csv").write_text("key\n" + "".join(f"{cell}\n" for cell in range(6)))
     (lake / "t5.csv").unlink()
     index.append(lake, delete_missing=True)
     agrees(index, columns_of(lake))
     assert before[0].shared() == ["7"], "results of a snapshot answer from it"
     index.delete(["large.csv", "t1.csv"])
-    columns = {name: tokens for name, tokens in columns_of(lake).items() if name[0] not in ("large.csv", "t1.csv")}
+    columns = {
+        name: tokens
+        for name, tokens in columns_of(lake).items()
+        if name[0] not in ("large.csv", "t1.csv")
+    }
     agrees(index, columns)
     n_shards = len(index.shards)
     index.compact()
@@ -150,7 +173,9 @@ def test_tables_that_changed_wait_for_the_next_append(built, tmp_path):
     finally:
         changed.write_bytes(before)
         os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
-    columns = {name: tokens for name, tokens in columns_of(built / "lake").items() if name[0] != "t0.csv"}
+    columns = {
+        name: tokens for name, tokens in columns_of(built / "lake").items() if name[0] != "t0.csv"
+    }
     agrees(index, columns)
 
 
@@ -159,6 +184,8 @@ def test_spark_tables_have_the_tokens_of_files_and_cannot_be_read_again(built, t
         pa.table({"a": ["x", "y", "z", "u", "v"], "n": [1.0, 2.0, 3.0, 1e7, 0.5]})
     ).createOrReplaceTempView("cities")
     index = build_index(spark.table("cities"), tmp_path / "frame.pexeso", parts=PARTS, **OPTIONS)
-    assert [(match.column, match.overlap) for match in index.overlap([2, "10000000", 0.5])] == [("n", 3)]
+    assert [(match.column, match.overlap) for match in index.overlap([2, "10000000", 0.5])] == [
+        ("n", 3)
+    ]
     with pytest.raises(LakeError, match="build the index again"):
         require_files(index.store, None)

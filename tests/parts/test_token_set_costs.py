@@ -1,4 +1,8 @@
-"""What parts for equal text cost: token sets of a sample counted, bytes as files have them, tokens that stand in many shards."""
+"""Tests of the costs of parts for exact-value search.
+
+Token sets of a sample are counted, bytes are as files have them, and some tokens occur in many
+shards.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +53,9 @@ def test_sets_and_tokens_of_files_are_counted():
     assert (found["columns"], found["tokens"], found["pairs"], found["shards"]) == (3, 2, 4, 1)
     name_bytes = (3 * len("a.csv") + 2 * len("id") + len("né".encode())) / 3
     asked = {"columns": 3, "pairs": 4, "tokens_written": 2}
-    assert found["bytes"] == parts_bytes(("overlap",), **asked, token_bytes=1.5, name_bytes=name_bytes)
+    assert found["bytes"] == parts_bytes(
+        ("overlap",), **asked, token_bytes=1.5, name_bytes=name_bytes
+    )
 
 
 def test_a_larger_lake_has_more_sets_and_pairs():
@@ -59,17 +65,28 @@ def test_a_larger_lake_has_more_sets_and_pairs():
 
 def test_bytes_are_those_of_the_arrays_that_are_written():
     random = np.random.default_rng(0)
-    pairs = np.unique(np.stack([random.integers(0, 90, 5000), random.integers(0, 700, 5000)]), axis=1)
+    pairs = np.unique(
+        np.stack([random.integers(0, 90, 5000), random.integers(0, 700, 5000)]), axis=1
+    )
     index = build_index(pairs[0], pa.array([f"{number:06d}" for number in pairs[1]]))
-    arrays = [getattr(index, name) for name in ("groups", "token_offsets", "list_sets", "list_places", "set_tokens")]
-    held = sum(array.nbytes for array in (*arrays, index.set_offsets, index.ids, index.dictionary.numbers))
+    arrays = [
+        getattr(index, name)
+        for name in ("groups", "token_offsets", "list_sets", "list_places", "set_tokens")
+    ]
+    held = sum(
+        array.nbytes for array in (*arrays, index.set_offsets, index.ids, index.dictionary.numbers)
+    )
     held += index.n_tokens * (6 + 8)  # texts, and where each ends
-    held += index.n_sets * (4 + 4 + 4 + 12)  # positions, where two names end, and 12 letters of names
+    held += index.n_sets * (
+        4 + 4 + 4 + 12
+    )  # positions, where two names end, and 12 letters of names
     asked = {"columns": index.n_sets, "pairs": pairs.shape[1], "tokens_written": index.n_tokens}
     found = parts_bytes(("overlap",), **asked, token_bytes=6.0, name_bytes=12.0)
     assert found == pytest.approx(held, abs=64)
     ensemble = ensemble_over(index)
-    more = parts_bytes(("overlap", "containment"), **asked, token_bytes=6.0, name_bytes=12.0) - found
+    more = (
+        parts_bytes(("overlap", "containment"), **asked, token_bytes=6.0, name_bytes=12.0) - found
+    )
     assert more == SIGNED_SET_BYTES * index.n_sets
     assert more == pytest.approx(3 * ensemble.signatures.nbytes + 16 * index.n_sets)
 

@@ -1,4 +1,7 @@
-"""The posting lists of an overlap index as containment search asks for them: the same answers as brute force."""
+"""Tests that posting lists of an overlap index give containment search exact answers.
+
+The answers are the same as those of brute force.
+"""
 
 from dataclasses import replace
 
@@ -46,10 +49,16 @@ def test_lists_give_what_brute_force_does(sets, query, needed, by_text):
     exact = [len(one & set(query)) for one in sets]
     looked = lists.look_up(pa.array(query, pa.large_string()))
     assert (lists.n_sets, looked.size) == (len(sets), len(set(query)))
-    assert found_by(looked, needed) == {i: count for i, count in enumerate(exact) if count >= needed}
-    assert looked.overlaps(np.arange(len(sets)), needed).tolist() == [n if n >= needed else -1 for n in exact]
+    assert found_by(looked, needed) == {
+        i: count for i, count in enumerate(exact) if count >= needed
+    }
+    assert looked.overlaps(np.arange(len(sets)), needed).tolist() == [
+        n if n >= needed else -1 for n in exact
+    ]
     assert lists.sizes_of(np.arange(len(sets))).tolist() == [len(one) for one in sets]
-    held = sorted(sum(text in one for one in sets) for text in set(query) if any(text in one for one in sets))
+    held = sorted(
+        sum(text in one for one in sets) for text in set(query) if any(text in one for one in sets)
+    )
     assert looked.n_entries(needed) == sum(held[: max(0, len(held) - needed + 1)])
 
 
@@ -61,14 +70,21 @@ def test_an_ensemble_over_an_overlap_index_answers_as_brute_force_does(sets, que
     truth = {i for i, count in enumerate(counts) if count / len(set(query)) >= threshold - 1e-12}
     for route in ROUTES:
         found = over.search(pa.array(query), threshold, route=route)
-        assert set(found.sets.tolist()) == truth if route == "lists" else set(found.sets.tolist()) <= truth
+        assert (
+            set(found.sets.tolist()) == truth
+            if route == "lists"
+            else set(found.sets.tolist()) <= truth
+        )
         assert found.overlaps.tolist() == [counts[i] for i in found.sets.tolist()]
 
 
 def test_both_indexes_share_a_folder(tmp_path):
     sets = [{f"v{i}" for i in range(first, first + 20)} for first in range(40)]
     index = overlap_index(sets)
-    entries = [*save_index(index, tmp_path), *write_ensemble(ensemble_over(index, OPTIONS), tmp_path)]
+    entries = [
+        *save_index(index, tmp_path),
+        *write_ensemble(ensemble_over(index, OPTIONS), tmp_path),
+    ]
     assert {entry.path for entry in entries} == {path.name for path in tmp_path.iterdir()}
     opened = read_ensemble(tmp_path, lists=OverlapLists(open_index(tmp_path)))
     found = opened.search(pa.array(sorted(sets[7])), 0.95)
@@ -82,7 +98,9 @@ def test_sizes_that_are_not_those_of_the_lists_are_found_by_a_check():
     assert "sizes" in sentence
 
 
-@pytest.mark.parametrize("query", [np.array([1], np.uint64), ["a"], pa.array([1]), pa.array(["a", None])])
+@pytest.mark.parametrize(
+    "query", [np.array([1], np.uint64), ["a"], pa.array([1]), pa.array(["a", None])]
+)
 def test_queries_must_be_texts(query):
     with pytest.raises(InputError, match=r"texts|null"):
         ensemble_over(overlap_index([{"a"}]), OPTIONS).search(query, 0.5)
@@ -96,7 +114,9 @@ def test_a_dictionary_whose_numbers_are_not_each_there_once_is_refused():
 
 
 @given(
-    st.lists(st.text(max_size=4), unique=True, max_size=30), st.lists(st.text(max_size=4), max_size=10), st.booleans()
+    st.lists(st.text(max_size=4), unique=True, max_size=30),
+    st.lists(st.text(max_size=4), max_size=10),
+    st.booleans(),
 )
 def test_texts_are_found_as_the_dictionary_finds_them(texts, others, wide):
     kind = pa.large_string() if wide else pa.string()

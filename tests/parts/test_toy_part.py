@@ -1,4 +1,6 @@
-"""A part of an index of which nothing outside this file knows: the longest texts of each column. It is built, asked for, kept up
+"""A part of an index of which nothing outside this file knows: the longest texts of each column.
+
+It is built, asked for, kept up
 to date, checked and told of by the commands that know the other parts.
 """
 
@@ -26,7 +28,9 @@ OPTIONS = {"model": "hashing", "dimensions": 8}
 
 def write_longest(rows, number, folder):
     """Write the one folder: each column with its longest text."""
-    return {"columns": len(rows)}, [write_document(folder / META, {"columns": len(rows), "rows": rows})]
+    return {"columns": len(rows)}, [
+        write_document(folder / META, {"columns": len(rows), "rows": rows})
+    ]
 
 
 def entries_of(store):
@@ -51,24 +55,37 @@ class LongestTexts:
 
     def write(self, job):
         rows = job.records("longest").select("table", "label", "value").toArrow().to_pylist()
-        return self._written(job, sorted([row["table"], row["label"], row["value"]] for row in rows))
+        return self._written(
+            job, sorted([row["table"], row["label"], row["value"]] for row in rows)
+        )
 
     def _written(self, job, rows):
-        return Written(job.write_folders("longest", int(bool(rows)), partial(write_longest, rows)) if rows else [])
+        return Written(
+            job.write_folders("longest", int(bool(rows)), partial(write_longest, rows))
+            if rows
+            else []
+        )
 
     def delete(self, store, tables):
         names = [*tables.to_pylist()]
         return [
-            replace(entry, facts={**entry.facts, "deleted": sorted({*entry.facts.get("deleted", []), *names})})
+            replace(
+                entry,
+                facts={**entry.facts, "deleted": sorted({*entry.facts.get("deleted", []), *names})},
+            )
             for entry in entries_of(store)
         ]
 
     def worn(self, store, options):
-        return worn_folders(entries_of(store), [0.0] * len(entries_of(store)), options.partition_bytes)
+        return worn_folders(
+            entries_of(store), [0.0] * len(entries_of(store)), options.partition_bytes
+        )
 
     def rewrite(self, job, numbers):
         chosen = [entries_of(job.index)[number] for number in numbers]
-        return self._written(job, sorted(row for entry in chosen for row in rows_of(job.index, entry)))
+        return self._written(
+            job, sorted(row for entry in chosen for row in rows_of(job.index, entry))
+        )
 
     def check(self, store, progress):
         return [
@@ -85,7 +102,9 @@ class LongestTexts:
 
     def estimate(self, sample):
         columns = sample.count("longest")
-        return PartEstimate({"longest_columns": columns}, n_bytes=columns, memory_bytes=1, seconds={"longest": 0.5})
+        return PartEstimate(
+            {"longest_columns": columns}, n_bytes=columns, memory_bytes=1, seconds={"longest": 0.5}
+        )
 
 
 LONGEST = LongestTexts()
@@ -102,8 +121,13 @@ def _registered():
 def lake(tmp_path):
     folder = tmp_path / "lake"
     folder.mkdir()
-    for name, texts in (("a", "Oslo Rome Madrid Vienna Lisbon"), ("b", "Bern Graz Lyon Kiel Rotterdam")):
-        (folder / f"{name}.csv").write_text("city\n" + "\n".join(texts.split()) + "\n", encoding="utf-8")
+    for name, texts in (
+        ("a", "Oslo Rome Madrid Vienna Lisbon"),
+        ("b", "Bern Graz Lyon Kiel Rotterdam"),
+    ):
+        (folder / f"{name}.csv").write_text(
+            "city\n" + "\n".join(texts.split()) + "\n", encoding="utf-8"
+        )
     return folder
 
 
@@ -116,21 +140,41 @@ def longest(index):
 def test_every_verb_and_report_knows_a_part_that_is_registered(lake, tmp_path, spark):
     path, told = tmp_path / "toy.pexeso", []
     index = build_index(lake, path, parts=["longest"], progress=told.append, **OPTIONS)
-    assert told == ["list", "read", "catalog", "train", "embed", "partition", "index", "longest", "commit"]
+    assert told == [
+        "list",
+        "read",
+        "catalog",
+        "train",
+        "embed",
+        "partition",
+        "index",
+        "longest",
+        "commit",
+    ]
     assert longest(index) == [["a.csv", "city", "Vienna"], ["b.csv", "city", "Rotterdam"]]
     assert (index.info().parts, index.info().longest) == (["longest"], [{"columns": 2}])
 
-    (lake / "c.csv").write_text("town\nOdense\nAarhus\nEsbjerg\nHorsens\nKolding\n", encoding="utf-8")
+    (lake / "c.csv").write_text(
+        "town\nOdense\nAarhus\nEsbjerg\nHorsens\nKolding\n", encoding="utf-8"
+    )
     (lake / "a.csv").write_text("city\nTromso\nOslo\nRome\nNarvik\nFredrikstad\n", encoding="utf-8")
     update = index.append()
     assert (update.new, update.changed, update.lists_added, update.partitions_added) == (1, 1, 1, 1)
-    expected = [["a.csv", "city", "Fredrikstad"], ["b.csv", "city", "Rotterdam"], ["c.csv", "town", "Kolding"]]
+    expected = [
+        ["a.csv", "city", "Fredrikstad"],
+        ["b.csv", "city", "Rotterdam"],
+        ["c.csv", "town", "Kolding"],
+    ]
     assert sorted(longest(index)) == expected
 
     index.delete(["b.csv"])
     assert sorted(longest(index)) == [expected[0], expected[2]]
     update = index.compact()
-    assert (update.lists_rewritten, update.lists_added, update.to_dict()["lists_added"]) == (2, 1, 1)
+    assert (update.lists_rewritten, update.lists_added, update.to_dict()["lists_added"]) == (
+        2,
+        1,
+        1,
+    )
     assert longest(index) == [expected[0], expected[2]]
     assert check_index(path) == []
     assert [match.table for match in index.search(["Oslo", "Rome"], min_joinability=1)] == ["a.csv"]
@@ -176,5 +220,7 @@ def test_it_is_estimated(lake):
 def test_words_and_names_are_taken_once():
     with pytest.raises(InputError, match="need different names"):
         register(PATH)
-    with pytest.raises(InputError, match="The parts that an index can have are overlap and containment and longest"):
+    with pytest.raises(
+        InputError, match="The parts that an index can have are overlap and containment and longest"
+    ):
         BuildOptions(parts="other")

@@ -11,17 +11,53 @@ from pexeso.errors import IndexCorruptError
 from pexeso.rerank.boosted_trees import BoostedTrees
 
 STUMP = [
-    {"feature": 1, "threshold": 0.5, "left": 1, "right": 2, "value": 0.0, "count": 4, "is_leaf": False},
-    {"feature": 0, "threshold": 0.0, "left": 0, "right": 0, "value": -1.0, "count": 3, "is_leaf": True},
-    {"feature": 0, "threshold": 0.0, "left": 0, "right": 0, "value": 3.0, "count": 1, "is_leaf": True},
+    {
+        "feature": 1,
+        "threshold": 0.5,
+        "left": 1,
+        "right": 2,
+        "value": 0.0,
+        "count": 4,
+        "is_leaf": False,
+    },
+    {
+        "feature": 0,
+        "threshold": 0.0,
+        "left": 0,
+        "right": 0,
+        "value": -1.0,
+        "count": 3,
+        "is_leaf": True,
+    },
+    {
+        "feature": 0,
+        "threshold": 0.0,
+        "left": 0,
+        "right": 0,
+        "value": 3.0,
+        "count": 1,
+        "is_leaf": True,
+    },
 ]
-LEAF = [{"feature": 0, "threshold": 0.0, "left": 0, "right": 0, "value": 0.25, "count": 4, "is_leaf": True}]
+LEAF = [
+    {
+        "feature": 0,
+        "threshold": 0.0,
+        "left": 0,
+        "right": 0,
+        "value": 0.25,
+        "count": 4,
+        "is_leaf": True,
+    }
+]
 
 
 def test_scores_and_contributions_by_hand() -> None:
     trees = trees_of(("a", "b"), 0.5, [STUMP, LEAF])
     rows = np.array([[9.0, 0.5], [9.0, 0.6]])
-    np.testing.assert_allclose(trees.scores(rows), 1 / (1 + np.exp(-(0.5 + 0.25 + np.array([-1.0, 3.0])))))
+    np.testing.assert_allclose(
+        trees.scores(rows), 1 / (1 + np.exp(-(0.5 + 0.25 + np.array([-1.0, 3.0]))))
+    )
     # The root is worth (3 * -1 + 3) / 4 = 0.
     np.testing.assert_allclose(trees.explained(rows)[1], [[0, -1], [0, 3]])
 
@@ -38,7 +74,11 @@ def test_they_are_what_scikit_learn_has_learned(tmp_path: Path) -> None:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
-        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, l2_regularization=1.0, random_state=0
+        max_iter=TREES,
+        max_leaf_nodes=LEAVES,
+        learning_rate=LEARNING_RATE,
+        l2_regularization=1.0,
+        random_state=0,
     ).fit(rows, labels == BY_TEXT)
     np.testing.assert_allclose(trees.scores(rows), model.predict_proba(rows)[:, 1], atol=1e-9)
     (tmp_path / "trees.json").write_text(json.dumps(trees.to_dict()))

@@ -6,7 +6,16 @@ import pytest
 from pexeso.engine.stats import SearchStats
 from pexeso.index import open_index
 from pexeso.rerank import features
-from pexeso.rerank.features import EQUAL, FEATURES, RARITY_AT, RATIOS, Counts, count, lake_of, rarities
+from pexeso.rerank.features import (
+    EQUAL,
+    FEATURES,
+    RARITY_AT,
+    RATIOS,
+    Counts,
+    count,
+    lake_of,
+    rarities,
+)
 from pexeso.search.encoded_query import prepare
 from pexeso.search.executor import search_store
 from pexeso.search.query import query_from_values
@@ -29,7 +38,9 @@ def own_rarities(index, query, hits):
         for value in partition.column_values.members[start:stop].tolist():
             equal = (query.vectors - partition.vectors[value]).norm(dim=1).numpy() / 2 <= EQUAL
             holders[equal] = int(
-                partition.value_columns.sizes_of(partition.column_values.members.new_tensor([value]).long())
+                partition.value_columns.sizes_of(
+                    partition.column_values.members.new_tensor([value]).long()
+                )
             )
     return rarities(holders, partition.n_columns)
 
@@ -38,9 +49,13 @@ def own_rarities(index, query, hits):
 def test_counts_are_those_of_brute_force(index, numbers_at_once, monkeypatch):
     monkeypatch.setattr(features, "NUMBERS_AT_ONCE", numbers_at_once)
     query = prepare(query_from_values(PLACES), index.normaliser, index.embedder)
-    (found,) = search_store(index._opened.loader, [query], [index.search_options({"min_joinability": 0.1})])
+    (found,) = search_store(
+        index._opened.loader, [query], [index.search_options({"min_joinability": 0.1})]
+    )
     hits, usual = found[0], index.usual_max_distance
-    counts = count(index._opened.loader, query, hits, lake_of(index._opened.loader, hits), usual, SearchStats())
+    counts = count(
+        index._opened.loader, query, hits, lake_of(index._opened.loader, hits), usual, SearchStats()
+    )
     vectors = query.vectors.double()
     own = own_rarities(index, query, hits)
     np.testing.assert_allclose(counts.query_rarity, own.mean())
@@ -48,7 +63,9 @@ def test_counts_are_those_of_brute_force(index, numbers_at_once, monkeypatch):
         partition = index._opened.loader.open(hit.partition)
         start, stop = partition.column_values.offsets[hit.position : hit.position + 2].tolist()
         values = partition.column_values.members[start:stop].long()
-        distances = (vectors[:, None] - partition.vectors[values].double()[None]).norm(dim=2).numpy() / 2
+        distances = (vectors[:, None] - partition.vectors[values].double()[None]).norm(
+            dim=2
+        ).numpy() / 2
         for number, ratio in enumerate(RATIOS):
             near = distances <= max(ratio * usual, EQUAL)
             assert counts.matched[place, number] == near.any(1).sum()
@@ -59,8 +76,12 @@ def test_counts_are_those_of_brute_force(index, numbers_at_once, monkeypatch):
         assert counts.lake_rarity[place] == pytest.approx(rare.mean())
         for number, ratio in enumerate(RARITY_AT):
             near = distances <= max(ratio * usual, EQUAL)
-            assert counts.rarity_matched[place, number] == pytest.approx(own[near.any(1)].sum() / own.sum())
-            assert counts.rarity_matched_back[place, number] == pytest.approx(rare[near.any(0)].sum() / rare.sum())
+            assert counts.rarity_matched[place, number] == pytest.approx(
+                own[near.any(1)].sum() / own.sum()
+            )
+            assert counts.rarity_matched_back[place, number] == pytest.approx(
+                rare[near.any(0)].sum() / rare.sum()
+            )
     assert counts.query_values.tolist() == [len(query.values)] * len(hits)
 
 

@@ -1,4 +1,7 @@
-"""Document frequencies, and with them scores, are of the tables that an index has, not of how it came to have them."""
+"""Tests that document frequencies, and with them scores, depend on an index's tables alone.
+
+How the index came to have the tables does not matter.
+"""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -24,7 +27,9 @@ N_VALUES = 40
 def directions() -> np.ndarray:
     """Values in pairs of neighbours, the pairs far from each other."""
     rng = np.random.default_rng(3)
-    rows = np.repeat(rng.normal(size=(N_VALUES // 2, 16)), 2, axis=0) + 0.1 * rng.normal(size=(N_VALUES, 16))
+    rows = np.repeat(rng.normal(size=(N_VALUES // 2, 16)), 2, axis=0) + 0.1 * rng.normal(
+        size=(N_VALUES, 16)
+    )
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -45,7 +50,10 @@ class Column:
 
 @st.composite
 def histories(draw) -> list[list[list[Column]]]:
-    """Draw the states that an index goes through: each a list of partitions, these lists of columns."""
+    """Draw the states that an index goes through, each a list of partitions.
+
+    A partition is a list of columns.
+    """
     n_tables = iter(range(100))
 
     def columns(n: int) -> list[Column]:
@@ -56,7 +64,12 @@ def histories(draw) -> list[list[list[Column]]]:
     for _ in range(draw(st.integers(2, 5))):
         partitions = [list(partition) for partition in states[-1]]
         step = draw(st.sampled_from(["append", "delete", "change", "compact"]))
-        present = [(p, c) for p, part in enumerate(partitions) for c, one in enumerate(part) if not one.deleted]
+        present = [
+            (p, c)
+            for p, part in enumerate(partitions)
+            for c, one in enumerate(part)
+            if not one.deleted
+        ]
         if step == "append":
             partitions.append(columns(draw(st.integers(1, 4))))
         elif step == "compact":
@@ -85,7 +98,12 @@ def store_of(partitions: list[list[Column]]):
 
 
 def fresh(partitions: list[list[Column]]) -> list[list[Column]]:
-    return [sorted((one for part in partitions for one in part if not one.deleted), key=lambda one: one.table)]
+    return [
+        sorted(
+            (one for part in partitions for one in part if not one.deleted),
+            key=lambda one: one.table,
+        )
+    ]
 
 
 def answers(partitions: list[list[Column]], rows: list[int]):
@@ -95,10 +113,15 @@ def answers(partitions: list[list[Column]], rows: list[int]):
 
     names = pa.array([VECTORS[row].tobytes().hex() for row in rows])
     query = NamedQuery(
-        names, torch.from_numpy(VECTORS[rows]), torch.ones(len(rows), dtype=torch.int64), SimpleNamespace(column="name")
+        names,
+        torch.from_numpy(VECTORS[rows]),
+        torch.ones(len(rows), dtype=torch.int64),
+        SimpleNamespace(column="name"),
     )
     scan = scan_of(store_of(partitions), OPTIONS)
-    [(hits, stats)] = search_store(scan, [query], [SearchOptions(max_distance=0.1, min_joinability=0.01)])
+    [(hits, stats)] = search_store(
+        scan, [query], [SearchOptions(max_distance=0.1, min_joinability=0.01)]
+    )
     found, opinions = reranked(scan, query, hits, lake_of_hits(scan, [hits]), 0.1, stats)
     return [
         (hit.table, hit.label, hit.matched, opinion.score, opinion.reasons)
@@ -122,7 +145,11 @@ def test_columns_are_counted_in_all_partitions_without_those_deleted(monkeypatch
     scan = scan_of(store_of(partitions), OPTIONS)
     keys = {number: scan.store.texts(number, "values").to_pylist() for number in (0, 1)}
     rows = {number: np.array([0, 2] if number == 0 else [1]) for number in (0, 1)}
-    expected = {VECTORS[0].tobytes().hex(): 1, VECTORS[1].tobytes().hex(): 1, VECTORS[2].tobytes().hex(): 3}
+    expected = {
+        VECTORS[0].tobytes().hex(): 1,
+        VECTORS[1].tobytes().hex(): 1,
+        VECTORS[2].tobytes().hex(): 3,
+    }
     expected[VECTORS[3].tobytes().hex()] = 1
     found = document_frequencies(scan, rows)
     assert {number: some.tolist() for number, some in found.items()} == {

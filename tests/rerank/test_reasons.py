@@ -1,4 +1,7 @@
-"""Reasons in words: every feature has a phrase, whatever its value, and the phrases of one column do not repeat themselves."""
+"""Tests of reasons in words: every feature has a phrase, and no column repeats a phrase.
+
+A feature has a phrase whatever its value.
+"""
 
 import numpy as np
 import pytest
@@ -24,18 +27,30 @@ def test_every_feature_has_a_phrase_of_its_own(value):
         ("matched 1", 0.95, "95.0 % of your distinct values match within distance 0.06"),
         ("matched back 1.4", 1.0, "all of its distinct values match back within distance 0.084"),
         ("one to one 1", 0.0, "no values match within distance 0.06"),
-        ("one to one 1", 0.5, "50.0 % as many values match on one side as on the other within distance 0.06"),
+        (
+            "one to one 1",
+            0.5,
+            "50.0 % as many values match on one side as on the other within distance 0.06",
+        ),
         ("one to one 0", 1.0, "just as many values match on one side as on the other exactly"),
         ("query values", np.log(1), "your column has 1 distinct value"),
         ("lake values", np.log(1234), "it has 1,234 distinct values"),
         ("rarity", 0.0, "no rare value matches exactly"),
         ("rarity", 0.9, "the values that match exactly are rare in the lake"),
-        ("rarity matched 1", 0.4, "weighted by rarity, 40.0 % of your values match within distance 0.06"),
+        (
+            "rarity matched 1",
+            0.4,
+            "weighted by rarity, 40.0 % of your values match within distance 0.06",
+        ),
         ("rarity of query values", 0.5, "your values are neither rare nor common in the lake"),
         ("rarity of lake values", 0.1, "its values are common in the lake"),
         ("same name", 1.0, "the two columns have the same name"),
         ("words in names", 0.0, "the names of the two columns have no word in common"),
-        ("words in names", 0.5, "the names of the two columns have 50.0 % of their words in common"),
+        (
+            "words in names",
+            0.5,
+            "the names of the two columns have 50.0 % of their words in common",
+        ),
     ],
 )
 def test_what_phrases_say(feature, value, phrase):
@@ -43,13 +58,19 @@ def test_what_phrases_say(feature, value, phrase):
 
 
 def test_the_same_count_at_several_distances_is_told_once():
-    reasons = [Reason("matched 1", 3.0, 0.5), Reason("same name", 2.0, 1.0), Reason("matched 0", 1.0, 0.5)]
+    reasons = [
+        Reason("matched 1", 3.0, 0.5),
+        Reason("same name", 2.0, 1.0),
+        Reason("matched 0", 1.0, 0.5),
+    ]
     assert in_words(reasons, 0.35) == [
         "50.0 % of your distinct values match exactly and within 0.35",
         "the two columns have the same name",
     ]
     reasons[1] = Reason("matched 0.8", 2.0, 0.5)
-    assert in_words(reasons, 0.35) == ["50.0 % of your distinct values match exactly and within 0.28 and 0.35"]
+    assert in_words(reasons, 0.35) == [
+        "50.0 % of your distinct values match exactly and within 0.28 and 0.35"
+    ]
     reasons[2] = Reason("matched 0", 1.0, 0.4)
     assert in_words(reasons, 0.35) == [
         "50.0 % of your distinct values match within distance 0.28 and 0.35",

@@ -21,8 +21,19 @@ def index(small_index):
 def by_names(monkeypatch):
     """Trees that know the name alone."""
     leaf = {"feature": 0, "threshold": 0.0, "left": 0, "right": 0, "count": 1, "is_leaf": True}
-    root = {"feature": FEATURES.index("same name"), "threshold": 0.5, "left": 1, "right": 2, "value": 0, "count": 2}
-    trees = trees_of(FEATURES, 0.0, [[{**root, "is_leaf": False}, {**leaf, "value": -1.0}, {**leaf, "value": 1.0}]])
+    root = {
+        "feature": FEATURES.index("same name"),
+        "threshold": 0.5,
+        "left": 1,
+        "right": 2,
+        "value": 0,
+        "count": 2,
+    }
+    trees = trees_of(
+        FEATURES,
+        0.0,
+        [[{**root, "is_leaf": False}, {**leaf, "value": -1.0}, {**leaf, "value": 1.0}]],
+    )
     monkeypatch.setattr(reranker, "reranker", lambda: trees)
 
 
@@ -37,10 +48,16 @@ def test_the_order_follows_the_scores_and_nothing_is_lost(index, by_names):
     assert shown == sorted(shown, reverse=True)
     assert ranked[0].opinion.reasons[0] == ("same name", pytest.approx(1.0, abs=0.5), 1.0)
     # Features that these trees do not know are no reasons for people.
-    assert ranked[0].opinion.in_words() == [("evidence for it", ["the two columns have the same name"])]
-    assert ranked[1].opinion.in_words() == [("evidence against it", ["the two columns have different names"])]
+    assert ranked[0].opinion.in_words() == [
+        ("evidence for it", ["the two columns have the same name"])
+    ]
+    assert ranked[1].opinion.in_words() == [
+        ("evidence against it", ["the two columns have different names"])
+    ]
     assert ranked.to_dict()["results"][0]["score"] > 0.5
-    assert ranked.to_pandas()["score"].tolist() == [result["score"] for result in ranked.to_dict()["results"]]
+    assert ranked.to_pandas()["score"].tolist() == [
+        result["score"] for result in ranked.to_dict()["results"]
+    ]
     assert "score" not in plain.to_dict()["results"][0]
     assert (ranked.reranked, plain.reranked) == (True, False)
     # Pairs belong to their columns, whatever the order.
@@ -54,8 +71,14 @@ def test_what_is_not_looked_at_stays_behind_in_its_order(index, by_names, monkey
     assert [match.table for match in ranked] == [match.table for match in plain]
     assert [match.opinion is None for match in ranked] == [False, True, True]
     assert ranked.to_pandas()["score"].isna().tolist() == [False, True, True]
-    assert [list(result) for result in ranked.to_dict()["results"]] == [[*ranked.fields, "reasons"]] * 3
-    assert [result["score"] is None for result in ranked.to_dict()["results"]] == [False, True, True]
+    assert [list(result) for result in ranked.to_dict()["results"]] == [
+        [*ranked.fields, "reasons"]
+    ] * 3
+    assert [result["score"] is None for result in ranked.to_dict()["results"]] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_nothing_found_is_ranked_without_complaint(index):

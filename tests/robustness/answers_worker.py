@@ -1,4 +1,7 @@
-"""Answers of a part of the demo lake, as JSON with every bit of every float: run under different kernels of the processor by `test_same_answers`."""
+"""Answers of a part of the demo lake, as JSON with every bit of every float.
+
+`test_same_answers` runs this file under different kernels of the processor.
+"""
 
 import json
 import sys
@@ -44,7 +47,9 @@ def demo_columns(folders: Sequence[str] = FOLDERS) -> dict[tuple[str, str], list
         if file.table.split("/")[0] in folders:
             for batch in table_records(file, ColumnRules(), Normaliser()):
                 for row in batch.filter(pc.equal(batch["record"], "value")).to_pylist():
-                    columns.setdefault((row["table"], f"{row['position']:02}"), []).append(row["value"])
+                    columns.setdefault((row["table"], f"{row['position']:02}"), []).append(
+                        row["value"]
+                    )
     return columns
 
 
@@ -55,7 +60,9 @@ def demo_lake() -> tuple[SmallLake, list[str]]:
     values = sorted({value for column in columns.values() for value in column})
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus.txt"
-        corpus.write_text("\n".join(value for name in names for value in columns[name]), encoding="utf-8")
+        corpus.write_text(
+            "\n".join(value for name in names for value in columns[name]), encoding="utf-8"
+        )
         embedder = create_embedder("hashing", corpus=corpus)
     place = {value: number for number, value in enumerate(values)}
     rows = [sorted({place[value] for value in columns[name]}) for name in names]
@@ -77,9 +84,13 @@ def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
         texts = pa.array([values[row] for row in lake.columns[column]])
         vectors = torch.from_numpy(np.ascontiguousarray(lake.vectors[list(lake.columns[column])]))
         ones = torch.ones(len(texts), dtype=torch.int64)
-        query = EncodedQuery(QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones)
+        query = EncodedQuery(
+            QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones
+        )
         distance = advisor.columns().max_distance
-        [(hits, _)] = search_store(scan, [query], [SearchOptions(max_distance=distance, min_joinability=0.05)])
+        [(hits, _)] = search_store(
+            scan, [query], [SearchOptions(max_distance=distance, min_joinability=0.05)]
+        )
         counted = lake_of_hits(scan, [hits])
         features = count(scan, query, hits, counted, USUAL, SearchStats()).features()
         order, opinions = reranked(scan, query, hits, counted, USUAL, SearchStats())

@@ -1,11 +1,15 @@
-"""The command behind ``make flip-test``: 500 flipped bytes in an index, each of which a check must find and no search may trip over.
+"""The program of ``make flip-test``: 500 flipped bytes in an index.
+
+A check must find each of them, and no search may fail unexpectedly because of it.
 
     python tests/robustness/flip_run.py [--short] [--flips N] [--seed N] [--index PATH]
 
-A small index is built and copied. In the copy one byte of one file is changed, half of the time any byte alike, half of the time any file alike, so that
-small files get their share. Then `check` must name the file; and opening, searching, explaining and summing up must each end in an error of ours or in an
-answer. An answer may differ from that of the whole index only where the file has bytes that an open does not read: such flips are counted, as found by
-`check` alone. Progress goes to stderr, one summary line to stdout; the exit code is 1 where anything else happened.
+A small index is built and copied. In the copy one byte of one file is changed, half of the time any
+byte alike, half of the time any file alike, so that small files get their share. Then `check` must
+name the file; and opening, searching, explaining and summing up must each end in an error of ours
+or in an answer. An answer may differ from that of the whole index only where the file has bytes
+that an open does not read: such flips are counted, as found by `check` alone. Progress goes to
+stderr, one summary line to stdout; the exit code is 1 where anything else happened.
 """
 
 from __future__ import annotations
@@ -37,13 +41,20 @@ FLIPS, SHORT_FLIPS = 500, 40
 SEED = 20_250_101
 SECONDS_A_FLIP = 60
 
-REFUSED_AT_OPEN, REFUSED_LATER, SAME, OTHER = "refused at open", "refused when read", "same answer", "other answer"
+REFUSED_AT_OPEN, REFUSED_LATER, SAME, OTHER = (
+    "refused at open",
+    "refused when read",
+    "same answer",
+    "other answer",
+)
 
 _QUERY = ["Oslo", "rome", " MADRID ", "Xyzzyx", "Vienna", None]
 _ASKED: dict[str, Callable[[Index], Any]] = {
     "search": lambda index: index.search(_QUERY, min_joinability=0.2).to_dict(explain=True),
     "best": lambda index: index.search(_QUERY, k=2, max_distance=0.3).to_dict(explain=True),
-    "exact": lambda index: index.search(_QUERY, exact=True, min_joinability=0.2).to_dict(explain=True),
+    "exact": lambda index: index.search(_QUERY, exact=True, min_joinability=0.2).to_dict(
+        explain=True
+    ),
     "explain": lambda index: index.explain(_QUERY, "cities.csv", "city").to_dict(),
     "info": lambda index: index.info().to_dict(),
 }
@@ -78,7 +89,9 @@ class FlipTest:
     def __init__(self, index: Path, folder: Path) -> None:
         self.copy = folder / "copy.pexeso"
         shutil.copytree(index, self.copy)
-        self.paths = sorted(path for path in self.copy.rglob("*") if path.is_file() and path.stat().st_size)
+        self.paths = sorted(
+            path for path in self.copy.rglob("*") if path.is_file() and path.stat().st_size
+        )
         self.sizes = np.array([path.stat().st_size for path in self.paths])
         problems = [problem for problem in check_index(self.copy) if problem.is_failure]
         if problems:
@@ -92,7 +105,9 @@ class FlipTest:
         by_file = generator.integers(len(self.paths), size=n_flips)
         which = np.where(np.arange(n_flips) % 2, by_byte, by_file)
         single = 1 << generator.integers(0, 8, n_flips)
-        masks = np.where(generator.random(n_flips) < 0.5, single, generator.integers(1, 256, n_flips))
+        masks = np.where(
+            generator.random(n_flips) < 0.5, single, generator.integers(1, 256, n_flips)
+        )
         return [
             (self.paths[file], int(generator.integers(self.sizes[file])), int(mask))
             for file, mask in zip(which, masks, strict=True)
@@ -145,7 +160,9 @@ def answers(index: Index) -> dict[str, str]:
 
 def plain(answer: dict[str, Any]) -> str:
     """Write an answer without what differs from run to run."""
-    return json.dumps({name: value for name, value in answer.items() if name != "stats"}, sort_keys=True)
+    return json.dumps(
+        {name: value for name, value in answer.items() if name != "stats"}, sort_keys=True
+    )
 
 
 def turn(path: Path, position: int, mask: int) -> None:
@@ -166,14 +183,18 @@ def summary(flips: list[Flip]) -> str:
     failed = sum(bool(flip.failures) for flip in flips)
     refused = counts[REFUSED_AT_OPEN] + counts[REFUSED_LATER]
     return (
-        f"{len(flips):,} flips, {failed} failures: all others found by check; {counts[REFUSED_AT_OPEN]} refused at open, {counts[REFUSED_LATER]} when read, "
-        f"{counts[SAME]} with the same answer, {counts[OTHER]} with another one ({len(flips) - refused - failed} told by check alone)"
+        f"{len(flips):,} flips, {failed} failures: all others found by check; "
+        f"{counts[REFUSED_AT_OPEN]} refused at open, {counts[REFUSED_LATER]} when read, "
+        f"{counts[SAME]} with the same answer, {counts[OTHER]} with another one "
+        f"({len(flips) - refused - failed} told by check alone)"
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Flip bytes of an index.")
-    parser.add_argument("--short", action="store_true", help=f"{SHORT_FLIPS} flips instead of {FLIPS}")
+    parser.add_argument(
+        "--short", action="store_true", help=f"{SHORT_FLIPS} flips instead of {FLIPS}"
+    )
     parser.add_argument("--flips", type=int)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--index", help="the index to copy; without it one is built")
@@ -190,7 +211,10 @@ def main() -> int:
         for number, (path, position, mask) in enumerate(test.flips(n_flips, asked.seed), 1):
             flips.append(test(path, position, mask))
             for failure in flips[-1].failures:
-                print(f"flip {number} of {flips[-1].path}, byte {position}: {failure}", file=sys.stderr)  # noqa: T201
+                print(  # noqa: T201
+                    f"flip {number} of {flips[-1].path}, byte {position}: {failure}",
+                    file=sys.stderr,
+                )
             if number % 50 == 0:
                 print(f"{number} of {n_flips} flips", file=sys.stderr, flush=True)  # noqa: T201
         print(summary(flips))  # noqa: T201

@@ -1,10 +1,15 @@
-"""The command behind ``make fuzz-test``: 100,000 bad inputs to everything that reads, each in a process that is watched.
+"""The program of ``make fuzz-test``: 100,000 bad inputs to everything that reads.
 
-    python tests/robustness/fuzz_run.py [--short] [--inputs N] [--seed N] [--index PATH] [--keep FOLDER]
+Each input runs in a process that is watched.
 
-Half of each target's inputs are made by hypothesis, which knows what inputs look like, the others by atheris, which learns from the
-branches that they reach. Progress goes to stderr, one summary line to stdout; the exit code is 1 where an input ended in anything
-but an error of ours, took more than 20 seconds or 2 GiB. Such inputs stay in the folder named at the end; with ``--keep`` one of your own.
+    python tests/robustness/fuzz_run.py [--short] [--inputs N] [--seed N] [--index PATH] [--keep
+    FOLDER]
+
+Half of each target's inputs are made by hypothesis, which knows what inputs look like, the others
+by atheris, which learns from the branches that they reach. Progress goes to stderr, one summary
+line to stdout; the exit code is 1 where an input ended in anything but an error of ours, took more
+than 20 seconds or 2 GiB. Such inputs stay in the folder named at the end; with ``--keep`` one of
+your own.
 """
 
 from __future__ import annotations
@@ -63,7 +68,8 @@ class Outcome:
     def __str__(self) -> str:
         memory = f", {self.out_of_memory} out of memory" if self.out_of_memory else ""
         return (
-            f"{self.inputs:,} inputs, {self.exceptions} uncaught exceptions, {self.hangs} hangs{memory}, "
+            f"{self.inputs:,} inputs, {self.exceptions} uncaught exceptions, {self.hangs} "
+            f"hangs{memory}, "
             f"peak {self.peak_bytes / 1e6:.0f} MB"
         )
 
@@ -77,7 +83,10 @@ class Job:
 
 
 def jobs_of(n_inputs: int, seed: int, engines: tuple[str, ...]) -> Iterator[Job]:
-    """Share the inputs out among targets, engines and processes; together they are no fewer than asked for."""
+    """Distribute the inputs over targets, engines and processes.
+
+    Together they are at least as many as requested.
+    """
     for target in TARGETS.values():
         left = -(-n_inputs * target.share // 1000)
         by_engine = {engine: left // len(engines) for engine in engines}
@@ -91,7 +100,14 @@ def run_job(job: Job, folder: Path, index: str | None) -> Outcome:
     """Run one process to its end, or end it where an input hangs or takes too much memory."""
     place = folder / f"{job.target}-{job.engine}-{job.seed}"
     place.mkdir(parents=True)
-    command = [sys.executable, str(HERE / "fuzz_worker.py"), job.engine, job.target, str(job.n_inputs), str(job.seed)]
+    command = [
+        sys.executable,
+        str(HERE / "fuzz_worker.py"),
+        job.engine,
+        job.target,
+        str(job.n_inputs),
+        str(job.seed),
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(place)}
     with open(place / "stdout", "wb") as out, open(place / "stderr", "wb") as err:
         arguments = [*command, str(place), index or ""]
@@ -105,7 +121,7 @@ def run_job(job: Job, folder: Path, index: str | None) -> Outcome:
 
 
 def _watch(process: subprocess.Popen, now: Path) -> tuple[str, int]:
-    """Wait for the end of a process; say what it ended of, and the most memory that it was seen to have."""
+    """Wait for the end of a process; return its cause and the peak memory observed."""
     seen, peak, begun = psutil.Process(process.pid), 0, time.monotonic()
     while True:
         try:
@@ -119,7 +135,13 @@ def _watch(process: subprocess.Popen, now: Path) -> tuple[str, int]:
             continue
         changed = now.stat().st_mtime if now.exists() else 0.0
         silent = min(time.monotonic() - begun, time.time() - changed)
-        reason = "memory" if peak > MEMORY_LIMIT_MB << 20 else "hang" if silent > SILENT_SECONDS else None
+        reason = (
+            "memory"
+            if peak > MEMORY_LIMIT_MB << 20
+            else "hang"
+            if silent > SILENT_SECONDS
+            else None
+        )
         if reason:
             process.kill()
             process.wait()
@@ -133,8 +155,18 @@ def _outcome_of(job: Job, place: Path, ended: str, code: int | None) -> Outcome:
         told = json.loads(lines[-1])
         sentences = [f"{kind}: {text} ({where})" for kind, text in told["findings"].items()]
         hangs = sum(kind.startswith("HangError") for kind in told["findings"])
-        return Outcome(told["inputs"], told["refused"], len(sentences) - hangs, hangs, 0, told["peak_bytes"], sentences)
-    kind = {"itself": f"died with code {code}", "memory": "took too much memory", "hang": "hung"}[ended]
+        return Outcome(
+            told["inputs"],
+            told["refused"],
+            len(sentences) - hangs,
+            hangs,
+            0,
+            told["peak_bytes"],
+            sentences,
+        )
+    kind = {"itself": f"died with code {code}", "memory": "took too much memory", "hang": "hung"}[
+        ended
+    ]
     names = " ".join(path.name for path in place.glob("killed-*"))
     if "timeout-" in names:
         ended = "hang"
@@ -148,25 +180,40 @@ def _outcome_of(job: Job, place: Path, ended: str, code: int | None) -> Outcome:
 
 
 def run_all(
-    n_inputs: int, *, seed: int = SEED, index: str | None = None, folder: Path, n_jobs: int, engines: tuple[str, ...]
+    n_inputs: int,
+    *,
+    seed: int = SEED,
+    index: str | None = None,
+    folder: Path,
+    n_jobs: int,
+    engines: tuple[str, ...],
 ) -> Outcome:
     """Run all targets; tells progress on stderr."""
     jobs, total, begun = list(jobs_of(n_inputs, seed, engines)), Outcome(), time.monotonic()
     with ThreadPoolExecutor(n_jobs) as pool:
-        for job, outcome in zip(jobs, pool.map(lambda job: run_job(job, folder, index), jobs), strict=True):
+        for job, outcome in zip(
+            jobs, pool.map(lambda job: run_job(job, folder, index), jobs), strict=True
+        ):
             total.add(outcome)
             mark = " FAILED" if outcome.failed else ""
-            line = f"{time.monotonic() - begun:6.0f} s  {total.inputs:>8,}  {job.target} by {job.engine}{mark}"
+            line = (
+                f"{time.monotonic() - begun:6.0f} s  {total.inputs:>8,}  {job.target} by "
+                f"{job.engine}{mark}"
+            )
             print(line, file=sys.stderr, flush=True)  # noqa: T201
     return total
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Fuzz everything that reads.")
-    parser.add_argument("--short", action="store_true", help=f"{SHORT_INPUTS:,} inputs instead of {INPUTS:,}")
+    parser.add_argument(
+        "--short", action="store_true", help=f"{SHORT_INPUTS:,} inputs instead of {INPUTS:,}"
+    )
     parser.add_argument("--inputs", type=int)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--index", help="the index that the command line is tried on; without it one is built")
+    parser.add_argument(
+        "--index", help="the index that the command line is tried on; without it one is built"
+    )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--engine", choices=("both", "hypothesis", "atheris"), default="both")
     parser.add_argument("--keep", help="where what failed is kept; a temporary folder by default")
@@ -179,7 +226,9 @@ def main() -> int:
         from small_index import build_small_index
 
         index = str(build_small_index(folder / "small"))
-    total = run_all(n_inputs, seed=asked.seed, index=index, folder=folder, n_jobs=asked.jobs, engines=engines)
+    total = run_all(
+        n_inputs, seed=asked.seed, index=index, folder=folder, n_jobs=asked.jobs, engines=engines
+    )
     for sentence in total.sentences:
         print(sentence, file=sys.stderr)  # noqa: T201
     print(total)  # noqa: T201

@@ -12,7 +12,8 @@ from fuzz_targets import INDEX, TABLE
 from hypothesis import strategies as st
 
 _CELLS_TEXT = (
-    "' , ; | ^ ~ : \\ NaN null None - #1 #99999999999 1e999 31/12/99 2020-02-30 12:61 St. (1,234.5) İstanbul ẞ ﬁ Ω"
+    "' , ; | ^ ~ : \\ NaN null None - #1 #99999999999 1e999 31/12/99 2020-02-30 12:61 "
+    "St. (1,234.5) İstanbul ẞ ﬁ Ω"
 )
 _NASTY = [
     *(
@@ -62,7 +63,11 @@ _ENCODINGS = (
 
 
 def cells() -> st.SearchStrategy[str]:
-    return st.one_of(st.sampled_from(_NASTY), st.text(max_size=12), st.from_regex(r"[0-9/.\-: ]{1,12}", fullmatch=True))
+    return st.one_of(
+        st.sampled_from(_NASTY),
+        st.text(max_size=12),
+        st.from_regex(r"[0-9/.\-: ]{1,12}", fullmatch=True),
+    )
 
 
 @st.composite
@@ -73,17 +78,27 @@ def delimited(draw: st.DrawFn) -> bytes:
     quote = draw(st.sampled_from(("", "", '"', "'")))
     rows = draw(st.lists(st.lists(cells(), max_size=5), max_size=12))
     repeats = draw(st.sampled_from((1, 1, 1, 30)))
-    text = end.join(delimiter.join(f"{quote}{cell}{quote}" for cell in row) for row in rows * repeats)
+    text = end.join(
+        delimiter.join(f"{quote}{cell}{quote}" for cell in row) for row in rows * repeats
+    )
     return text.encode(draw(st.sampled_from(_ENCODINGS)), "ignore")
 
 
 def json_values() -> st.SearchStrategy[object]:
     scalars = st.one_of(
-        st.none(), st.booleans(), st.integers(), st.integers(-(2**70), 2**70), st.floats(), cells(), st.just("\ud800")
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.integers(-(2**70), 2**70),
+        st.floats(),
+        cells(),
+        st.just("\ud800"),
     )
     return st.recursive(
         scalars,
-        lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(cells(), inner, max_size=4)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4), st.dictionaries(cells(), inner, max_size=4)
+        ),
         max_leaves=12,
     )
 
@@ -94,7 +109,9 @@ def json_lines(draw: st.DrawFn) -> bytes:
     keys = draw(st.lists(cells(), min_size=1, max_size=4))
     records = st.dictionaries(st.sampled_from(keys), json_values(), max_size=4)
     odd = st.one_of(json_values(), st.just(None))
-    lines = [json.dumps(each) for each in draw(st.lists(st.one_of(records, records, odd), max_size=8))]
+    lines = [
+        json.dumps(each) for each in draw(st.lists(st.one_of(records, records, odd), max_size=8))
+    ]
     if draw(st.integers(0, 9)) == 0:
         depth = draw(st.sampled_from((10, 990, 100_000)))
         lines.append('{"a":' + "[" * depth + "]" * draw(st.sampled_from((0, depth))) + "}")
@@ -104,17 +121,33 @@ def json_lines(draw: st.DrawFn) -> bytes:
 @functools.cache
 def parquet_files() -> tuple[bytes, ...]:
     """Whole Parquet files of many types and encodings."""
-    nested = pa.array([[{"a": 1, "b": "x"}], None, []], pa.list_(pa.struct([("a", pa.int64()), ("b", pa.string())])))
+    nested = pa.array(
+        [[{"a": 1, "b": "x"}], None, []],
+        pa.list_(pa.struct([("a", pa.int64()), ("b", pa.string())])),
+    )
     tables = [
         pa.table({"city": ["Oslo", "Rome", None], "n": [1, 2, 3]}),
         pa.table(
-            {"t": pa.array([0, 10**18, None], pa.timestamp("ns", "UTC")), "d": pa.array([0, 1, 2], pa.duration("us"))}
+            {
+                "t": pa.array([0, 10**18, None], pa.timestamp("ns", "UTC")),
+                "d": pa.array([0, 1, 2], pa.duration("us")),
+            }
         ),
         pa.table({"x": pa.array([b"\xff", b"", None], pa.binary()), "nested": nested}),
         pa.table({"k": pa.array(["a", "b", "a"]).dictionary_encode(), "b": [True, None, False]}),
         pa.table({"m": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int32()))}),
-        pa.table({"d": pa.array([1, 2, None], pa.date32()), "h": pa.array([1.5, float("nan"), None], pa.float16())}),
-        pa.table({"d": pa.array([1, 2, 3]).cast(pa.decimal128(30, 4)), "f": pa.array([b"abc"] * 3, pa.binary(3))}),
+        pa.table(
+            {
+                "d": pa.array([1, 2, None], pa.date32()),
+                "h": pa.array([1.5, float("nan"), None], pa.float16()),
+            }
+        ),
+        pa.table(
+            {
+                "d": pa.array([1, 2, 3]).cast(pa.decimal128(30, 4)),
+                "f": pa.array([b"abc"] * 3, pa.binary(3)),
+            }
+        ),
         pa.table({}),
     ]
     files = []
@@ -155,8 +188,17 @@ def npy_file(header: str, data: bytes = b"") -> bytes:
 @st.composite
 def npy_files(draw: st.DrawFn) -> bytes:
     """Headers of every shape and dtype, and too much or too little behind them."""
-    shape = draw(st.lists(st.one_of(st.integers(0, 4), st.sampled_from((-1, 2**31, 2**62, 2**64, 10**30))), max_size=4))
-    dtype = draw(st.sampled_from(("<f4", "<i8", "|u1", "|b1", "<f8", ">i4", "|O", "<U9", "[('a', '<f4')]", "<m8", "")))
+    shape = draw(
+        st.lists(
+            st.one_of(st.integers(0, 4), st.sampled_from((-1, 2**31, 2**62, 2**64, 10**30))),
+            max_size=4,
+        )
+    )
+    dtype = draw(
+        st.sampled_from(
+            ("<f4", "<i8", "|u1", "|b1", "<f8", ">i4", "|O", "<U9", "[('a', '<f4')]", "<m8", "")
+        )
+    )
     order = draw(st.sampled_from(("False", "True", "0", "None", "()")))
     ends = {1: "({},)", 0: "()"}.get(len(shape), "({})").format(", ".join(map(str, shape)))
     extra = draw(st.sampled_from(("", ", 'x': 1", ", 'shape': (9,)", "(" * 200, "-" * 3000 + "1")))
@@ -168,7 +210,9 @@ def manifest_document(version: int = 4) -> dict[str, object]:
     """What a small manifest holds; its checksum is for the target to set."""
     file = {"path": "a.npy", "n_bytes": 128, "checksum": "0" * 32}
     names = ("catalog", "embedder", "partitions/00000")
-    catalog, embedder, partition = ({"folder": name, "files": [file], "facts": {"columns": 3}} for name in names)
+    catalog, embedder, partition = (
+        {"folder": name, "files": [file], "facts": {"columns": 3}} for name in names
+    )
     later = {"folder": "catalog.2", "files": [file, {**file, "path": "b/c.json"}], "facts": {}}
     document = {
         "format_version": version,
@@ -181,7 +225,11 @@ def manifest_document(version: int = 4) -> dict[str, object]:
         "embedder": embedder,
     }
     newer = {**document, "catalogs": [catalog, later], "deleted_columns": [[1, 2], [5, 9]]}
-    shard = {"folder": "partitions/00001", "files": [file], "facts": {"sets": 3, "deleted": [[0, 1]]}}
+    shard = {
+        "folder": "partitions/00001",
+        "files": [file],
+        "facts": {"sets": 3, "deleted": [[0, 1]]},
+    }
     if version == 3:
         return {**newer, "partitions": [partition], "token_sets": [shard]}
     return {**newer, "parts": {"semantic": [partition], "token_sets": [shard]}}
@@ -228,17 +276,23 @@ def manifests(draw: st.DrawFn, whole: bytes | None = None) -> bytes:
             elif how == 2 and isinstance(holder, dict):
                 holder[draw(cells())] = inner
             else:
-                holder[key] = draw(st.one_of(st.sampled_from(_PLACES), st.sampled_from(_NUMBERS), json_values()))
+                holder[key] = draw(
+                    st.one_of(st.sampled_from(_PLACES), st.sampled_from(_NUMBERS), json_values())
+                )
             break
     return json.dumps(document).encode()
 
 
 _WORDS_TEXT = """
 index search batch join explain estimate info check -h --help --version nosuch
-lake.pexeso t.csv t.csv:city t.csv:people t.csv:#0 t.csv: : q.jsonl - new.pexeso out.csv cities.csv:city
---max-distance --min-cosine --min-joinability -k --early-stop --device --memory-budget --kernel -o --json --csv --jsonl --explain --pairs --all-columns
---exact --ignore-missing --exclude-self --values all nearest --model --dimensions --metric --map --n-axes --n-pivots --cells --n-levels --n-partitions
---partition-bytes --column-types --min-rows --max-table-bytes --seed --spark-conf --overwrite --resume --restart a=b spark.x hashing
+lake.pexeso t.csv t.csv:city t.csv:people t.csv:#0 \
+t.csv: : q.jsonl - new.pexeso out.csv cities.csv:city
+--max-distance --min-cosine --min-joinability -k --early-stop --device --memory-budget --kernel \
+-o --json --csv --jsonl --explain --pairs --all-columns
+--exact --ignore-missing --exclude-self --values all nearest --model \
+--dimensions --metric --map --n-axes --n-pivots --cells --n-levels --n-partitions
+--partition-bytes --column-types --min-rows --max-table-bytes --seed \
+--spark-conf --overwrite --resume --restart a=b spark.x hashing
 0 1 -1 0.5 1.5 nan inf -inf 1e400 8GiB 1e9TB 0x10 \uff11 text,date cuda cuda:99 cpu
 """
 _WORDS = [*_WORDS_TEXT.split(), "9" * 400]
@@ -250,7 +304,9 @@ def command_lines(draw: st.DrawFn) -> bytes:
     """Arguments of the command line, one a line: words of its own and any others."""
     words = st.one_of(st.sampled_from(_WORDS), st.sampled_from(_WORDS), cells())
     first = draw(st.one_of(st.sampled_from(_COMMANDS), words))
-    middle = draw(st.lists(st.sampled_from((INDEX, "t.csv:city", "q.jsonl", "cities.csv:city")), max_size=3))
+    middle = draw(
+        st.lists(st.sampled_from((INDEX, "t.csv:city", "q.jsonl", "cities.csv:city")), max_size=3)
+    )
     rest = draw(st.lists(words, max_size=7))
     return "\n".join([first, *middle, *rest]).encode("utf-8", "surrogateescape")
 
@@ -263,7 +319,10 @@ def bent(draw: st.DrawFn, whole: tuple[bytes, ...]) -> bytes:
         at = draw(st.integers(0, max(0, len(data) - 1)))
         length = draw(st.sampled_from((1, 1, 2, 4, 8, 64)))
         new = draw(
-            st.one_of(st.binary(min_size=1, max_size=8), st.sampled_from((b"\xff" * 8, b"\0" * 8, b"\xff\xff\xff\x7f")))
+            st.one_of(
+                st.binary(min_size=1, max_size=8),
+                st.sampled_from((b"\xff" * 8, b"\0" * 8, b"\xff\xff\xff\x7f")),
+            )
         )
         how = draw(st.integers(0, 3))
         if how == 0:
@@ -278,14 +337,20 @@ def bent(draw: st.DrawFn, whole: tuple[bytes, ...]) -> bytes:
 
 
 def lines_of(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
-    return st.lists(strategy, max_size=20).map(lambda lines: "\n".join(lines).encode("utf-8", "surrogatepass"))
+    return st.lists(strategy, max_size=20).map(
+        lambda lines: "\n".join(lines).encode("utf-8", "surrogatepass")
+    )
 
 
 @st.composite
 def batch_files(draw: st.DrawFn) -> bytes:
     """Lines of a batch file, right and wrong."""
-    fields = st.dictionaries(st.sampled_from(("id", "values", "file", "column", "x")), json_values(), max_size=4)
-    files = st.fixed_dictionaries({"file": st.sampled_from(("t.csv", "no.csv", "", ".", "\0")), "column": cells()})
+    fields = st.dictionaries(
+        st.sampled_from(("id", "values", "file", "column", "x")), json_values(), max_size=4
+    )
+    files = st.fixed_dictionaries(
+        {"file": st.sampled_from(("t.csv", "no.csv", "", ".", "\0")), "column": cells()}
+    )
     values = st.fixed_dictionaries({"values": st.lists(json_values(), max_size=6)})
     lines = draw(st.lists(st.one_of(fields, files, values, json_values()), max_size=6))
     return "\n".join(json.dumps(line) for line in lines).encode("utf-8", "replace")
@@ -299,16 +364,24 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
     array = io.BytesIO()
     plain.write_array(array, np.arange(6, dtype=np.int64).reshape(2, 3))
     return {
-        "csv": (table, b'a,b\n"x ""y""",2\n3\n', "name;ort\nJosé;Köln\n".encode("cp1252"), TABLE.encode("utf-16")),
+        "csv": (
+            table,
+            b'a,b\n"x ""y""",2\n3\n',
+            "name;ort\nJosé;Köln\n".encode("cp1252"),
+            TABLE.encode("utf-16"),
+        ),
         "tsv": (table.replace(b";", b"\t"), b"a\tb\n1\t2\n"),
         "jsonl": (lines,),
         "parquet": parquet_files(),
         "gz": (b"G" + table, b"\xff\x08\0\0\0\0\0\0\x02\xff"),
         "other": (table, parquet_files()[0], b"a|b\n1|2\n"),
-        "normaliser": ("Main St.\n12/31/1999 5pm\nÅse Ø\n3,5\n+\n2020-03-05T10:11:12.5+02:00".encode(),),
+        "normaliser": (
+            "Main St.\n12/31/1999 5pm\nÅse Ø\n3,5\n+\n2020-03-05T10:11:12.5+02:00".encode(),
+        ),
         "query": (b"t.csv:city", b"#1", b'["Oslo", 7, null]', b'{"a": [1.5, "x"]}'),
         "batch": (
-            b'{"id": 1, "values": ["Oslo", 3, null]}\n{"file": "t.csv", "column": "city"}\n{"file": "t.csv"}\nx\n',
+            b'{"id": 1, "values": ["Oslo", 3, null]}\n{"file": "t.csv", "column": '
+            b'"city"}\n{"file": "t.csv"}\nx\n',
         ),
         "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (3, 4)),
         "array": (array.getvalue(),),

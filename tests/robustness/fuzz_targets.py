@@ -1,7 +1,8 @@
-"""What is fuzzed: each target is one function from bytes to nothing, which may raise errors of ours alone.
+"""Fuzz targets: functions from bytes to nothing that may raise only errors of pexeso.
 
-A target is given the bytes of a bad input and a folder to write to. It ends quietly, or with an error of `pexeso.errors`; whatever
-else it raises is a finding. Where the input was accepted, what came out of it must keep the promises that are cheap to check.
+A target is given the bytes of a bad input and a folder to write to. It ends quietly, or with an
+error of `pexeso.errors`; whatever else it raises is a finding. Where the input was accepted, what
+came out of it must keep the promises that are cheap to check.
 """
 
 import contextlib
@@ -29,7 +30,13 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import table_records
 from pexeso.lake.sniff import profile_columns
-from pexeso.search.query import batch_lines, query_from_values, read_batch_line, read_every_query, read_query
+from pexeso.search.query import (
+    batch_lines,
+    query_from_values,
+    read_batch_line,
+    read_every_query,
+    read_query,
+)
 from pexeso.store.arrays import open_array
 from pexeso.store.files import read_document
 from pexeso.store.manifest import Manifest
@@ -131,12 +138,18 @@ def _batch(data: bytes, folder: Path) -> None:
     with contextlib.chdir(folder):
         for number, text in batch_lines(path):
             line = read_batch_line(number, text)
-            require((line.query is None) == (line.error is not None), "a query, or the reason why there is none")
+            require(
+                (line.query is None) == (line.error is not None),
+                "a query, or the reason why there is none",
+            )
             json.dumps(line.id)
 
 
 def _manifest(data: bytes, folder: Path) -> None:
-    """Read the bytes as they are and, where they are a JSON object, in the canonical form and with the right checksum."""
+    """Read the bytes as a manifest, as they are and resealed.
+
+    If they are a JSON object, the second attempt has the canonical form and the right checksum.
+    """
     for form in (data, resealed(data)):
         with contextlib.suppress(PexesoError):
             if form is not None:
@@ -144,10 +157,18 @@ def _manifest(data: bytes, folder: Path) -> None:
 
 
 def resealed(data: bytes) -> bytes | None:
-    """Return a JSON object in the canonical form of a manifest, with the checksum that belongs to it; None for all else."""
+    """Return a JSON object in the canonical form of a manifest with its right checksum.
+
+    The result is None for anything else.
+    """
 
     def canonical(document: dict) -> bytes:
-        return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+        return (
+            json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode(
+                "ascii"
+            )
+            + b"\n"
+        )
 
     try:
         document = json.loads(data)
@@ -164,7 +185,10 @@ def _require_safe(manifest: Manifest, form: bytes) -> None:
     require(manifest.to_bytes() == form, "one form for one manifest")
     for file in manifest.files():
         place = os.path.normpath(os.path.join("/index", file.path))
-        require(place.startswith("/index/") and "\0" not in place, f"a path inside the folder, not {file.path!r}")
+        require(
+            place.startswith("/index/") and "\0" not in place,
+            f"a path inside the folder, not {file.path!r}",
+        )
 
 
 def _array(data: bytes, folder: Path) -> None:
@@ -196,9 +220,14 @@ def _document(data: bytes, folder: Path) -> None:
 
 
 def _command(data: bytes, folder: Path) -> None:
-    """Run the command line in this process; arguments are the lines of the input, and none of them leads out of the folder."""
+    """Run the command line in this process with the lines of the input as arguments.
+
+    No argument leads out of the folder.
+    """
     (folder / "t.csv").write_text(TABLE, encoding="utf-8")
-    (folder / "q.jsonl").write_text('{"values": ["Oslo", "Rome"]}\n{"file": "t.csv", "column": "city"}\nno\n')
+    (folder / "q.jsonl").write_text(
+        '{"values": ["Oslo", "Rome"]}\n{"file": "t.csv", "column": "city"}\nno\n'
+    )
     lines = data.decode("utf-8", "surrogateescape").split("\n")[:_MOST_ARGUMENTS]
     arguments = [line.replace("/", "_").replace("..", "__") for line in lines]
     if arguments and arguments[0] == "demo":
@@ -208,7 +237,9 @@ def _command(data: bytes, folder: Path) -> None:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     require(result.exit_code in (0, 1, 2), f"exit code {result.exit_code}")
-    require("not foreseen" not in result.output, f"an error that nobody foresaw: {result.output[-300:]}")
+    require(
+        "not foreseen" not in result.output, f"an error that nobody foresaw: {result.output[-300:]}"
+    )
 
 
 @contextlib.contextmanager

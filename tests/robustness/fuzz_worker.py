@@ -1,9 +1,11 @@
-"""Runs one target in a process of its own, on inputs of hypothesis or of atheris, and tells what it found as one line of JSON.
+"""Program that runs one fuzz target in a process of its own.
+
+The inputs come from hypothesis or atheris. The findings are reported as one line of JSON.
 
     python fuzz_worker.py {hypothesis|atheris} TARGET N_INPUTS SEED FOLDER [INDEX]
 
-Inputs that end in anything but an error of ours are kept in FOLDER/findings. FOLDER/now holds the input being tried, so that one that
-kills or hangs the process can be told by whoever waits for it.
+Inputs that end in anything but an error of ours are kept in FOLDER/findings. FOLDER/now holds the
+input being tried, so that one that kills or hangs the process can be told by whoever waits for it.
 """
 
 import json
@@ -71,10 +73,16 @@ class Trial:
 
     def _keep(self, error: BaseException, data: bytes) -> None:
         frames = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if "/site-packages/" not in frame.filename
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if "/site-packages/" not in frame.filename
         ]
         last = frames[-1] if frames else None
-        key = f"{type(error).__name__} {Path(last.filename).name}:{last.lineno}" if last else type(error).__name__
+        key = (
+            f"{type(error).__name__} {Path(last.filename).name}:{last.lineno}"
+            if last
+            else type(error).__name__
+        )
         if key in self.findings or len(self.findings) >= MAX_FINDINGS:
             return
         self.findings[key] = f"{error!r}"[:300]
@@ -132,16 +140,24 @@ def by_atheris(trial: Trial, name: str, n_inputs: int, seed: int) -> None:
     corpus.mkdir(exist_ok=True)
     for number, data in enumerate(seeds_of(name)):
         (corpus / f"{number:03d}").write_bytes(data)
-    # Memory is watched by whoever started this process: atheris takes what that one once had for ours.
+    # Memory is watched by whoever started this process: atheris takes what that one once had for
+    # ours.
     options = {"runs": n_inputs, "seed": seed + 1, "rss_limit_mb": 0, "timeout": SECONDS_AN_INPUT}
-    options |= {"max_len": 4096, "artifact_prefix": f"{trial.folder}/killed-", "verbosity": 0, "print_final_stats": 0}
+    options |= {
+        "max_len": 4096,
+        "artifact_prefix": f"{trial.folder}/killed-",
+        "verbosity": 0,
+        "print_final_stats": 0,
+    }
 
     def attempt(data: bytes) -> None:
         trial(data)
         if trial.n_inputs >= n_inputs:
             tell(trial)
 
-    atheris.Setup([sys.argv[0], *(f"-{key}={value}" for key, value in options.items()), str(corpus)], attempt)
+    atheris.Setup(
+        [sys.argv[0], *(f"-{key}={value}" for key, value in options.items()), str(corpus)], attempt
+    )
     atheris.Fuzz()
 
 

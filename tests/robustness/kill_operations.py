@@ -1,4 +1,7 @@
-"""The operations that the kill test interrupts: two states of a small lake, what leads from one to the other, and the answers before and after."""
+"""The operations that the kill test interrupts, between two states of a small lake.
+
+The module also provides the answers before and after.
+"""
 
 import os
 import shutil
@@ -21,10 +24,17 @@ _WORDS = [
     *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "junco"),
     *("kelp", "larch", "marsh", "north", "ocean", "plume", "quartz", "ridge", "slate", "thorn"),
 ]
-_QUERIES = [_WORDS[:8], [word.upper() for word in _WORDS[5:15]], ["river " + word for word in _WORDS[:6]]]
+_QUERIES = [
+    _WORDS[:8],
+    [word.upper() for word in _WORDS[5:15]],
+    ["river " + word for word in _WORDS[:6]],
+]
 
 Answers = list[list[tuple[str, str, int]]] | None
-"""What searches find (table, column, matching rows or shared values); None where there is no index."""
+"""What searches find (table, column, matching rows or shared values).
+
+It is None where there is no index.
+"""
 
 
 def write_lakes(folder: Path) -> None:
@@ -33,8 +43,12 @@ def write_lakes(folder: Path) -> None:
         lake = folder / state
         lake.mkdir(parents=True)
         for number in range(10):
-            _write_table(lake / f"t{number}.csv", number, shift=state == "later" and number in (2, 5))
-        (lake / "numbers.csv").write_text("id,n\n" + "".join(f"{n},{n * n}\n" for n in range(9)), encoding="utf-8")
+            _write_table(
+                lake / f"t{number}.csv", number, shift=state == "later" and number in (2, 5)
+            )
+        (lake / "numbers.csv").write_text(
+            "id,n\n" + "".join(f"{n},{n * n}\n" for n in range(9)), encoding="utf-8"
+        )
         (lake / "readme.md").write_text("no table", encoding="utf-8")
     for number in (20, 21):
         _write_table(folder / "later" / f"t{number}.csv", number, shift=False)
@@ -114,7 +128,11 @@ OPERATIONS = {
         Operation("add", "deleted", _add),
     )
 }
-PREPARED = {"built": ("", "build"), "appended": ("built", "append"), "deleted": ("appended", "delete")}
+PREPARED = {
+    "built": ("", "build"),
+    "appended": ("built", "append"),
+    "deleted": ("appended", "delete"),
+}
 """Each prepared index: what it is made from, and by which operation."""
 
 
@@ -140,7 +158,10 @@ def answers(path: Path) -> Answers:
     except IndexNotFoundError:
         return None
     found = [
-        [(match.table, match.column, match.matched) for match in index.search(query, min_joinability=0.1)]
+        [
+            (match.table, match.column, match.matched)
+            for match in index.search(query, min_joinability=0.1)
+        ]
         for query in _QUERIES
     ]
     found += [

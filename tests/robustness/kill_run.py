@@ -1,10 +1,14 @@
-"""The command behind ``make kill-test``: builds and updates killed at 200 random moments, each of which must leave an index as it was or as it is to be.
+"""The program of ``make kill-test``: builds and updates killed at 200 random moments.
+
+Each kill must leave an index as it was or as it is to be.
 
     python tests/robustness/kill_run.py [--short] [--kills N] [--seed N] [--only OPERATION]
 
-A child process does an operation on a copy of a prepared index and is killed (SIGKILL), alone or with all processes that it started. Then the index must open,
-pass its check and answer as before or as after the operation; a first build may have left no index. The operation is run again, at once, which must finish,
-answer as after, and leave nothing behind. Progress goes to stderr, one summary line to stdout; the exit code is 1 where anything else happened.
+A child process does an operation on a copy of a prepared index and is killed (SIGKILL), alone or
+with all processes that it started. Then the index must open, pass its check and answer as before or
+as after the operation; a first build may have left no index. The operation is run again, at once,
+which must finish, answer as after, and leave nothing behind. Progress goes to stderr, one summary
+line to stdout; the exit code is 1 where anything else happened.
 """
 
 from __future__ import annotations
@@ -44,7 +48,14 @@ from pexeso.build.build import SMALL_LAKE_SETTINGS  # noqa: E402
 
 KILLS, SHORT_KILLS = 200, 6
 SEED = 20_250_101
-SHARES = {"build": 0.22, "overwrite": 0.13, "append": 0.23, "delete": 0.17, "compact": 0.13, "add": 0.12}
+SHARES = {
+    "build": 0.22,
+    "overwrite": 0.13,
+    "append": 0.23,
+    "delete": 0.17,
+    "compact": 0.13,
+    "add": 0.12,
+}
 AFTER_ITS_END = 1.1
 CONF = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 
@@ -62,7 +73,14 @@ class Child:
     """A process that is ready to do an operation, and does it when told."""
 
     def __init__(self, operation: str, folder: Path, place: Path) -> None:
-        command = [sys.executable, str(HERE / "kill_run.py"), "--child", operation, str(folder), str(place)]
+        command = [
+            sys.executable,
+            str(HERE / "kill_run.py"),
+            "--child",
+            operation,
+            str(folder),
+            str(place),
+        ]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -88,7 +106,9 @@ class Child:
 
     def kill(self, *, with_descendants: bool) -> None:
         """Kill it, and perhaps what it started; what it started must end by itself otherwise."""
-        family = psutil.Process(self.process.pid).children(recursive=True) if with_descendants else []
+        family = (
+            psutil.Process(self.process.pid).children(recursive=True) if with_descendants else []
+        )
         self.process.kill()
         for each in family:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -127,7 +147,10 @@ def _session() -> contextlib.AbstractContextManager:
 
 
 def _seconds_of(operation: str, folder: Path, place: Path) -> float:
-    """Do an operation in a process as it will be killed, and say how long it took: longer than here, where everything is warm."""
+    """Return the seconds that an operation takes in a process like those to be killed.
+
+    It takes longer there than here, where everything is warm.
+    """
     child = Child(operation, folder, place)
     child.wait_until_ready()
     started = time.perf_counter()
@@ -163,7 +186,7 @@ class KillTest:
             self._after[name] = answers(path)
 
     def _prepare(self, name: str) -> None:
-        """Make the index that an operation starts from, unless it is there, and those that it is made of."""
+        """Make the index that an operation starts from and its bases, unless they exist."""
         if name in self._before:
             return
         base, operation = PREPARED[name]
@@ -199,11 +222,17 @@ class KillTest:
         try:
             found = answers(path)
             if found not in (before, after):
-                return Kill(operation, "failed", f"answers {found} are neither those before nor those after")
-            resumed = (path / ".building" / "scratch").is_dir() and any((path / ".building" / "scratch").glob("*.json"))
+                return Kill(
+                    operation, "failed", f"answers {found} are neither those before nor those after"
+                )
+            resumed = (path / ".building" / "scratch").is_dir() and any(
+                (path / ".building" / "scratch").glob("*.json")
+            )
             OPERATIONS[operation].run(self.folder, path)
             if answers(path) != after:
-                return Kill(operation, "failed", f"after a rerun it answers {answers(path)}, not {after}")
+                return Kill(
+                    operation, "failed", f"after a rerun it answers {answers(path)}, not {after}"
+                )
             gc.collect()  # what was opened to look at it is closed
             tidy(path)
             left = sorted(set(os.listdir(path)) & {".building", "retired"})
@@ -239,14 +268,19 @@ def summary(kills: list[Kill], seconds: float) -> str:
     counts = Counter(kill.outcome for kill in kills)
     by_operation = Counter(kill.operation for kill in kills)
     return (
-        f"{len(kills):,} kills ({', '.join(f'{count} {name}' for name, count in sorted(by_operation.items()))}), {counts['failed']} failures: "
-        f"{counts['as before']} as before, {counts['taken up']} as before and taken up by the rerun, {counts['as after']} committed; {seconds:,.0f} s"
+        f"{len(kills):,} kills "
+        f"({', '.join(f'{count} {name}' for name, count in sorted(by_operation.items()))}), "
+        f"{counts['failed']} failures: "
+        f"{counts['as before']} as before, {counts['taken up']} as before and taken up by the "
+        f"rerun, {counts['as after']} committed; {seconds:,.0f} s"
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Kill builds and updates of an index.")
-    parser.add_argument("--short", action="store_true", help=f"{SHORT_KILLS} kills instead of {KILLS}")
+    parser.add_argument(
+        "--short", action="store_true", help=f"{SHORT_KILLS} kills instead of {KILLS}"
+    )
     parser.add_argument("--kills", type=int)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", choices=sorted(OPERATIONS))
@@ -261,7 +295,9 @@ def main() -> int:
     n_kills = asked.kills or (SHORT_KILLS if asked.short else KILLS)
     started, kills = time.perf_counter(), []
     with tempfile.TemporaryDirectory(prefix="pexeso-kill-") as folder, _session():
-        test = KillTest(Path(folder), choose_operations(n_kills, asked.only, asked.seed), asked.seed)
+        test = KillTest(
+            Path(folder), choose_operations(n_kills, asked.only, asked.seed), asked.seed
+        )
         for kill in test.run():
             kills.append(kill)
             line = f"{len(kills)} of {n_kills}: {kill.operation} {kill.outcome} {kill.failure}"

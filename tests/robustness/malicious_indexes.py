@@ -1,4 +1,7 @@
-"""Indexes made to do harm: copies of a whole one with some files replaced, and a manifest that has the right checksums of everything in it."""
+"""Malicious indexes: copies of a whole one with some files replaced.
+
+The manifest has the right checksums of everything in the index.
+"""
 
 import hashlib
 import io
@@ -23,9 +26,16 @@ Change = Callable[[dict], None]
 
 
 def copy_with(
-    index: Path, copy: Path, files: dict[str, bytes] | None = None, change: Change | None = None, *, seal: bool = True
+    index: Path,
+    copy: Path,
+    files: dict[str, bytes] | None = None,
+    change: Change | None = None,
+    *,
+    seal: bool = True,
 ) -> Path:
-    """Copy an index with some files replaced, whose sizes and checksums the manifest then has, and change the manifest.
+    """Copy an index with some files replaced and its manifest changed.
+
+    The manifest has the sizes and checksums of the replaced files.
 
     Parameters
     ----------
@@ -41,7 +51,9 @@ def copy_with(
     for path, data in (files or {}).items():
         (copy / path).unlink(missing_ok=True)
         (copy / path).write_bytes(data)
-        entry_of(document, path).update(n_bytes=len(data), checksum=hashlib.blake2b(data, digest_size=16).hexdigest())
+        entry_of(document, path).update(
+            n_bytes=len(data), checksum=hashlib.blake2b(data, digest_size=16).hexdigest()
+        )
     if change is not None:
         change(document)
     data = json.dumps(document).encode()
@@ -52,7 +64,12 @@ def copy_with(
 
 def folders_of(document: dict) -> list[dict]:
     catalogs = document.get("catalogs") or [document["catalog"]]
-    return [*catalogs, document["embedder"], *document["parts"]["semantic"], *document["parts"]["token_sets"]]
+    return [
+        *catalogs,
+        document["embedder"],
+        *document["parts"]["semantic"],
+        *document["parts"]["token_sets"],
+    ]
 
 
 def entry_of(document: dict, path: str) -> dict:
@@ -63,7 +80,9 @@ def entry_of(document: dict, path: str) -> dict:
             for entry in folder["files"]:
                 if entry["path"] == name:
                     return entry
-            folder["files"] = sorted([*folder["files"], {"path": name}], key=lambda entry: entry["path"])
+            folder["files"] = sorted(
+                [*folder["files"], {"path": name}], key=lambda entry: entry["path"]
+            )
             return next(entry for entry in folder["files"] if entry["path"] == name)
     raise KeyError(path)
 
@@ -120,8 +139,12 @@ MANIFESTS: dict[str, Change] = {
     "a file of true bytes": file_named("true.npy", n_bytes=True),
     "a partition above": put("parts", "semantic", 0, "folder", value="../other"),
     "an absolute partition": put("parts", "semantic", 0, "folder", value="/tmp"),
-    "a partition of another place": put("parts", "semantic", 0, "folder", value="partitions/../embedder"),
-    "a partition twice": lambda document: document["parts"]["semantic"].append(document["parts"]["semantic"][0]),
+    "a partition of another place": put(
+        "parts", "semantic", 0, "folder", value="partitions/../embedder"
+    ),
+    "a partition twice": lambda document: document["parts"]["semantic"].append(
+        document["parts"]["semantic"][0]
+    ),
     "an embedder above": put("embedder", "folder", value="embedder/../.."),
     "no partitions but a number": put("parts", "semantic", value=7),
     "no files": put("parts", "semantic", 0, "files", value=[]),
@@ -172,7 +195,9 @@ def header(dtype: str, shape: str, data: bytes = b"") -> bytes:
     return npy_file(f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}", data)
 
 
-def texts(offsets: list[int], data: bytes, kind: pa.DataType = _STRING, name: str = "text") -> bytes:
+def texts(
+    offsets: list[int], data: bytes, kind: pa.DataType = _STRING, name: str = "text"
+) -> bytes:
     """An Arrow file of texts at any offsets."""
     width = np.int32 if kind == pa.string() else np.int64
     buffers = [None, pa.py_buffer(np.array(offsets, width)), pa.py_buffer(data)]
@@ -189,7 +214,7 @@ def arrow(array: pa.Array, name: str = "text", **options: object) -> bytes:
 
 
 def lying_lengths(data: bytes) -> bytes:
-    """Put a length of almost 2**31 for every 64-bit number of an Arrow file that is the length of something in it."""
+    """Replace every 64-bit length in an Arrow file by almost 2**31."""
     changed = bytearray(data)
     for place in range(8, len(data) - 8, 8):
         (number,) = struct.unpack_from("<q", data, place)
@@ -199,7 +224,10 @@ def lying_lengths(data: bytes) -> bytes:
 
 
 def partition_files(index: Path) -> dict[str, dict[str, bytes]]:
-    """Give, for each way to do harm, the files of the partition to replace; each must be refused when it is opened, searched or checked."""
+    """Return, for each kind of attack, the files of the partition to replace.
+
+    Each attack must be refused when the index is opened, searched or checked.
+    """
 
     def array(name: str) -> np.ndarray:
         return np.load(index / PARTITION / f"{name}.npy")
@@ -213,17 +241,28 @@ def partition_files(index: Path) -> dict[str, dict[str, bytes]]:
         return at(f"{name}.npy", saved(changed))
 
     def listed(name: str) -> list[str]:
-        return pa.ipc.open_file(str(index / PARTITION / f"{name}.arrow")).read_all()["text"].to_pylist()
+        return (
+            pa.ipc.open_file(str(index / PARTITION / f"{name}.arrow"))
+            .read_all()["text"]
+            .to_pylist()
+        )
 
-    n_values, n_columns, n_texts = len(listed("values")), len(listed("tables")), len(listed("texts"))
+    n_values, n_columns, n_texts = (
+        len(listed("values")),
+        len(listed("tables")),
+        len(listed("texts")),
+    )
     vectors = array("vectors")
     # Arrow looks at the first and the last offset by itself.
     wild = {
-        name: [*([0, 2**30, *[-(2**30), 2**30] * n][:n]), 2] for name, n in (("tables", n_columns), ("texts", n_texts))
+        name: [*([0, 2**30, *[-(2**30), 2**30] * n][:n]), 2]
+        for name, n in (("tables", n_columns), ("texts", n_texts))
     }
     return {
         "a shape beyond all files": at("vectors.npy", header("<f4", f"({2**62}, 64)")),
-        "a shape that overflows": at("vectors.npy", header("<f4", f"({2**32}, {2**32}, {2**32})", b"\0" * 16)),
+        "a shape that overflows": at(
+            "vectors.npy", header("<f4", f"({2**32}, {2**32}, {2**32})", b"\0" * 16)
+        ),
         "a shape below zero": at("vectors.npy", header("<f4", "(-1, 64)")),
         "a shape of many axes": at("vectors.npy", header("<f4", "(" + "1," * 500 + ")", b"\0" * 4)),
         "a header nested too deep": at("vectors.npy", npy_file("(" * 3000)),
@@ -249,12 +288,18 @@ def partition_files(index: Path) -> dict[str, dict[str, bytes]]:
         "texts below zero": put_in("posting_texts", 0, -1),
         "fewer ids": at("column_ids.npy", saved(array("column_ids")[:1])),
         "names at offsets that lead away": at("tables.arrow", texts(wild["tables"], b"ab")),
-        "labels that are no UTF-8": at("labels.arrow", texts(list(range(n_columns + 1)), b"\xff" * n_columns)),
+        "labels that are no UTF-8": at(
+            "labels.arrow", texts(list(range(n_columns + 1)), b"\xff" * n_columns)
+        ),
         "texts at offsets that lead away": at("texts.arrow", texts(wild["texts"], b"ab")),
-        "values that are missing": at("values.arrow", arrow(pa.array([None] * n_values, pa.string()))),
+        "values that are missing": at(
+            "values.arrow", arrow(pa.array([None] * n_values, pa.string()))
+        ),
         "fewer names": at("tables.arrow", arrow(pa.array(["x"]))),
         "names that are numbers": at("tables.arrow", arrow(pa.array([1] * n_columns))),
-        "lengths that lie": at("values.arrow", lying_lengths((index / PARTITION / "values.arrow").read_bytes())),
+        "lengths that lie": at(
+            "values.arrow", lying_lengths((index / PARTITION / "values.arrow").read_bytes())
+        ),
         "a bomb of texts": at("values.arrow", arrow(pa.array(["\0" * 10**8]), compression="zstd")),
         "no Arrow file": at("values.arrow", b"ARROW1\0\0" + b"\xff" * 64 + b"ARROW1"),
         "a document nested too deep": at("meta.json", NESTED),
@@ -295,7 +340,9 @@ def token_files(index: Path) -> dict[str, dict[str, bytes]]:
         "token numbers below zero": put_in("text_numbers", 3, -5),
         "groups that fall": put_in("groups", -1, -(2**40)),
         "ids that are not there": put_in("ids", 0, 2**40),
-        "tokens at offsets that lead away": at("texts.arrow", texts([*wild, 2], b"ab", pa.large_string())),
+        "tokens at offsets that lead away": at(
+            "texts.arrow", texts([*wild, 2], b"ab", pa.large_string())
+        ),
         "fewer labels of token sets": at("labels.arrow", arrow(pa.array(["x"]))),
         "fewer tables of token sets": at("tables.arrow", arrow(pa.array(["x"]))),
         "fewer positions": at("positions.npy", saved(np.zeros(1, np.int32))),
@@ -304,7 +351,9 @@ def token_files(index: Path) -> dict[str, dict[str, bytes]]:
         "partitions of sizes that lead away": put_in("containment_starts", -1, 2**40),
         "sets of signatures that are not there": put_in("containment_sets", 0, 2**40),
         "sizes that fall": put_in("containment_sizes", 0, 2**40),
-        "signatures of another shape": at("containment_signatures.npy", saved(np.zeros((3, 3), np.int32))),
+        "signatures of another shape": at(
+            "containment_signatures.npy", saved(np.zeros((3, 3), np.int32))
+        ),
         "signatures of pickled objects": at(
             "containment_signatures.npy", header("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR.")
         ),
@@ -324,7 +373,9 @@ def other_files(index: Path) -> dict[str, dict[str, bytes]]:
 
     catalog = [f"catalog/{path.name}" for path in sorted((index / "catalog").glob("*.parquet"))]
     return {
-        "a model of absolute files": described(files={"/etc/passwd": {"bytes": os.stat("/etc/passwd").st_size}}),
+        "a model of absolute files": described(
+            files={"/etc/passwd": {"bytes": os.stat("/etc/passwd").st_size}}
+        ),
         "a model of files above": described(files={f"../../{SECRET}": {"bytes": 12}}),
         "a model of a file with NUL": described(files={"a\0": {"bytes": 12}}),
         "a model of another kind": described(kind="../../evil"),
@@ -332,8 +383,12 @@ def other_files(index: Path) -> dict[str, dict[str, bytes]]:
         "a model that is a list": {"embedder/embedder.json": b"[]"},
         "a model nested too deep": {"embedder/embedder.json": NESTED},
         "a model of huge rows": {"embedder/signs.npy": header("|u1", f"({2**40}, 8)", b"\0" * 64)},
-        "a model of pickled rows": {"embedder/signs.npy": header("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR.")},
-        "a model of wild words": {"embedder/words.arrow": texts([0, 2**40, -5, 2], b"ab", pa.large_string(), "word")},
+        "a model of pickled rows": {
+            "embedder/signs.npy": header("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR.")
+        },
+        "a model of wild words": {
+            "embedder/words.arrow": texts([0, 2**40, -5, 2], b"ab", pa.large_string(), "word")
+        },
         "a catalog that is none": {path: b"PAR1" + b"\xff" * 100 + b"PAR1" for path in catalog},
         "an empty catalog": dict.fromkeys(catalog, b""),
     }

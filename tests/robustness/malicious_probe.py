@@ -1,4 +1,6 @@
-"""Opens, searches and checks indexes that may do harm, one after the other, in a process whose memory is bounded; a line of JSON tells how each ended.
+"""Program that opens, searches and checks malicious indexes in bounded memory.
+
+The indexes are tried one after the other. A line of JSON reports how each attempt ended.
 
 python malicious_probe.py WHOLE_INDEX SUSPECT...
 """
@@ -54,13 +56,18 @@ def watch(event: str, arguments: tuple) -> None:
 
 
 def ask(path: str) -> dict[str, str]:
-    """Return how each question to an index ended: ``answer``, the name of an error of ours, or ``FOREIGN`` and what it was."""
+    """Return how each question to an index ended:
+
+    ``answer``, the name of an error of ours, or ``FOREIGN`` and what it was.
+    """
     opened: list[Index] = []
     ended = {"check": attempt(lambda: require_whole(path))}
     refused = attempt(lambda: opened.append(open_index(path, device="cpu")))
     for name, question in QUESTIONS.items():
         ended[name] = attempt(functools.partial(question, opened[0])) if opened else refused
-    ended["compiled"] = attempt(lambda: QUESTIONS["best"](open_index(path, device="cpu", kernel="compiled")))
+    ended["compiled"] = attempt(
+        lambda: QUESTIONS["best"](open_index(path, device="cpu", kernel="compiled"))
+    )
     return ended
 
 
@@ -103,9 +110,20 @@ def main(whole: str, *suspects: str) -> None:
 
 
 def is_inside(opened: str, index: str) -> bool:
-    """Return whether a file may be opened: one of the index, of Python or of the system's devices."""
+    """Return whether a file may be opened.
+
+    Allowed are files of the index, of Python and of the system's devices.
+    """
     place = os.path.realpath(opened)
-    folders = (os.path.realpath(index), sys.prefix, sys.base_prefix, str(ROOT), "/proc", "/sys", "/dev")
+    folders = (
+        os.path.realpath(index),
+        sys.prefix,
+        sys.base_prefix,
+        str(ROOT),
+        "/proc",
+        "/sys",
+        "/dev",
+    )
     return any(place == folder or place.startswith(f"{folder}/") for folder in folders)
 
 

@@ -1,4 +1,6 @@
-"""Search a store in a process of its own, and tell the most anonymous memory that the search took: mapped files are not in it.
+"""Program that searches a store in a process of its own and reports its anonymous memory.
+
+The peak during the search is reported. Mapped files are not part of it.
 
 ``python memory_worker.py FOLDER BUDGET QUERY_VALUES MAX_DISTANCE`` prints one JSON object.
 """
@@ -32,7 +34,13 @@ class FilesStore(SmallStore):
         for number in numbers:
             arrays = {path.stem: open_array(path) for path in (folder / str(number)).glob("*.npy")}
             ids = arrays["column_ids"].tolist()
-            parts.append({"arrays": arrays, "tables": [f"t{each:04}" for each in ids], "labels": ["c"] * len(ids)})
+            parts.append(
+                {
+                    "arrays": arrays,
+                    "tables": [f"t{each:04}" for each in ids],
+                    "labels": ["c"] * len(ids),
+                }
+            )
         super().__init__(parts)
         self.path = folder
 
@@ -66,7 +74,12 @@ def main(folder: str, budget: str, n_values: str, max_distance: str) -> None:
     seconds = time.perf_counter() - started
     done.set()
     watcher.join()
-    told = {"peak": peak[0], "columns": len(hits), "candidates": stats.candidates, "seconds": round(seconds, 2)}
+    told = {
+        "peak": peak[0],
+        "columns": len(hits),
+        "candidates": stats.candidates,
+        "seconds": round(seconds, 2),
+    }
     matched = max((hit.matched for hit in hits), default=0)
     sys.stdout.write(json.dumps({**told, "matched": matched}) + "\n")
 

@@ -9,7 +9,10 @@ sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in
 
 
 def build_small_index(folder: Path) -> Path:
-    """Write the small lake, index it with the model that needs no training, and give the index folder."""
+    """Write and index the small lake with an untrained model, and return the index folder.
+
+    The model needs no training.
+    """
     from conftest import SMALL_LAKE
 
     from pexeso.index import build_index
@@ -21,5 +24,7 @@ def build_small_index(folder: Path) -> Path:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
     options = {"model": "hashing", "dimensions": 64, "parts": ["containment"]}
-    index = build_index(folder / "lake", folder / "lake.pexeso", master="local[1]", conf=conf, **options)
+    index = build_index(
+        folder / "lake", folder / "lake.pexeso", master="local[1]", conf=conf, **options
+    )
     return index.path

@@ -1,10 +1,23 @@
-"""Every flipped byte of an index is found by a check, and none makes a search fall over; and the test of that can fail."""
+"""Tests that a check finds every flipped byte and that no search fails on one.
+
+A further test shows that the flip test can fail.
+"""
 
 from pathlib import Path
 
 import flip_run
 import pytest
-from flip_run import OTHER, REFUSED_AT_OPEN, REFUSED_LATER, SAME, SEED, SHORT_FLIPS, Flip, FlipTest, summary
+from flip_run import (
+    OTHER,
+    REFUSED_AT_OPEN,
+    REFUSED_LATER,
+    SAME,
+    SEED,
+    SHORT_FLIPS,
+    Flip,
+    FlipTest,
+    summary,
+)
 
 from pexeso.store.integrity import Problem
 
@@ -47,7 +60,9 @@ def test_an_error_that_is_not_ours_is_a_failure(flip_test: FlipTest, monkeypatch
     assert "search raised KeyError" in flip_test(embedder, 1 << 18, 1).failures[0]
 
 
-def test_an_index_that_is_damaged_to_begin_with_is_refused(small_index: Path, tmp_path: Path) -> None:
+def test_an_index_that_is_damaged_to_begin_with_is_refused(
+    small_index: Path, tmp_path: Path
+) -> None:
     copy = tmp_path / "damaged"
     flip_run.shutil.copytree(small_index, copy)
     flip_run.turn(next(copy.rglob("meta.json")), 0, 1)
@@ -62,4 +77,6 @@ def test_the_summary_counts_what_only_a_check_tells() -> None:
         Flip("a", 0, 1, REFUSED_AT_OPEN),
         Flip("a", 0, 1, REFUSED_LATER),
     ]
-    assert summary(flips).endswith("1 with the same answer, 1 with another one (2 told by check alone)")
+    assert summary(flips).endswith(
+        "1 with the same answer, 1 with another one (2 told by check alone)"
+    )

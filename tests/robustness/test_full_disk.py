@@ -1,4 +1,7 @@
-"""A disk that fills up, for real: a small file system of its own, where this machine lets us make one."""
+"""Tests of a disk that fills up, on a small file system of its own.
+
+They need a machine that allows such a file system.
+"""
 
 import os
 import shutil
@@ -21,7 +24,8 @@ subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], 
 from pexeso.errors import PexesoError
 from pexeso.index import build_index, open_index
 from pexeso.spark.session import spark_session
-conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.local.dir": str(lake.parent / "spark")}
+conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", \
+"spark.local.dir": str(lake.parent / "spark")}
 shutil.copytree(index, place / "lake.pexeso")
 query = ["Oslo", "Rome", "Madrid"]
 before = open_index(place / "lake.pexeso", device="cpu").search(query, k=9).to_dict()["results"]
@@ -34,12 +38,14 @@ with spark_session("local[1]", conf=conf):
     except PexesoError as error:
         print(type(error).__name__, error)
     index = open_index(place / "lake.pexeso", device="cpu")
-    print(index.search(query, k=9).to_dict()["results"] == before, [p for p in index.check() if p.is_failure])
+    print(index.search(query, k=9).to_dict()["results"] == before, \
+[p for p in index.check() if p.is_failure])
     index = None  # else what it has open stays
     gc.collect()
     ballast.unlink()
     built = build_index(lake, place / "lake.pexeso", overwrite=True, model="hashing", dimensions=64)
-    print(built.search(query, k=9).to_dict()["results"] == before, built.store.manifest.generation, built.check())
+    print(built.search(query, k=9).to_dict()["results"] == before, \
+built.store.manifest.generation, built.check())
     print(sorted(os.listdir(place / "lake.pexeso")))
 """
 
@@ -47,7 +53,18 @@ with spark_session("local[1]", conf=conf):
 def can_mount(folder: Path) -> bool:
     if shutil.which("unshare") is None:
         return False
-    mount = ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mount = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        "size=1m",
+        "tmpfs",
+        str(folder),
+    ]
     return subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
 
@@ -55,7 +72,9 @@ def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_l
     place = tmp_path / "disk"
     place.mkdir()
     if not can_mount(place):
-        pytest.skip("this machine does not let a test make a file system of its own (unshare, tmpfs)")
+        pytest.skip(
+            "this machine does not let a test make a file system of its own (unshare, tmpfs)"
+        )
     command = ["unshare", "--map-root-user", "--mount", sys.executable, "-c", PROGRAM, str(place)]
     (tmp_path / "spark").mkdir()
     lake = tmp_path / "lake"
@@ -73,7 +92,13 @@ def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_l
     error, old, new, left = done.stdout.splitlines()
     assert error.startswith("OutputError ")
     assert any(
-        said in error for said in ("The disk is full", "No space left", "No space is left", "Not enough free space")
+        said in error
+        for said in (
+            "The disk is full",
+            "No space left",
+            "No space is left",
+            "Not enough free space",
+        )
     )
     assert old == "True []"
     assert new == "True 2 []"

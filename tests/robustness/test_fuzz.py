@@ -1,4 +1,4 @@
-"""Inputs that once broke something do so no more, a short fuzz finds nothing, and what finds things does find them."""
+"""Tests of fuzzing: old findings stay fixed, a short run is clean, and faults are found."""
 
 import sys
 import tempfile
@@ -31,7 +31,9 @@ def attempt(name: str, data: bytes, folder: Path) -> None:
             TARGETS[name].run(data, folder)
 
 
-@pytest.mark.parametrize("path", sorted(CORPUS.rglob("*.*")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(CORPUS.rglob("*.*")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_what_once_broke_something_is_refused_or_read(path: Path, tmp_path: Path) -> None:
     attempt(path.parent.name, path.read_bytes(), tmp_path)
 
@@ -114,8 +116,12 @@ def breaking(kind: str):
     return run
 
 
-@pytest.mark.parametrize(("kind", "found"), [("error", 1), ("promise", 1), ("refusal", 0), ("hang", 1)])
-def test_a_finding_is_kept_with_its_input(kind: str, found: int, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "found"), [("error", 1), ("promise", 1), ("refusal", 0), ("hang", 1)]
+)
+def test_a_finding_is_kept_with_its_input(
+    kind: str, found: int, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setitem(TARGETS, "csv", fuzz_run.TARGETS["csv"].__class__("csv", breaking(kind), 1))
     trial = fuzz_worker.Trial("csv", tmp_path, None)
 
@@ -132,7 +138,9 @@ def test_a_finding_is_kept_with_its_input(kind: str, found: int, tmp_path: Path,
     summary = trial.summary()
     assert len(summary["findings"]) == found
     assert summary["inputs"] == 2
-    kept = [path.read_bytes() for path in (tmp_path / "findings").glob("0*") if path.suffix != ".txt"]
+    kept = [
+        path.read_bytes() for path in (tmp_path / "findings").glob("0*") if path.suffix != ".txt"
+    ]
     assert kept == [b"input"] * found
 
 
@@ -144,7 +152,9 @@ def test_a_finding_is_kept_with_its_input(kind: str, found: int, tmp_path: Path,
         ("pass", "itself"),
     ],
 )
-def test_a_process_that_hangs_or_takes_too_much_is_ended(program: str, ended: str, tmp_path: Path, monkeypatch) -> None:
+def test_a_process_that_hangs_or_takes_too_much_is_ended(
+    program: str, ended: str, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setattr(fuzz_run, "MEMORY_LIMIT_MB", 100)
     monkeypatch.setattr(fuzz_run, "SILENT_SECONDS", 3)
     process = fuzz_run.subprocess.Popen([sys.executable, "-c", program])
@@ -164,7 +174,10 @@ def test_a_process_that_dies_is_a_failure(tmp_path: Path, monkeypatch) -> None:
 def test_the_summary_is_one_line() -> None:
     total = Outcome()
     total.add(Outcome(100_000, 5, 0, 0, 0, 412_000_000))
-    assert (str(total), total.failed) == ("100,000 inputs, 0 uncaught exceptions, 0 hangs, peak 412 MB", False)
+    assert (str(total), total.failed) == (
+        "100,000 inputs, 0 uncaught exceptions, 0 hangs, peak 412 MB",
+        False,
+    )
     total.add(Outcome(exceptions=1, out_of_memory=1))
     assert (str(total), total.failed) == (
         "100,000 inputs, 1 uncaught exceptions, 0 hangs, 1 out of memory, peak 412 MB",

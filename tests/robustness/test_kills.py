@@ -1,4 +1,7 @@
-"""An update is killed at a random moment, and a rerun finishes; and the test of that can fail. Builds: tests/test_pipeline.py."""
+"""An update is killed at a random moment, and a rerun finishes; and the test of that can fail.
+
+Builds: tests/test_pipeline.py.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,9 @@ from kill_run import KILLS, SEED, SHARES, Kill, KillTest, choose_operations, sum
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(spark, tmp_path: Path, monkeypatch) -> None:
+def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(
+    spark, tmp_path: Path, monkeypatch
+) -> None:
     test = KillTest(tmp_path, ["append"], SEED)
     [kill] = test.run()
     assert (kill.operation, kill.failure) == ("append", "")
@@ -20,7 +25,10 @@ def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(spark, tmp
     path = kill_run.start_state(tmp_path, "built", place)
     monkeypatch.setattr(kill_run, "answers", lambda path: [["nothing like before or after"]])
     found = test._look("append", path)
-    assert (found.outcome, "neither those before nor those after" in found.failure) == ("failed", True)
+    assert (found.outcome, "neither those before nor those after" in found.failure) == (
+        "failed",
+        True,
+    )
 
 
 def test_every_operation_has_its_share_of_the_kills() -> None:
@@ -33,7 +41,12 @@ def test_every_operation_has_its_share_of_the_kills() -> None:
 
 
 def test_the_summary_counts_failures_as_such() -> None:
-    kills = [Kill("build", "as before"), Kill("append", "failed", "it answers otherwise"), Kill("append", "taken up")]
+    kills = [
+        Kill("build", "as before"),
+        Kill("append", "failed", "it answers otherwise"),
+        Kill("append", "taken up"),
+    ]
     assert summary(kills, 61.4) == (
-        "3 kills (2 append, 1 build), 1 failures: 1 as before, 1 as before and taken up by the rerun, 0 committed; 61 s"
+        "3 kills (2 append, 1 build), 1 failures: 1 as before, 1 as before and taken up by the "
+        "rerun, 0 committed; 61 s"
     )

@@ -1,4 +1,7 @@
-"""An index that was made to do harm is refused by an error of ours, without a byte read outside of its folder and without memory for what it claims."""
+"""Tests that malicious indexes are refused with an error of pexeso.
+
+No byte outside of the index folder is read, and no memory is taken for what the index claims.
+"""
 
 import json
 import os
@@ -35,9 +38,18 @@ def probe(whole: Path, suspects: list[Path]) -> dict[str, dict]:
 def told(small_index: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     folder = tmp_path_factory.mktemp("harm")
     (folder / harm.SECRET).write_bytes(b"\x93NUMPY secre")
-    suspects = [harm.copy_with(small_index, folder / name, change=change) for name, change in harm.MANIFESTS.items()]
-    files = {**harm.partition_files(small_index), **harm.token_files(small_index), **harm.other_files(small_index)}
-    suspects += [harm.copy_with(small_index, folder / name, changed) for name, changed in files.items()]
+    suspects = [
+        harm.copy_with(small_index, folder / name, change=change)
+        for name, change in harm.MANIFESTS.items()
+    ]
+    files = {
+        **harm.partition_files(small_index),
+        **harm.token_files(small_index),
+        **harm.other_files(small_index),
+    }
+    suspects += [
+        harm.copy_with(small_index, folder / name, changed) for name, changed in files.items()
+    ]
     suspects += [make(small_index, folder / name) for name, make in PLACES.items()]
     return probe(small_index, suspects)
 
@@ -93,7 +105,9 @@ def test_the_whole_index_answers_everything(told: dict[str, dict], small_index: 
 
 
 def test_nothing_ends_in_an_error_that_is_not_ours(told: dict[str, dict]) -> None:
-    foreign = {name: each["ended"] for name, each in told.items() if "FOREIGN" in json.dumps(each["ended"])}
+    foreign = {
+        name: each["ended"] for name, each in told.items() if "FOREIGN" in json.dumps(each["ended"])
+    }
     assert foreign == {}
 
 
@@ -102,15 +116,23 @@ def test_nothing_is_opened_outside_of_the_folder(told: dict[str, dict]) -> None:
 
 
 def test_no_memory_is_taken_for_what_is_claimed(told: dict[str, dict]) -> None:
-    assert {name: each["grown"] for name, each in told.items() if each.get("grown", 0) > MOST_GROWN} == {}
+    assert {
+        name: each["grown"] for name, each in told.items() if each.get("grown", 0) > MOST_GROWN
+    } == {}
 
 
 def test_nothing_hangs(told: dict[str, dict]) -> None:
-    assert {name: each["seconds"] for name, each in told.items() if each.get("seconds", 0) > 20} == {}
+    assert {
+        name: each["seconds"] for name, each in told.items() if each.get("seconds", 0) > 20
+    } == {}
 
 
 def test_a_check_refuses_all_of_them(told: dict[str, dict], small_index: Path) -> None:
-    passed = [name for name, each in told.items() if each["ended"]["check"] == "answer" and name != small_index.name]
+    passed = [
+        name
+        for name, each in told.items()
+        if each["ended"]["check"] == "answer" and name != small_index.name
+    ]
     assert passed == []
 
 

@@ -1,4 +1,7 @@
-"""The memory of a search, in a process of its own: a budget is kept, and a query column may have very many values."""
+"""Tests of search memory in a process of its own: budgets are kept, also for large queries.
+
+A query column may have very many values.
+"""
 
 import json
 import os
@@ -18,7 +21,10 @@ QUERY_VALUES = int(os.environ.get("PEXESO_QUERY_VALUES", "5000"))
 """Distinct values of the large query column; a longer run: ``PEXESO_QUERY_VALUES=1000000``."""
 
 BYTES_A_VALUE = 512
-"""What a search may hold of each query value, its vector of 16 dimensions and its coordinates included."""
+"""What a search may hold of each query value.
+
+Its vector of 16 dimensions and its coordinates are included.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +36,9 @@ def folder(tmp_path_factory) -> Path:
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     columns = [each.tolist() for each in np.array_split(np.arange(len(vectors)), 200)]
     names = [(f"t{number:04}", "c") for number in range(200)]
-    SmallLake(vectors, columns, names, [number // 100 for number in range(200)]).store(OPTIONS, folder=folder)
+    SmallLake(vectors, columns, names, [number // 100 for number in range(200)]).store(
+        OPTIONS, folder=folder
+    )
     return folder
 
 
@@ -59,7 +67,10 @@ def test_a_search_keeps_its_budget_however_much_matches(folder):
 def test_a_query_column_of_very_many_values_takes_memory_for_its_values_and_its_budget(folder):
     budget = WORKING_BYTES + 24 * MIB
     told = searched(folder, budget, QUERY_VALUES, 0.05)
-    sys.stdout.write(f"{QUERY_VALUES:,} query values: {told['seconds']} s, {told['peak'] / MIB:.0f} MiB\n")
-    # 400 of the query values are stored in the hundred columns of one partition: some column has four.
+    sys.stdout.write(
+        f"{QUERY_VALUES:,} query values: {told['seconds']} s, {told['peak'] / MIB:.0f} MiB\n"
+    )
+    # 400 of the query values are stored in the hundred columns of one partition: some column has
+    # four.
     assert told["matched"] >= 4
     assert told["peak"] <= budget + BYTES_A_VALUE * QUERY_VALUES

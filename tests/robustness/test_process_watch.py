@@ -18,9 +18,12 @@ SLEEPERS = """
     import subprocess, sys, time
 
     def hold(name):
-        # Like Spark's master: in a session of its own, with a child, and nobody's pipe to listen to.
-        program = "import subprocess, sys, time; subprocess.Popen(['sleep', '600']); open(sys.argv[1], 'w'); time.sleep(600)"
-        subprocess.Popen([sys.executable, "-c", program, name], stdin=subprocess.DEVNULL, start_new_session=True)
+        # Like Spark's master: in a session of its own, with a child, and nobody's \
+pipe to listen to.
+        program = "import subprocess, sys, time; subprocess.Popen(['sleep', '600']); \
+open(sys.argv[1], 'w'); time.sleep(600)"
+        subprocess.Popen([sys.executable, "-c", program, name], \
+stdin=subprocess.DEVNULL, start_new_session=True)
         time.sleep(600)
 
     def test_one():
@@ -43,23 +46,37 @@ CLUSTER = """
 
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts pytest on a program, in a process group of its own; what it left is killed."""
+    """Return a function that starts pytest on a program in a process group of its own.
+
+    The processes that it leaves are killed.
+    """
     runs = []
 
     def run(program, *arguments, until):
         (tmp_path / "conftest.py").write_text(
-            "from process_watch import watch_over_this_process\n\n\ndef pytest_configure():\n    watch_over_this_process()\n"
+            "from process_watch import watch_over_this_process\n\n\ndef pytest_configure():\n    "
+            "watch_over_this_process()\n"
         )
         (tmp_path / "test_it.py").write_text(textwrap.dedent(program))
         paths = [str(TESTS), str(TESTS / "cluster"), str(TESTS.parent)]
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, "test_it.py"],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                *arguments,
+                "test_it.py",
+            ],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HERE": str(tmp_path)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            # Tests that run in the background are started with the signal ignored, and so would be what they start.
+            # Tests that run in the background are started with the signal ignored, and so would be
+            # what they start.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         runs.append(process)
@@ -79,7 +96,10 @@ def start(tmp_path):
 
 
 def of_the_run(folder):
-    """Return the processes that were started with the folder in their environment: all of the run, its watchers too."""
+    """Return all processes of the run, its watchers included.
+
+    They are those that were started with the folder in their environment.
+    """
     found = []
     for process in psutil.process_iter():
         try:

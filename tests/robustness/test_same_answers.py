@@ -1,7 +1,10 @@
-"""The same answers on every machine: whatever code the libraries choose for a processor, and however it lays a partition out.
+"""Tests that answers are the same on every machine.
 
-By default a part of the demo lake is asked under a few settings; with ``SAME_ANSWERS=all`` under all of them, compiled loops included, and the whole demo lake
-is indexed and asked by commands under each.
+The code that libraries choose for a processor and its layout of a partition do not matter.
+
+By default a part of the demo lake is asked under a few settings; with ``SAME_ANSWERS=all`` under
+all of them, compiled loops included, and the whole demo lake is indexed and asked by commands under
+each.
 """
 
 import json
@@ -34,7 +37,11 @@ SETTINGS = {
         "MKL_NUM_THREADS": "2",
         "NUMBA_NUM_THREADS": "2",
     },
-    "avx2": {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+    "avx2": {
+        "OPENBLAS_CORETYPE": "Haswell",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    },
     "zen": {
         "OPENBLAS_CORETYPE": "Zen",
         "MKL_CBWR": "COMPATIBLE",
@@ -81,9 +88,13 @@ def test_answers_are_the_same_bits_under_other_kernels(name, tmp_path):
     assert json.loads(done.stdout) == json.loads(usual())
 
 
-def turned(vectors: torch.Tensor, n_axes: int, *, seed: int = 0, among: torch.Tensor | None = None) -> torch.Tensor:
-    """Axes of no principle: what a library may give of eigenvectors of one eigenvalue, and worse."""
-    drawn = torch.randn(vectors.shape[1], n_axes, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+def turned(
+    vectors: torch.Tensor, n_axes: int, *, seed: int = 0, among: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return arbitrary axes, as a library may for eigenvectors of one eigenvalue, or worse."""
+    drawn = torch.randn(
+        vectors.shape[1], n_axes, generator=torch.Generator().manual_seed(7), dtype=torch.float64
+    )
     return torch.linalg.qr(drawn)[0].T.contiguous()
 
 
@@ -131,7 +142,15 @@ def outputs_of(name: str, folder: Path) -> dict[str, object]:
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return done.stdout
 
-    run("index", "examples/lake", str(index), "--spark-master", CORES.get(name, "local[2]"), "--with", "containment")
+    run(
+        "index",
+        "examples/lake",
+        str(index),
+        "--spark-master",
+        CORES.get(name, "local[2]"),
+        "--with",
+        "containment",
+    )
     found = {}
     for command, *arguments in COMMANDS:
         found[" ".join([command, *arguments])] = without_times(

@@ -13,7 +13,10 @@ from pexeso.runtime.json_log import LOGGER, MessageLines, log_event, logging_to
 
 
 def lines_of(text):
-    return [{name: value for name, value in json.loads(line).items() if name != "time"} for line in text.splitlines()]
+    return [
+        {name: value for name, value in json.loads(line).items() if name != "time"}
+        for line in text.splitlines()
+    ]
 
 
 def test_events_and_other_records_are_lines():

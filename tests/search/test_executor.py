@@ -1,4 +1,7 @@
-"""Search over several partitions: against plain loops, whatever is skipped, in what order, ahead or not; and what a memory budget allows."""
+"""Tests of search over several partitions against plain loops, and of its memory budget.
+
+Partitions may be skipped, taken in any order, and read ahead or not.
+"""
 
 import threading
 import time
@@ -27,10 +30,15 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def far_apart(rng: np.random.Generator, n_groups: int, n_values: int, dimensions: int = 8) -> np.ndarray:
+def far_apart(
+    rng: np.random.Generator, n_groups: int, n_values: int, dimensions: int = 8
+) -> np.ndarray:
     """Values around a few directions, those of one group close together."""
     centres = np.eye(dimensions)[rng.permutation(dimensions)[:n_groups]]
-    return unit(np.repeat(centres, n_values, axis=0) + 0.02 * rng.normal(size=(n_groups * n_values, dimensions)))
+    return unit(
+        np.repeat(centres, n_values, axis=0)
+        + 0.02 * rng.normal(size=(n_groups * n_values, dimensions))
+    )
 
 
 @st.composite
@@ -40,23 +48,41 @@ def lakes(draw) -> tuple[SmallLake, list, PartitionLayoutOptions, np.random.Gene
     n_groups, n_partitions = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     vectors = far_apart(rng, n_groups, 12)
     columns = [
-        sorted(rng.choice(np.arange(12) + 12 * int(rng.integers(n_groups)), int(rng.integers(1, 8)), replace=False))
+        sorted(
+            rng.choice(
+                np.arange(12) + 12 * int(rng.integers(n_groups)),
+                int(rng.integers(1, 8)),
+                replace=False,
+            )
+        )
         for _ in range(10)
     ]
-    places = sorted(rng.integers(0, n_partitions, len(columns)).tolist()) if draw(st.booleans()) else None
+    places = (
+        sorted(rng.integers(0, n_partitions, len(columns)).tolist())
+        if draw(st.booleans())
+        else None
+    )
     where = places or [min(int(column[0]) // 12, n_partitions - 1) for column in columns]
     where = np.unique(where, return_inverse=True)[1].tolist()
     names = [(f"t{rng.integers(4)}", f"c{number}") for number in range(len(columns))]
     names = [names[place] for place in rng.permutation(len(names))]
-    lake = SmallLake(vectors, [[int(value) for value in column] for column in columns], names, where)
+    lake = SmallLake(
+        vectors, [[int(value) for value in column] for column in columns], names, where
+    )
     queries = []
     for _ in range(draw(st.integers(1, 3))):
         rows = vectors[rng.choice(len(vectors), 5, replace=False)]
-        rows = np.unique(unit(rows + 0.01 * rng.normal(size=rows.shape)) if draw(st.booleans()) else rows, axis=0)
+        rows = np.unique(
+            unit(rows + 0.01 * rng.normal(size=rows.shape)) if draw(st.booleans()) else rows, axis=0
+        )
         queries.append(query_of(rows, rng.integers(1, 4, len(rows)).tolist()))
     chosen, metric = draw(st.sampled_from(MAPS_AND_METRICS))
     options = PartitionLayoutOptions(
-        metric=metric, map=chosen, n_pivots=3, n_axes=3, block_size=draw(st.sampled_from([1, 4, 64]))
+        metric=metric,
+        map=chosen,
+        n_pivots=3,
+        n_axes=3,
+        block_size=draw(st.sampled_from([1, 4, 64])),
     )
     return lake, queries, options, rng
 
@@ -71,7 +97,12 @@ def exact_fraction(metric: str, query, vectors: np.ndarray, rng: np.random.Gener
 
 @settings(max_examples=120)
 @given(
-    lakes(), st.sampled_from([None, 1, 3]), st.sampled_from([None, 0.3, 0.8]), st.booleans(), st.booleans(), st.data()
+    lakes(),
+    st.sampled_from([None, 1, 3]),
+    st.sampled_from([None, 0.3, 0.8]),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
 )
 def test_every_search_gives_what_plain_loops_give(made, k, joinability, ahead, deleting, data):
     lake, queries, options, rng = made
@@ -89,20 +120,29 @@ def test_every_search_gives_what_plain_loops_give(made, k, joinability, ahead, d
         patch.setattr(executor, "LEAST_WORK", 0 if ahead else 1 << 60)
         if data.draw(st.booleans()):
             patch.setattr(prefixes, "LEAST_WORK_LOOKED", 0)
-            patch.setattr(prefixes, "WALKED_IN_THE_TIME_OF_A_ROW", data.draw(st.sampled_from([0, 1])))
+            patch.setattr(
+                prefixes, "WALKED_IN_THE_TIME_OF_A_ROW", data.draw(st.sampled_from([0, 1]))
+            )
         found = search_store(scan, queries, [asked] * len(queries))
     for query, (hits, stats) in zip(queries, found, strict=True):
-        assert [(hit.column_id, hit.matched) for hit in hits] == lake.answer(options.metric, query, asked, deleted)
+        assert [(hit.column_id, hit.matched) for hit in hits] == lake.answer(
+            options.metric, query, asked, deleted
+        )
         assert all((hit.table, hit.label) == lake.names[hit.column_id] for hit in hits)
         if len(queries) == 1:
             assert stats.partitions + stats.partitions_skipped == store.n_partitions
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")
+    ]
 
 
 def lake_of_groups(n_groups: int = 4, n_values: int = 40) -> SmallLake:
     """Partitions that have nothing in common: one for each direction, of two columns each."""
     vectors = far_apart(np.random.default_rng(1), n_groups, n_values)
-    columns = [list(range(begin, begin + n_values // 2)) for begin in range(0, n_groups * n_values, n_values // 2)]
+    columns = [
+        list(range(begin, begin + n_values // 2))
+        for begin in range(0, n_groups * n_values, n_values // 2)
+    ]
     names = [(f"t{number}", "c") for number in range(len(columns))]
     return SmallLake(vectors, columns, names, [number // 2 for number in range(len(columns))])
 
@@ -118,7 +158,9 @@ def test_partitions_without_an_answer_are_skipped_by_their_summary(kernel, toget
             arrays = store._partitions[number]["arrays"]
             for name in ("vectors", "value_columns_offsets", "value_columns_members"):
                 arrays[name] = np.full_like(arrays[name], 7)
-    queries = [query_of(lake.vectors[80 + start : 90 + start], [1] * 10) for start in range(together)]
+    queries = [
+        query_of(lake.vectors[80 + start : 90 + start], [1] * 10) for start in range(together)
+    ]
     asked = SearchOptions(max_distance=0.05, min_joinability=0.6)
     for hits, stats in search_store(scan_of(store, options, kernel), queries, [asked] * together):
         assert {hit.partition for hit in hits} == {2}
@@ -130,7 +172,9 @@ def test_with_k_the_partition_that_promises_most_comes_first_and_spares_the_othe
     options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
     lake = lake_of_groups()
     searched = []
-    monkeypatch.setattr(executor.PartitionLoader, "open", recording(executor.PartitionLoader.open, searched))
+    monkeypatch.setattr(
+        executor.PartitionLoader, "open", recording(executor.PartitionLoader.open, searched)
+    )
     query = query_of(lake.vectors[[5, 45, 46, 120, 121, 122, 123, 124, 125, 126]], [1] * 10)
     [(hits, stats)] = search_store(
         scan_of(lake.store(options), options), [query], [SearchOptions(max_distance=0.001, k=1)]
@@ -157,11 +201,22 @@ def test_columns_that_match_alike_are_ordered_by_table_then_column_over_partitio
     lake = SmallLake(vectors, [list(range(6))] * 6, names, [0, 1, 0, 2, 1, 2])
     options = PartitionLayoutOptions(map="projection", n_axes=4)
     scan, query = scan_of(lake.store(options), options), query_of(vectors, [1] * 6)
-    [(hits, _)] = search_store(scan, [query], [SearchOptions(max_distance=0.01, min_joinability=1.0)])
-    expected = [("a", "Z"), ("a", "z"), ("a", "\uff5e"), ("a", "\U0001f600"), ("b", "x"), ("é", "a")]
+    [(hits, _)] = search_store(
+        scan, [query], [SearchOptions(max_distance=0.01, min_joinability=1.0)]
+    )
+    expected = [
+        ("a", "Z"),
+        ("a", "z"),
+        ("a", "\uff5e"),
+        ("a", "\U0001f600"),
+        ("b", "x"),
+        ("é", "a"),
+    ]
     assert [(hit.table, hit.label) for hit in hits] == expected
     for k in range(1, 6):
-        [(hits, _)] = search_store(scan, [query], [SearchOptions(max_distance=0.01, min_joinability=None, k=k)])
+        [(hits, _)] = search_store(
+            scan, [query], [SearchOptions(max_distance=0.01, min_joinability=None, k=k)]
+        )
         assert [(hit.table, hit.label) for hit in hits] == expected[:k]
 
 
@@ -182,7 +237,9 @@ def test_an_error_in_what_is_done_ahead_reaches_the_caller(monkeypatch, ahead):
     query = query_of(lake.vectors[80:90], [1] * 10)
     with pytest.raises(OSError, match="the disk is gone"):
         search_store(scan, [query], [SearchOptions(max_distance=0.05, min_joinability=0.6)])
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")
+    ]
 
 
 class Copied:
@@ -190,7 +247,8 @@ class Copied:
 
 
 @pytest.mark.parametrize(
-    ("n_partitions", "two_fit", "n_copies"), [(3, False, 6), (3, True, 6), (1, False, 1), (1, True, 1)]
+    ("n_partitions", "two_fit", "n_copies"),
+    [(3, False, 6), (3, True, 6), (1, False, 1), (1, True, 1)],
 )
 def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
     monkeypatch, n_partitions, two_fit, n_copies
@@ -211,9 +269,14 @@ def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
     monkeypatch.setattr(partition_loader.PartitionLoader, "_copied", copy)
     monkeypatch.setattr(partition_loader.PartitionLoader, "room_for_two", two_fit)
     monkeypatch.setattr(executor.SingleQueryPass, "search", lambda *given: time.sleep(0.02))
-    query = query_of(lake.vectors[[5, 45, 85] if n_partitions == 3 else [5]], [1] * (3 if n_partitions == 3 else 1))
+    query = query_of(
+        lake.vectors[[5, 45, 85] if n_partitions == 3 else [5]],
+        [1] * (3 if n_partitions == 3 else 1),
+    )
     for _ in range(2):
-        [(hits, _)] = search_store(scan, [query], [SearchOptions(max_distance=0.05, min_joinability=0.1)])
+        [(hits, _)] = search_store(
+            scan, [query], [SearchOptions(max_distance=0.05, min_joinability=0.1)]
+        )
         assert hits == []
     assert len(copies) == n_copies
     assert most[0] == (2 if two_fit and n_partitions > 1 else 1)

@@ -1,4 +1,4 @@
-"""What callers may get wrong is told in a sentence of ours, and scalars of numpy are taken as numbers."""
+"""Tests of input errors: mistakes give a sentence of pexeso, numpy scalars are accepted."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,9 @@ from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.options import BuildOptions, parse_bytes
 from pexeso.search.query import query_from_values, read_batch_line
 
-BAD_UTF8 = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa"))
+BAD_UTF8 = pa.StringArray.from_buffers(
+    2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa")
+)
 DIGITS = 10**5000
 
 
@@ -110,8 +112,16 @@ def test_numbers_of_columns_that_are_none(index, value):
 
 def test_more_columns_than_there_can_be(index):
     most = 2**63 - 1
-    assert len(index.search(["Oslo", "Rome"], k=most)) == len(index.search(["Oslo", "Rome"], k=100)) > 0
-    assert len(index.overlap(["Oslo", "Rome"], k=most)) == len(index.overlap(["Oslo", "Rome"], k=100)) > 0
+    assert (
+        len(index.search(["Oslo", "Rome"], k=most))
+        == len(index.search(["Oslo", "Rome"], k=100))
+        > 0
+    )
+    assert (
+        len(index.overlap(["Oslo", "Rome"], k=most))
+        == len(index.overlap(["Oslo", "Rome"], k=100))
+        > 0
+    )
     for ask in (index.search, index.overlap, index.contain):
         for value in (most + 1, DIGITS, -DIGITS):
             with pytest.raises(InputError, match=r"k must be a whole number below 2\^63. Got"):
@@ -130,9 +140,13 @@ def test_parts_that_are_none(value):
         BuildOptions(parts=value)
 
 
-@pytest.mark.parametrize("value", [None, 0, True, torch.device("cpu"), "gpu", "cuda:x", ""], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, 0, True, torch.device("cpu"), "gpu", "cuda:x", ""], ids=repr
+)
 def test_devices_that_are_none(small_index, index, value):
-    with pytest.raises(InputError, match=r"The device must be one of auto, cpu, cuda or cuda:NUMBER. Got"):
+    with pytest.raises(
+        InputError, match=r"The device must be one of auto, cpu, cuda or cuda:NUMBER. Got"
+    ):
         pexeso.open_index(small_index, device=value)
     if value is not None:
         with pytest.raises(InputError, match="The device must be one of"):
@@ -152,16 +166,25 @@ def test_sizes_that_are_none(value):
     assert len(str(error.value)) < 200
 
 
-@pytest.mark.parametrize("value", ["cities.csv", 5, None, [5], [None], ["cities.csv", b"short.csv"]], ids=repr)
+@pytest.mark.parametrize(
+    "value", ["cities.csv", 5, None, [5], [None], ["cities.csv", b"short.csv"]], ids=repr
+)
 def test_tables_to_delete_that_are_none(index, value):
-    with pytest.raises(InputError, match=r"delete takes a list of names of tables.*Nothing was deleted"):
+    with pytest.raises(
+        InputError, match=r"delete takes a list of names of tables.*Nothing was deleted"
+    ):
         index.delete(value)
     assert not index.refresh()
 
 
 @pytest.mark.parametrize(
     ("table", "column", "name"),
-    [(None, None, "table"), (5, "city", "table"), ("cities.csv", None, "column"), ("cities.csv", 0, "column")],
+    [
+        (None, None, "table"),
+        (5, "city", "table"),
+        ("cities.csv", None, "column"),
+        ("cities.csv", 0, "column"),
+    ],
 )
 def test_columns_to_explain_that_are_none(index, table, column, name):
     with pytest.raises(InputError, match=f"{name} must be a text, as results name it. Got"):
@@ -186,10 +209,20 @@ def test_columns_that_are_not_there_stay_told_as_before(index):
 )
 def test_scalars_of_numpy_are_numbers(index, options):
     plain = {name: value.item() for name, value in options.items()}
-    found, expected = index.search(["Oslo", "Rome"], **options), index.search(["Oslo", "Rome"], **plain)
+    found, expected = (
+        index.search(["Oslo", "Rome"], **options),
+        index.search(["Oslo", "Rome"], **plain),
+    )
     assert found.matches == expected.matches
     assert found.options == expected.options
-    assert {type(value) for value in found.options.to_dict().values()} <= {int, float, bool, str, dict, type(None)}
+    assert {type(value) for value in found.options.to_dict().values()} <= {
+        int,
+        float,
+        bool,
+        str,
+        dict,
+        type(None),
+    }
 
 
 def test_scalars_of_numpy_are_numbers_in_searches_by_equal_text(index):
@@ -198,10 +231,15 @@ def test_scalars_of_numpy_are_numbers_in_searches_by_equal_text(index):
     assert type(found.options["k"]) is int
     contained = index.contain(["Oslo", "Rome"], min_containment=np.float32(0.5), k=np.int8(1))
     assert contained.matches == index.contain(["Oslo", "Rome"], min_containment=0.5, k=1).matches
-    assert (type(contained.options["min_containment"]), type(contained.options["k"])) == (float, int)
+    assert (type(contained.options["min_containment"]), type(contained.options["k"])) == (
+        float,
+        int,
+    )
 
 
 def test_scalars_of_numpy_are_numbers_in_builds():
     options = BuildOptions(dimensions=np.int64(32), seed=np.uint8(3), n_partitions=np.int16(2))
     assert options == BuildOptions(dimensions=32, seed=3, n_partitions=2)
-    assert all(type(value) is int for value in (options.dimensions, options.seed, options.n_partitions))
+    assert all(
+        type(value) is int for value in (options.dimensions, options.seed, options.n_partitions)
+    )

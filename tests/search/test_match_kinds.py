@@ -1,4 +1,7 @@
-"""The kind of a pair: equal, near in letters, near in meaning; and the counts by pair and by row."""
+"""Tests of the kinds of pairs (equal, near in letters, semantic), and of the counts.
+
+The counts are by pair and by row.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +59,9 @@ def likeness(one: str, other: str) -> float:
     return 200 * longest_common(one, other) / (len(one) + len(other))
 
 
-WORDS = st.text("abc ", min_size=1, max_size=10).map(lambda text: " ".join(text.split())).filter(bool)
+WORDS = (
+    st.text("abc ", min_size=1, max_size=10).map(lambda text: " ".join(text.split())).filter(bool)
+)
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=5))
@@ -74,7 +79,10 @@ def test_of_very_long_values_the_first_letters_count():
 
 
 def test_any_number_at_once_gives_the_same(monkeypatch):
-    ours, theirs = ["oslo", "rome", "uk", "bern", "curie marie"], ["oslo", "roma", "britain", "bern", "marie curie"]
+    ours, theirs = (
+        ["oslo", "rome", "uk", "bern", "curie marie"],
+        ["oslo", "roma", "britain", "bern", "marie curie"],
+    )
     whole = kinds_of(ours, theirs)
     monkeypatch.setattr(module, "PAIRS_AT_ONCE", 1)
     assert kinds_of(ours, theirs) == whole == ["exact", "spelling", "meaning", "exact", "spelling"]
@@ -92,7 +100,9 @@ TABLE = PairTable(
 
 def test_a_row_has_the_closest_kind_of_its_pairs():
     counts = TABLE.count_kinds(np.array([3, 9, 1]))
-    assert counts == KindCounts({"exact": 1, "spelling": 1, "meaning": 1}, {"exact": 3, "spelling": 0, "meaning": 1})
+    assert counts == KindCounts(
+        {"exact": 1, "spelling": 1, "meaning": 1}, {"exact": 3, "spelling": 0, "meaning": 1}
+    )
     assert counts.shares == {"exact": 0.75, "spelling": 0.0, "meaning": 0.25}
     assert list(counts.to_dict()) == list(KINDS)
 

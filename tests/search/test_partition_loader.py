@@ -1,4 +1,4 @@
-"""What a memory budget allows, on the CPU and on a device, and what opening a partition reads of it."""
+"""Tests of memory budgets on CPU and device, and of what opening a partition reads."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,9 @@ def test_on_the_cpu_the_budget_is_for_the_pairs_and_the_pieces_that_are_worked_o
 @pytest.mark.parametrize("together", [1, 2])
 def test_a_search_is_told_how_many_pairs_its_budget_allows(lake, store, monkeypatch, together):
     told = []
-    module, name = (single_query, "search_partition") if together == 1 else (shared, "search_batch_partition")
+    module, name = (
+        (single_query, "search_partition") if together == 1 else (shared, "search_batch_partition")
+    )
     real = getattr(module, name)
 
     def recorded(*given, max_pairs, **options):
@@ -72,13 +74,23 @@ def test_a_search_is_told_how_many_pairs_its_budget_allows(lake, store, monkeypa
 def test_on_a_device_the_budget_is_for_the_partition_too(store):
     arrays = store.partition(0)
     headers = 128 * len(arrays)
-    fixed = WORKING_BYTES + sum(array.nbytes for name, array in arrays.items() if name != "column_ids") + headers
+    fixed = (
+        WORKING_BYTES
+        + sum(array.nbytes for name, array in arrays.items() if name != "column_ids")
+        + headers
+    )
     left = 24 * MIB
-    assert 0 <= scan_on(store, CUDA, fixed + left).max_pairs(0) - left // BYTES_A_PAIR <= headers // BYTES_A_PAIR
+    assert (
+        0
+        <= scan_on(store, CUDA, fixed + left).max_pairs(0) - left // BYTES_A_PAIR
+        <= headers // BYTES_A_PAIR
+    )
     scan_on(store, CUDA, fixed + MIN_PAIRS * BYTES_A_PAIR).require_room()
     expected = (
-        r"^To search partition [01] of '.*' on the device cuda takes 140\.0 MiB, and the memory budget is 139\.0 MiB: raise the budget above that, build the "
-        r"index with smaller partitions \(--partition-bytes\), or search on the CPU \(--device cpu\)\.$"
+        r"^To search partition [01] of '.*' on the device cuda takes 140\.0 MiB, and the memory "
+        r"budget is 139\.0 MiB: raise the budget above that, build the "
+        r"index with smaller partitions \(--partition-bytes\), or search on the CPU \(--device "
+        r"cpu\)\.$"
     )
     with pytest.raises(DeviceError, match=expected):
         search_store(scan_on(store, CUDA, 139 * MIB), [], [])
@@ -103,7 +115,9 @@ def test_a_partition_that_does_not_fit_on_the_device_is_refused(store, monkeypat
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(Partition, "from_arrays", from_arrays)
-    with pytest.raises(DeviceError, match=r"A partition of '.*' does not fit into the memory of the device cuda\."):
+    with pytest.raises(
+        DeviceError, match=r"A partition of '.*' does not fit into the memory of the device cuda\."
+    ):
         scan_on(store, CUDA, None).open(0)
 
 
@@ -124,16 +138,23 @@ class RecordingPages(Pages):
 LAYOUTS = {
     "projection, blocks": OPTIONS,
     "pivots, blocks": PartitionLayoutOptions(map="pivots", n_pivots=4, block_size=4),
-    "projection, grid": PartitionLayoutOptions(map="projection", n_axes=3, cells="grid", n_levels=3),
+    "projection, grid": PartitionLayoutOptions(
+        map="projection", n_axes=3, cells="grid", n_levels=3
+    ),
     "pivots, grid": PartitionLayoutOptions(map="pivots", n_pivots=4, cells="grid", n_levels=3),
 }
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("together", [1, 2])
-def test_where_pages_are_missing_what_a_search_reads_is_asked_for_and_nothing_else_changes(lake, layout, together):
+def test_where_pages_are_missing_what_a_search_reads_is_asked_for_and_nothing_else_changes(
+    lake, layout, together
+):
     options, kernel = LAYOUTS[layout], "compiled"
-    query, asked = query_of(lake.vectors[10:40], [1] * 30), SearchOptions(max_distance=0.06, min_joinability=0.3)
+    query, asked = (
+        query_of(lake.vectors[10:40], [1] * 30),
+        SearchOptions(max_distance=0.06, min_joinability=0.3),
+    )
     queries, all_asked = [query] * together, [asked] * together
     store = lake.store(options)
     plain = search_store(scan_of(store, options, kernel), queries, all_asked)
@@ -173,18 +194,26 @@ def test_a_partition_whose_vectors_are_not_its_own_is_refused_by_the_search(lake
     )
     assert [
         hit.column_id
-        for hit in search_store(scan_of(lake.store(LAYOUTS[layout]), LAYOUTS[layout]), [query], [asked])[0][0]
+        for hit in search_store(
+            scan_of(lake.store(LAYOUTS[layout]), LAYOUTS[layout]), [query], [asked]
+        )[0][0]
     ] == [1]
     far = query_of(lake.vectors[310:340], [1] * 30)
-    with pytest.raises(IndexCorruptError, match=r"Partition 1 of '.*' cannot be searched: Of 16 vectors looked at"):
+    with pytest.raises(
+        IndexCorruptError, match=r"Partition 1 of '.*' cannot be searched: Of 16 vectors looked at"
+    ):
         search_store(scan_of(store, LAYOUTS[layout]), [far], [asked])
 
 
 def test_a_partition_with_boxes_that_are_no_numbers_is_refused_and_not_skipped(lake):
     store = lake.store(OPTIONS)
     store.partition(1)["boxes"][:] = np.nan
-    with pytest.raises(IndexCorruptError, match=r"Partition 1 of '.*' cannot be searched: Boxes are not finite"):
-        search_store(scan_of(store, OPTIONS), [query_of(lake.vectors[:20], [1] * 20)], [SearchOptions()])
+    with pytest.raises(
+        IndexCorruptError, match=r"Partition 1 of '.*' cannot be searched: Boxes are not finite"
+    ):
+        search_store(
+            scan_of(store, OPTIONS), [query_of(lake.vectors[:20], [1] * 20)], [SearchOptions()]
+        )
 
 
 @pytest.mark.parametrize("together", [1, 2])
@@ -196,8 +225,12 @@ def test_a_search_takes_no_more_memory_than_its_budget_however_much_matches(tmp_
     columns = [each.tolist() for each in np.array_split(np.arange(2 * n_values), 2 * n_columns)]
     places = [number // n_columns for number in range(2 * n_columns)]
     options = PartitionLayoutOptions(map="projection", n_axes=8)
-    lake = SmallLake(vectors, columns, [(f"t{number:04}", "c") for number in range(2 * n_columns)], places)
-    scan = scan_of(lake.store(options, folder=tmp_path), options, memory_budget=WORKING_BYTES + 12 * MIB)
+    lake = SmallLake(
+        vectors, columns, [(f"t{number:04}", "c") for number in range(2 * n_columns)], places
+    )
+    scan = scan_of(
+        lake.store(options, folder=tmp_path), options, memory_budget=WORKING_BYTES + 12 * MIB
+    )
     asked = SearchOptions(max_distance=0.3, min_joinability=1.0)
     queries = [query_of(vectors[start : start + 400], [1] * 400) for start in range(together)]
     few = [query_of(each.vectors[:4].numpy(), [1] * 4) for each in queries]
@@ -205,5 +238,7 @@ def test_a_search_takes_no_more_memory_than_its_budget_however_much_matches(tmp_
     with own_peak() as peak:
         found = search_store(scan, queries, [asked] * together)
     assert all(len(hits) == 2 * n_columns for hits, _ in found)
-    assert found[0][1].candidates >= 400 * 2 * n_values  # without a budget 16 million pairs and more are held at a time
+    assert (
+        found[0][1].candidates >= 400 * 2 * n_values
+    )  # without a budget 16 million pairs and more are held at a time
     assert 0 < peak.n_bytes <= 24 * MIB

@@ -8,7 +8,9 @@ from pexeso.search.executor import prefetched
 
 
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")]
+    return [
+        thread.name for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")
+    ]
 
 
 @pytest.mark.parametrize("threaded", [False, True])

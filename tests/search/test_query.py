@@ -23,7 +23,8 @@ from pexeso.search.query import (
 def people(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(
-        "id,company,city,city,\n1,Acme,Rome,Oslo,x\n2,Bolt,Rome,Paris,y\n3,,Rome,Lima,z\n", encoding="utf-8"
+        "id,company,city,city,\n1,Acme,Rome,Oslo,x\n2,Bolt,Rome,Paris,y\n3,,Rome,Lima,z\n",
+        encoding="utf-8",
     )
     return path
 
@@ -130,7 +131,16 @@ def test_bad_batch_lines_have_their_reason_and_the_others_go_on(tmp_path, people
     read = [read_batch_line(number, text) for number, text in batch_lines(path)]
     assert [line.number for line in read] == [1, 3, 4, 5, 6, 7, 8, 9]
     assert [line.id for line in read] == ["one", 3, 4, "five", "six", 7, 8, 9]
-    assert [line.query is None for line in read] == [False, True, True, False, True, True, True, True]
+    assert [line.query is None for line in read] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
     assert [line.error for line in read][2] == "line 4: it is no JSON object."
     assert "nope" in read[4].error
     assert read[5].error == "line 7: 'values' must be a list."

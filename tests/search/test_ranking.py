@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from pexeso.search.ranking import ColumnNames, Ranking
 
 COLUMN = st.tuples(
-    st.integers(1, 3), st.sampled_from(["a", "b", "é", "\uffee", "\U0001f600"]), st.sampled_from(["x", "X", "y"])
+    st.integers(1, 3),
+    st.sampled_from(["a", "b", "é", "\uffee", "\U0001f600"]),
+    st.sampled_from(["x", "X", "y"]),
 )
 
 
@@ -17,11 +19,15 @@ def test_the_best_over_partitions_are_the_best_of_all(partitions, k):
     ranking, everything = Ranking(k), []
     for number, columns in enumerate(partitions):
         ids = np.arange(len(columns)) * 2 + 100 * number
-        tables, labels = (pa.array([column[place] for column in columns], pa.string()) for place in (1, 2))
+        tables, labels = (
+            pa.array([column[place] for column in columns], pa.string()) for place in (1, 2)
+        )
         counts = np.array([column[0] for column in columns], dtype=np.int64)
         found = np.flatnonzero(counts >= ranking.floor)
         ranking.add(number, ColumnNames(ids, tables, labels), found, counts[found])
-        everything += [(-c, table, label, int(i)) for (c, table, label), i in zip(columns, ids, strict=True)]
+        everything += [
+            (-c, table, label, int(i)) for (c, table, label), i in zip(columns, ids, strict=True)
+        ]
     best = sorted(everything)[:k]
     hits = ranking.hits()
     assert [(-hit.matched, hit.table, hit.label, hit.column_id) for hit in hits] == best

@@ -22,16 +22,19 @@ import multiprocessing, sys
 import torch
 import pexeso
 
-COLUMNS = [[f"{city} {number} {row}" for row in range(20) for city in ("Oslo", "Rome")] for number in range(40)]
+COLUMNS = [[f"{city} {number} {row}" for row in range(20) for city in ("Oslo", "Rome")] \
+for number in range(40)]
 
 def searched(index):
-    results = [*index.search_batch([*COLUMNS, ["Oslo", "Rome"]], k=3), *index.search_batch([["Oslo"]], rerank=False)]
+    results = [*index.search_batch([*COLUMNS, ["Oslo", "Rome"]], k=3), \
+*index.search_batch([["Oslo"]], rerank=False)]
     results.append(index.overlap(["Oslo", "Rome"]))
     return [[(match.table, match.column) for match in result] for result in results]
 
 def told(result):
     return [
-        (match.table, match.pairs(), match.unmatched(), match.word_contributions(), match.join_with_report({table}).table.shape)
+        (match.table, match.pairs(), match.unmatched(), match.word_contributions(), \
+match.join_with_report({table}).table.shape)
         for match in result
     ]
 
@@ -42,7 +45,8 @@ if __name__ == "__main__":
     found = index.search(["Oslo", "rome", "Xyzzyx"], k=3)
     here = searched(index), told(found)
     with multiprocessing.get_context(method).Pool(2) as pool:
-        there = pool.map(searched, [index] * 3, chunksize=1), pool.map(told, [found] * 3, chunksize=1)
+        there = pool.map(searched, [index] * 3, chunksize=1), \
+pool.map(told, [found] * 3, chunksize=1)
     assert any(here[0]) and all(here[1])
     assert there == ([here[0]] * 3, [here[1]] * 3)
     assert searched(index) == here[0]
@@ -65,7 +69,15 @@ def test_other_processes_search_and_show_results(small_index, tmp_path, method, 
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", str(program), method, str(small_index), kernel],
+        [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            str(program),
+            method,
+            str(small_index),
+            kernel,
+        ],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
         capture_output=True,
         text=True,
@@ -76,16 +88,22 @@ def test_other_processes_search_and_show_results(small_index, tmp_path, method, 
 
 
 def test_a_forked_process_refuses_a_device_of_its_parent(index, monkeypatch):
-    loader = PartitionLoader(index.store, None, torch.device("cuda"), None, index._opened.loader.kernel)
+    loader = PartitionLoader(
+        index.store, None, torch.device("cuda"), None, index._opened.loader.kernel
+    )
     loader.require_room()
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    with pytest.raises(DeviceError, match="a forked process cannot use it: open the index with device='cpu'"):
+    with pytest.raises(
+        DeviceError, match="a forked process cannot use it: open the index with device='cpu'"
+    ):
         loader.require_room()
 
 
 def test_a_sent_index_opens_its_path_with_the_options_it_had(small_index, monkeypatch):
     monkeypatch.chdir(small_index.parent)
-    index = pexeso.open_index(small_index.name, device="cpu", memory_budget="200MiB", kernel="torch")
+    index = pexeso.open_index(
+        small_index.name, device="cpu", memory_budget="200MiB", kernel="torch"
+    )
     expected, sent = plain(index.search(PLACES, k=3)), pickle.dumps(index)
     monkeypatch.chdir("/")
     opened = pickle.loads(sent)

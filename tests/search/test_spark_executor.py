@@ -1,4 +1,7 @@
-"""Search in Spark's tasks gives what a search here gives, for any threshold, k and division of the queries."""
+"""Tests that search in Spark's tasks equals local search.
+
+This holds for any threshold, k and division of the queries.
+"""
 
 import copy
 import json
@@ -50,7 +53,8 @@ def index(spark, tmp_path_factory):
 
 def told(results):
     return [
-        {name: value for name, value in result.to_dict(explain=True).items() if name != "stats"} for result in results
+        {name: value for name, value in result.to_dict(explain=True).items() if name != "stats"}
+        for result in results
     ]
 
 
@@ -61,7 +65,9 @@ def told(results):
     best=st.sampled_from([None, 1, 3, 10]),
     min_joinability=st.sampled_from([None, 0.2, 0.7]),
 )
-def test_answers_are_those_of_a_search_here(spark, index, queries, max_distance, best, min_joinability):
+def test_answers_are_those_of_a_search_here(
+    spark, index, queries, max_distance, best, min_joinability
+):
     options = {"max_distance": max_distance, "k": best, "min_joinability": min_joinability}
     expected = told(index.search_batch(queries, **options))
     assert told(distributed.on_spark(index, spark).search_batch(queries, **options)) == expected
@@ -82,7 +88,10 @@ def test_other_ways_to_ask(spark, index, options):
     expected = index.search_batch(queries, **asked)
     if "counts" in options:
         # How far a column is counted once it is sure is no part of the answer.
-        found, expected = ([{(m.table, m.column) for m in each} for each in results] for results in (found, expected))
+        found, expected = (
+            [{(m.table, m.column) for m in each} for each in results]
+            for results in (found, expected)
+        )
         assert found == expected
     else:
         assert told(found) == told(expected)
@@ -94,8 +103,12 @@ def test_a_table_can_be_left_out(spark, index, tmp_path):
     path = tmp_path / "queries.jsonl"
     path.write_text(json.dumps(query), encoding="utf-8")
     for name, asked in (("here", index), ("there", distributed.on_spark(index, spark))):
-        run_batch(asked, batch_lines(path), tmp_path / name, k=5, max_distance=0.3, exclude_self=True)
-    here, there = (json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("here", "there"))
+        run_batch(
+            asked, batch_lines(path), tmp_path / name, k=5, max_distance=0.3, exclude_self=True
+        )
+    here, there = (
+        json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("here", "there")
+    )
     assert here["results"] == there["results"] != []
     assert "t03.csv" not in {result["table"] for result in there["results"]}
 
@@ -108,7 +121,8 @@ def test_the_work_of_all_tasks_is_counted(spark, index):
 
 
 @pytest.mark.parametrize(
-    ("n_queries", "n_wanted", "n_chunks"), [(1, 8, 1), (16, 8, 2), (40, 3, 3), (64, 1, 1), (65, 1, 2), (300, 2, 5)]
+    ("n_queries", "n_wanted", "n_chunks"),
+    [(1, 8, 1), (16, 8, 2), (40, 3, 3), (64, 1, 1), (65, 1, 2), (300, 2, 5)],
 )
 def test_queries_are_divided_evenly(index, n_queries, n_wanted, n_chunks):
     from pexeso.search.encoded_query import prepare
@@ -144,7 +158,9 @@ def test_searches_stay_on_spark_after_every_update(spark, tmp_path, monkeypatch)
     lake = tmp_path / "lake"
     lake.mkdir()
     for number in range(3):
-        (lake / f"t{number}.csv").write_text("city\n" + "\n".join(WORDS[number::2]), encoding="utf-8")
+        (lake / f"t{number}.csv").write_text(
+            "city\n" + "\n".join(WORDS[number::2]), encoding="utf-8"
+        )
     here = build_index(lake, tmp_path / "lake.pexeso", model="hashing", dimensions=24)
     there = distributed.on_spark(here, spark)
 
@@ -176,7 +192,9 @@ def refuse(*given):
 def test_an_index_on_spark_is_copied_and_not_sent(spark, index):
     there = distributed.on_spark(index, spark)
     for copied in (copy.copy(there), copy.deepcopy(there)):
-        assert told(copied.search_batch([WORDS[:6]], k=3)) == told(index.search_batch([WORDS[:6]], k=3))
+        assert told(copied.search_batch([WORDS[:6]], k=3)) == told(
+            index.search_batch([WORDS[:6]], k=3)
+        )
     with pytest.raises(InputError, match="Send the index that on_spark was given"):
         pickle.dumps(there)
 
@@ -195,15 +213,27 @@ def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
     run_batch(index, batch_lines(queries), tmp_path / "here.jsonl", k=3, max_distance=0.2)
     # Five queries a pass, and one pass a job, so that there is something to interrupt.
     program = (
-        "import pexeso.search.batch_file, pexeso.search.spark_executor as d, sys; pexeso.search.batch_file.MAX_CHUNK_QUERIES = 5; d.MAX_PASSES = 1; "
+        "import pexeso.search.batch_file, pexeso.search.spark_executor as d, sys; "
+        "pexeso.search.batch_file.MAX_CHUNK_QUERIES = 5; d.MAX_PASSES = 1; "
         "from pexeso.cli.main import main; main(sys.argv[1:])"
     )
     output = tmp_path / "there.jsonl"
     command = [
         *(sys.executable, "-c", program, "batch", str(index.path), str(queries), "-o", str(output)),
-        *("-k", "3", "--max-distance", "0.2", "--spark-master", "local[2]", "--spark-conf", "spark.driver.memory=700m"),
+        *(
+            "-k",
+            "3",
+            "--max-distance",
+            "0.2",
+            "--spark-master",
+            "local[2]",
+            "--spark-conf",
+            "spark.driver.memory=700m",
+        ),
     ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
     try:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None:
@@ -216,9 +246,14 @@ def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
     before = output.read_bytes().splitlines(keepends=True)
     complete = [line for line in before if line.endswith(b"\n")]
     assert 5 <= len(complete) < 40
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(
+        [*command, "--resume"], capture_output=True, text=True, timeout=200, check=False
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == f"40 lines answered, {len(complete)} of them in an earlier run, in '{output}'\n"
+    assert (
+        done.stderr
+        == f"40 lines answered, {len(complete)} of them in an earlier run, in '{output}'\n"
+    )
     after = output.read_bytes().splitlines(keepends=True)
     assert after[: len(complete)] == complete
     here = (tmp_path / "here.jsonl").read_bytes().splitlines()

@@ -90,27 +90,78 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         ({"index": "a"}, "Got '' instead."),
         ({"verb": "overlap", "index": "a"}, "OverlapRequest needs query. Got {'index': 'a'}."),
         ({"verb": "info", "index": 7}, "index must be a text. Got 7 instead."),
-        ({"verb": "info", "index": "a", "report": 1}, "report must be true or false. Got 1 instead."),
-        ({"verb": "delete", "index": "a", "tables": "b.csv"}, "tables must be a list, each entry a text."),
-        ({"verb": "append", "index": "a", "compare": "size"}, "compare must be one of modified, content."),
-        ({"verb": "append", "index": "a", "conf": {"a": 1}}, "conf must be an object. Got {'a': 1} instead."),
-        ({"verb": "build", "lake": "a", "index": "b", "seed": True}, "seed must be a whole number. Got True"),
-        ({"verb": "build", "lake": "a", "index": "b", "seed": -1}, "seed must be a whole number of at least 0"),
-        ({"verb": "build", "lake": "a", "index": "b", "rules": {"colour": 1}}, "Fields of ColumnRules are kinds, "),
-        ({"verb": "estimate", "lake": "a", "n_levels": "many"}, "n_levels must be a whole number or null."),
-        ({"verb": "search", "index": "a", "query": "b", "k": 2.5}, "k must be a whole number or null. Got 2.5"),
-        ({"verb": "search", "index": "a", "query": "b", "k": 0}, "k must be a whole number of at least 1. Got 0"),
-        ({"verb": "search", "index": "a", "query": "b", "max_distance": 2}, "max_distance must be a number in [0, 1]"),
-        ({"verb": "search", "index": "a", "query": "b", "method": "how"}, "method must be one of semantic, overlap, "),
-        ({"verb": "overlap", "index": "a", "query": "b", "k": 0}, "must be an integer from 1 on. Got 0."),
-        ({"verb": "contain", "index": "a", "query": "b", "min_containment": 0}, "min_containment must be a number"),
-        ({"verb": "explain", "index": "a", "query": "b", "lake_column": "c"}, "must be given as TABLE:COLUMN"),
-        ({"verb": "join", "index": "a", "query": "b", "values": "best"}, "values must be one of nearest, one-to-one"),
+        (
+            {"verb": "info", "index": "a", "report": 1},
+            "report must be true or false. Got 1 instead.",
+        ),
+        (
+            {"verb": "delete", "index": "a", "tables": "b.csv"},
+            "tables must be a list, each entry a text.",
+        ),
+        (
+            {"verb": "append", "index": "a", "compare": "size"},
+            "compare must be one of modified, content.",
+        ),
+        (
+            {"verb": "append", "index": "a", "conf": {"a": 1}},
+            "conf must be an object. Got {'a': 1} instead.",
+        ),
+        (
+            {"verb": "build", "lake": "a", "index": "b", "seed": True},
+            "seed must be a whole number. Got True",
+        ),
+        (
+            {"verb": "build", "lake": "a", "index": "b", "seed": -1},
+            "seed must be a whole number of at least 0",
+        ),
+        (
+            {"verb": "build", "lake": "a", "index": "b", "rules": {"colour": 1}},
+            "Fields of ColumnRules are kinds, ",
+        ),
+        (
+            {"verb": "estimate", "lake": "a", "n_levels": "many"},
+            "n_levels must be a whole number or null.",
+        ),
+        (
+            {"verb": "search", "index": "a", "query": "b", "k": 2.5},
+            "k must be a whole number or null. Got 2.5",
+        ),
+        (
+            {"verb": "search", "index": "a", "query": "b", "k": 0},
+            "k must be a whole number of at least 1. Got 0",
+        ),
+        (
+            {"verb": "search", "index": "a", "query": "b", "max_distance": 2},
+            "max_distance must be a number in [0, 1]",
+        ),
+        (
+            {"verb": "search", "index": "a", "query": "b", "method": "how"},
+            "method must be one of semantic, overlap, ",
+        ),
+        (
+            {"verb": "overlap", "index": "a", "query": "b", "k": 0},
+            "must be an integer from 1 on. Got 0.",
+        ),
+        (
+            {"verb": "contain", "index": "a", "query": "b", "min_containment": 0},
+            "min_containment must be a number",
+        ),
+        (
+            {"verb": "explain", "index": "a", "query": "b", "lake_column": "c"},
+            "must be given as TABLE:COLUMN",
+        ),
+        (
+            {"verb": "join", "index": "a", "query": "b", "values": "best"},
+            "values must be one of nearest, one-to-one",
+        ),
         (
             {"verb": "tune", "index": "a", "labels": "b", "min_precision": 90},
             "min_precision must be a number in (0, 1]",
         ),
-        ({"verb": "add_parts", "index": "a", "parts": ["x"]}, "The parts that an index can have are"),
+        (
+            {"verb": "add_parts", "index": "a", "parts": ["x"]},
+            "The parts that an index can have are",
+        ),
     ],
 )
 def test_what_is_no_request_is_one_sentence(document, said):
@@ -123,10 +174,19 @@ def test_what_is_no_request_is_one_sentence(document, said):
     ("document", "said"),
     [
         ({"max_distance": 0.1, "min_cosine": 0.9}, "Give max_distance or min_cosine, not both."),
-        ({"auto": True, "max_distance": 0.1}, "auto chooses the distance, and max_distance gives one"),
-        ({"query": "b.csv:c", "all_columns": True}, "all_columns takes a file alone. Got the column 'c' too."),
+        (
+            {"auto": True, "max_distance": 0.1},
+            "auto chooses the distance, and max_distance gives one",
+        ),
+        (
+            {"query": "b.csv:c", "all_columns": True},
+            "all_columns takes a file alone. Got the column 'c' too.",
+        ),
         ({"query": ["x"], "all_columns": True}, "all_columns takes a file alone. Got values."),
-        ({"method": "overlap", "exact": True}, "method overlap compares equal texts and has no use for exact:"),
+        (
+            {"method": "overlap", "exact": True},
+            "method overlap compares equal texts and has no use for exact:",
+        ),
     ],
 )
 def test_fields_that_do_not_go_together(document, said):
@@ -143,12 +203,18 @@ def test_a_face_writes_its_own_names_of_fields_and_values_as_they_are():
 
 
 def test_a_search_by_equal_values_is_a_request_of_its_own():
-    search = SearchRequest(index="a", query="b", method="containment", min_joinability=0.4, explain=True)
-    assert search.by_tokens() == ContainRequest(index="a", query="b", min_containment=0.4, explain=True)
+    search = SearchRequest(
+        index="a", query="b", method="containment", min_joinability=0.4, explain=True
+    )
+    assert search.by_tokens() == ContainRequest(
+        index="a", query="b", min_containment=0.4, explain=True
+    )
     assert SearchRequest(index="a", query="b", method="overlap").by_tokens().k == 10
 
 
-@pytest.mark.parametrize("module", [bases, plain_fields, requests, verbs], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [bases, plain_fields, requests, verbs], ids=lambda module: module.__name__
+)
 def test_examples(module):
     done = doctest.testmod(module)
     assert done.attempted > 0

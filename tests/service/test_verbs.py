@@ -38,9 +38,15 @@ def timeless(document):
     [
         ({"verb": "search", "explain": True}, ("search", "--explain")),
         ({"verb": "search", "k": 2, "rerank": False}, ("search", "-k", 2, "--no-rerank")),
-        ({"verb": "search", "method": "overlap", "k": 2}, ("search", "--method", "overlap", "-k", 2)),
+        (
+            {"verb": "search", "method": "overlap", "k": 2},
+            ("search", "--method", "overlap", "-k", 2),
+        ),
         ({"verb": "search", "method": "containment"}, ("search", "--method", "containment")),
-        ({"verb": "search", "method": "all", "explain": True}, ("search", "--method", "all", "--explain")),
+        (
+            {"verb": "search", "method": "all", "explain": True},
+            ("search", "--method", "all", "--explain"),
+        ),
         ({"verb": "overlap", "explain": True}, ("overlap", "--explain")),
         ({"verb": "contain", "min_containment": 0.2}, ("contain", "--min-containment", 0.2)),
         ({"verb": "explain", "lake_column": "cities.csv:city"}, ("explain",)),
@@ -55,10 +61,14 @@ def test_searches_and_explanations(small_index, places, fields, command):
 
 
 @pytest.mark.parametrize(
-    ("verb", "command"), [("info", ("info",)), ("check", ("check",)), ("rules", ("rules",))], ids=lambda each: str(each)
+    ("verb", "command"),
+    [("info", ("info",)), ("check", ("check",)), ("rules", ("rules",))],
+    ids=lambda each: str(each),
 )
 def test_what_is_in_an_index(small_index, verb, command):
-    assert Service().answer({"verb": verb, "index": str(small_index)}) == printed(*command, small_index)
+    assert Service().answer({"verb": verb, "index": str(small_index)}) == printed(
+        *command, small_index
+    )
 
 
 def test_the_report_of_a_build(small_index):
@@ -68,24 +78,37 @@ def test_the_report_of_a_build(small_index):
 
 def test_the_machine():
     answered = Service().answer({"verb": "doctor"})
-    assert [each["name"] for each in answered["findings"]] == [each["name"] for each in printed("doctor")["findings"]]
+    assert [each["name"] for each in answered["findings"]] == [
+        each["name"] for each in printed("doctor")["findings"]
+    ]
 
 
 def test_what_a_build_will_cost(small_lake):
-    answered, shown = Service().answer({"verb": "estimate", "lake": str(small_lake)}), printed("estimate", small_lake)
+    answered, shown = (
+        Service().answer({"verb": "estimate", "lake": str(small_lake)}),
+        printed("estimate", small_lake),
+    )
     assert answered.keys() == shown.keys()
     assert answered["values"] == shown["values"]
 
 
 def test_thresholds_from_labels(small_index, tmp_path):
     labels = tmp_path / "labels.csv"
-    labels.write_text("query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n", encoding="utf-8")
+    labels.write_text(
+        "query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n",
+        encoding="utf-8",
+    )
     asked = {"verb": "tune", "index": str(small_index), "labels": str(labels)}
     assert Service().answer(asked) == printed("tune", small_index, labels)
 
 
 def test_every_column_of_a_file(small_index, small_lake):
-    asked = {"verb": "overlap", "index": str(small_index), "query": str(small_lake / "cities.csv"), "all_columns": True}
+    asked = {
+        "verb": "overlap",
+        "index": str(small_index),
+        "query": str(small_lake / "cities.csv"),
+        "all_columns": True,
+    }
     columns = Service().answer(asked)["columns"]
     assert [each["query"]["column"] for each in columns] == ["city", "country", "people"]
 
@@ -94,19 +117,30 @@ def test_a_join_as_json(small_index):
     values = ["Oslo", "rome", None]
     answered = Service().answer({"verb": "join", "index": str(small_index), "query": values})
     assert (answered["table"], answered["column"], answered["matched"]) == ("cities.csv", "city", 2)
-    assert answered["names"] == ["value", "match_value", "match_distance", "city", "country", "people"]
+    assert answered["names"] == [
+        "value",
+        "match_value",
+        "match_distance",
+        "city",
+        "country",
+        "people",
+    ]
     assert answered["rows"][0] == ["Oslo", "Oslo", 0.0, "Oslo", "Norway", "717710"]
     assert answered["report"]["joined_rows"] == 3
     json.dumps(answered)
 
 
 def test_the_join_that_the_command_line_writes(small_index, places):
-    found = run(JoinRequest(index=small_index, query=f"{places}:place", lake_column="cities.csv:city"))
+    found = run(
+        JoinRequest(index=small_index, query=f"{places}:place", lake_column="cities.csv:city")
+    )
     done = CliRunner().invoke(cli, ["join", str(small_index), f"{places}:place", "cities.csv:city"])
     assert found.joined.table.to_pandas().to_csv(index=False) == done.stdout
     places.write_text("place\nNowhere\n", encoding="utf-8")
     nothing = JoinRequest(index=small_index, query=f"{places}:place", max_distance=0)
-    with pytest.raises(RequestError, match=r"within distance 0 of 'place'\. Try a larger max_distance\."):
+    with pytest.raises(
+        RequestError, match=r"within distance 0 of 'place'\. Try a larger max_distance\."
+    ):
         run(nothing)
 
 
@@ -121,7 +155,9 @@ def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_
     written = Service().answer({**asked, "queries": str(queries), "output": str(output)})
     assert written["answers"] == []
     stored = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
-    assert [timeless(answer) for answer in stored] == [timeless(answer) for answer in answered["answers"]]
+    assert [timeless(answer) for answer in stored] == [
+        timeless(answer) for answer in answered["answers"]
+    ]
 
 
 def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_index, tmp_path):
@@ -141,6 +177,11 @@ def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_ind
 def test_a_cosine_is_refused_where_the_metric_has_none(small_index, monkeypatch):
     service = Service(keep_open=True)
     asked = SearchRequest(index=small_index, query=("Oslo",), min_cosine=0.9)
-    monkeypatch.setitem(service.open(str(small_index)).store.manifest.options["grid"], "metric", "manhattan")
-    with pytest.raises(InputError, match=r"min_cosine is for indexes with the euclidean metric; .* Give max_distance"):
+    monkeypatch.setitem(
+        service.open(str(small_index)).store.manifest.options["grid"], "metric", "manhattan"
+    )
+    with pytest.raises(
+        InputError,
+        match=r"min_cosine is for indexes with the euclidean metric; .* Give max_distance",
+    ):
         service.run(asked)

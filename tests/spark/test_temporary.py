@@ -58,7 +58,9 @@ def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_live_one_stays(
 
 
 def test_nothing_else_is_removed(tmp_path):
-    other, unlocked, elsewhere = (tmp_path / name for name in ("other-1", "mine-unlocked", "elsewhere"))
+    other, unlocked, elsewhere = (
+        tmp_path / name for name in ("other-1", "mine-unlocked", "elsewhere")
+    )
     for folder in (other, unlocked, elsewhere):
         folder.mkdir()
     for folder in (other, elsewhere):

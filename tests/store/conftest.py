@@ -39,9 +39,15 @@ def fill(writer: IndexWriter, seed: int = 0, n_partitions: int = 2) -> dict:
     for number in range(n_partitions):
         with filling(writer.partition_folder(number)) as folder:
             files = write_arrays(folder, example_arrays(seed + number))
-            files.append(write_texts(folder / "values.arrow", pa.array(["oslo", "lima", f"{seed + number}"])))
+            files.append(
+                write_texts(folder / "values.arrow", pa.array(["oslo", "lima", f"{seed + number}"]))
+            )
             files.append(write_document(folder / "meta.json", {"seed": seed + number}))
-        partitions.append(writer.seal_folder(writer.partition_folder(number), {"seed": seed + number}, known=files))
+        partitions.append(
+            writer.seal_folder(
+                writer.partition_folder(number), {"seed": seed + number}, known=files
+            )
+        )
     return {
         "written_by": "pexeso test",
         "options": {"seed": seed},
@@ -53,13 +59,18 @@ def fill(writer: IndexWriter, seed: int = 0, n_partitions: int = 2) -> dict:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of builds need not wait for the disk; that the writer asks for it has a test of its own."""
+    """Disable `os.fsync`, since hundreds of builds need not wait for the disk.
+
+    A test of its own covers that the writer calls it.
+    """
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
 def build_index() -> BuildIndex:
-    def build(path: Path, seed: int = 0, n_partitions: int = 2, overwrite: bool = False) -> Manifest:
+    def build(
+        path: Path, seed: int = 0, n_partitions: int = 2, overwrite: bool = False
+    ) -> Manifest:
         with IndexWriter(path, overwrite=overwrite) as writer:
             return writer.commit(**fill(writer, seed, n_partitions))
 
@@ -82,7 +93,9 @@ def snapshot() -> Callable[[Path], dict[str, bytes]]:
 
     def look(folder: Path) -> dict[str, bytes]:
         return {
-            path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"(folder)"
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            if path.is_file()
+            else b"(folder)"
             for path in sorted(folder.rglob("*"))
         }
 

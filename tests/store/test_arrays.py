@@ -39,7 +39,11 @@ def test_an_array_comes_back_as_it_was(folder: Path, array: np.ndarray, turned: 
 
 
 def test_arrays_larger_than_a_chunk_and_of_the_other_byte_order(tmp_path: Path) -> None:
-    arrays = {"large": np.arange(400_000), "strided": np.arange(400_000)[::2], "other": np.arange(5, dtype=">i4")}
+    arrays = {
+        "large": np.arange(400_000),
+        "strided": np.arange(400_000)[::2],
+        "other": np.arange(5, dtype=">i4"),
+    }
     for entry, array in zip(write_arrays(tmp_path, arrays), arrays.values(), strict=True):
         assert (entry.n_bytes, entry.checksum) == checksum_file(tmp_path / entry.path)
         np.testing.assert_array_equal(open_array(tmp_path / entry.path, entry.n_bytes), array)
@@ -57,7 +61,9 @@ def test_arrays_larger_than_a_chunk_and_of_the_other_byte_order(tmp_path: Path) 
         ("", np.zeros(1), "Got ''"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_before_a_byte_is_written(tmp_path: Path, name, array, said) -> None:
+def test_what_cannot_be_stored_is_refused_before_a_byte_is_written(
+    tmp_path: Path, name, array, said
+) -> None:
     with pytest.raises(InputError, match=said):
         write_arrays(tmp_path, {"good": np.zeros(3), name: array})
     assert os.listdir(tmp_path) == []
@@ -75,12 +81,16 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match=r"^No space is left where '.*a\.npy' is being written: free some"):
+    with pytest.raises(
+        OutputError, match=r"^No space is left where '.*a\.npy' is being written: free some"
+    ):
         write_arrays(tmp_path, {"a": np.zeros(3)})
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_really_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_really_full_disk_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real_open = open
     monkeypatch.setattr("builtins.open", lambda path, mode: real_open("/dev/full", "wb"))
     with pytest.raises(OutputError, match=r"^No space is left"):
@@ -98,7 +108,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         open_array(tmp_path / "a.npy")
 
 
-@pytest.mark.parametrize("array", [np.array(["x"]), np.zeros(3, ">f4"), np.zeros((2, 3)).T, np.zeros(2, "c16")])
+@pytest.mark.parametrize(
+    "array", [np.array(["x"]), np.zeros(3, ">f4"), np.zeros((2, 3)).T, np.zeros(2, "c16")]
+)
 def test_arrays_of_other_kinds_are_refused(tmp_path: Path, array: np.ndarray) -> None:
     with pytest.raises(IndexCorruptError, match="not an array that pexeso wrote"):
         open_array(npy(tmp_path, array))
@@ -115,7 +127,9 @@ def test_lengths_that_do_not_fit_are_told(tmp_path: Path) -> None:
     whole = path.read_bytes()
     assert len(whole) == 208
     path.write_bytes(whole[:-8])
-    with pytest.raises(IndexCorruptError, match=r"has 200 bytes, but 208 bytes are expected.*pexeso check"):
+    with pytest.raises(
+        IndexCorruptError, match=r"has 200 bytes, but 208 bytes are expected.*pexeso check"
+    ):
         open_array(path, 208)
     path.write_bytes(whole + b"x")
     with pytest.raises(IndexCorruptError, match="has 209 bytes, but 208 bytes are expected"):
@@ -126,7 +140,17 @@ def test_lengths_that_do_not_fit_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", ["(10**9,)", "(-1,)", "(True,)", "(1.0,)", "10", "(9999999999999999999999999, 0)", "(1,)*99", "()()"]
+    "shape",
+    [
+        "(10**9,)",
+        "(-1,)",
+        "(True,)",
+        "(1.0,)",
+        "10",
+        "(9999999999999999999999999, 0)",
+        "(1,)*99",
+        "()()",
+    ],
 )
 def test_odd_shapes_are_refused(tmp_path: Path, shape: str) -> None:
     header = b"{'descr': '<i8', 'fortran_order': False, 'shape': " + shape.encode() + b", }\n"
@@ -145,7 +169,9 @@ def opened_or_error(path: Path, n_bytes: int) -> np.ndarray | IndexCorruptError:
 
 @given(st.integers(0, 127), st.integers(1, 255))
 @settings(max_examples=300, deadline=None)
-def test_a_flip_in_the_header_gives_an_array_or_one_sentence(folder: Path, position: int, flip: int) -> None:
+def test_a_flip_in_the_header_gives_an_array_or_one_sentence(
+    folder: Path, position: int, flip: int
+) -> None:
     path = folder / "flipped.npy"
     np.save(path, np.arange(10))
     data = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Indexes here and elsewhere are opened and written by the same calls, and one of this machine can be put on S3."""
+"""Tests of local and remote indexes through the same calls, and of putting one on S3."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ TOWNS = ["oslo", "Rome", "Madrid", "vienna", "Paris"]
 
 @pytest.fixture
 def reached(s3_server, monkeypatch, tmp_path):
-    """Let this process and those that it starts reach the server, and keep what is fetched in a folder of the test."""
+    """Let this process and its children reach the server, with a cache in a test folder."""
     for name, value in {**s3_server.environment, "PEXESO_CACHE": str(tmp_path / "cache")}.items():
         monkeypatch.setenv(name, value)
 
@@ -23,7 +23,9 @@ def reached(s3_server, monkeypatch, tmp_path):
 def lake(bucket, small_lake) -> Location:
     place = bucket.joined("lake")
     files = {
-        path.relative_to(small_lake).as_posix(): path.read_bytes() for path in small_lake.rglob("*") if path.is_file()
+        path.relative_to(small_lake).as_posix(): path.read_bytes()
+        for path in small_lake.rglob("*")
+        if path.is_file()
     }
     bucket.filesystem.pipe({f"{place.path}/{name}": data for name, data in files.items()})
     return place
@@ -32,11 +34,20 @@ def lake(bucket, small_lake) -> Location:
 def answers(index) -> list[tuple]:
     result = index.search(TOWNS, min_joinability=0.2, max_distance=0.1)
     by_meaning = [
-        (match.table, match.column, match.matched, match.total, [(p.query, p.value) for p in match.pairs()])
+        (
+            match.table,
+            match.column,
+            match.matched,
+            match.total,
+            [(p.query, p.value) for p in match.pairs()],
+        )
         for match in result
     ]
     by_text = [*index.overlap(TOWNS), *index.contain(TOWNS, min_containment=0.2)]
-    return [*by_meaning, *((match.table, match.column, match.overlap, match.shared()) for match in by_text)]
+    return [
+        *by_meaning,
+        *((match.table, match.column, match.overlap, match.shared()) for match in by_text),
+    ]
 
 
 def no_luck(*_: object, **__: object) -> None:
@@ -48,7 +59,8 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
 ):
     here = pexeso.open_index(small_index, device="cpu")
     url = f"{bucket}/lake.pexeso"
-    # The place itself, since the tasks of the shared session were started without the server's environment.
+    # The place itself, since the tasks of the shared session were started without the server's
+    # environment.
     place = bucket.joined("lake.pexeso")
     with monkeypatch.context() as patched:
         patched.setattr("pexeso.store.remote.writer.publish", no_luck)
@@ -71,9 +83,16 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
     assert answers(there) == answers(here)
     assert there.check() == []
     info = there.info()
-    assert (info.path, info.tables, info.columns_indexed) == (url, here.info().tables, here.info().columns_indexed)
+    assert (info.path, info.tables, info.columns_indexed) == (
+        url,
+        here.info().tables,
+        here.info().columns_indexed,
+    )
     table = pd.DataFrame({"town": TOWNS})
-    joined = [index.search(TOWNS, max_distance=0.1, k=1)[0].join(table, on="town") for index in (here, there)]
+    joined = [
+        index.search(TOWNS, max_distance=0.1, k=1)[0].join(table, on="town")
+        for index in (here, there)
+    ]
     pd.testing.assert_frame_equal(*joined)
     with pytest.raises(OutputError, match="holds an index already"):
         pexeso.build_index(lake, url, model="hashing", dimensions=64)

@@ -36,7 +36,8 @@ def test_any_flipped_byte_is_found_and_named(index: Path) -> None:
     generator = np.random.default_rng(20)
     paths = all_files(index)
     sizes = np.array([path.stat().st_size for path in paths])
-    # Half of the flips go to any byte alike, half to any file alike, so that small files get theirs.
+    # Half of the flips go to any byte alike, half to any file alike, so that small files get
+    # theirs.
     by_byte = generator.choice(len(paths), 150, p=sizes / sizes.sum())
     for which in np.concatenate([by_byte, np.arange(len(paths)).repeat(8)]):
         path = paths[which]
@@ -74,7 +75,10 @@ def test_two_files_that_changed_places_are_found(index: Path) -> None:
     one.rename(index / "spare")
     other.rename(one)
     (index / "spare").rename(other)
-    assert failures(index) == [("partitions/00000/codes.npy", "checksum"), ("partitions/00001/codes.npy", "checksum")]
+    assert failures(index) == [
+        ("partitions/00000/codes.npy", "checksum"),
+        ("partitions/00001/codes.npy", "checksum"),
+    ]
     assert "is not as it was written, by its checksum" in check_store(index)[0].sentence
 
 

@@ -15,7 +15,13 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\\/"), min_size=1, max_size=8
 ).filter(lambda name: name not in (".", ".."))
-scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | texts
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | texts
+)
 plain = st.recursive(
     scalars.filter(lambda value: not isinstance(value, float) or abs(value) != float("inf")),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
@@ -24,10 +30,7 @@ plain = st.recursive(
 objects = st.dictionaries(texts, plain, max_size=3)
 files = st.lists(
     st.builds(
-        FileEntry,
-        names,
-        st.integers(0, 2**60),
-        st.binary(min_size=16, max_size=16).map(bytes.hex),
+        FileEntry, names, st.integers(0, 2**60), st.binary(min_size=16, max_size=16).map(bytes.hex)
     ),
     min_size=1,
     max_size=3,
@@ -53,7 +56,10 @@ def manifests(draw: st.DrawFn) -> Manifest:
         catalogs=(FolderEntry(draw(st.sampled_from(["catalog", "catalog.2"])), draw(files)),),
         embedder=FolderEntry(draw(st.sampled_from(["embedder", "embedder.17"])), draw(files)),
         parts={
-            name: tuple(FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects)) for number in some)
+            name: tuple(
+                FolderEntry(f"partitions/{number:05d}", draw(files), draw(objects))
+                for number in some
+            )
             for name, some in (("semantic", numbers[1:]), ("token_sets", numbers[:1]))
         },
         format_version=draw(st.sampled_from([3, FORMAT_VERSION])),
@@ -78,13 +84,18 @@ def example(**changes) -> Manifest:
 
 
 def signed(document: dict) -> bytes:
-    """The bytes that a forger would write: canonical and with a right checksum, whatever the contents."""
+    """Return the bytes of a forged manifest, canonical and with a right checksum.
+
+    The contents may be anything.
+    """
     document = {key: value for key, value in document.items() if key != "checksum"}
 
     def canonical(value: dict) -> bytes:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
-    return canonical({**document, "checksum": hashlib.blake2b(canonical(document), digest_size=16).hexdigest()})
+    return canonical(
+        {**document, "checksum": hashlib.blake2b(canonical(document), digest_size=16).hexdigest()}
+    )
 
 
 def changed(*path: str | int, to: object) -> bytes:
@@ -138,7 +149,16 @@ def test_any_other_bytes_are_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"[]", b"{}", b"null\n", b"[" * 100_000, b"1" * 10_000, b'{"format_version": NaN}', b"\xff\xfe"],
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"null\n",
+        b"[" * 100_000,
+        b"1" * 10_000,
+        b'{"format_version": NaN}',
+        b"\xff\xfe",
+    ],
     ids=["empty", "list", "object", "null", "deep", "long number", "NaN", "not UTF-8"],
 )
 def test_odd_json_is_refused(data: bytes) -> None:
@@ -235,12 +255,7 @@ def test_whole_manifests_that_say_what_none_can_say_are_refused(path: tuple, val
 
 
 @pytest.mark.parametrize(
-    ("version", "changes"),
-    [
-        (3, {"parts": {}}),
-        (3, {"token_sets": None}),
-        (4, {"partitions": []}),
-    ],
+    ("version", "changes"), [(3, {"parts": {}}), (3, {"token_sets": None}), (4, {"partitions": []})]
 )
 def test_fields_of_another_version_are_refused(version: int, changes: dict) -> None:
     document = json.loads(example(format_version=version).to_bytes())
@@ -252,7 +267,9 @@ def test_fields_of_another_version_are_refused(version: int, changes: dict) -> N
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_index_that_no_release_wrote_is_refused(version: int) -> None:
     older = signed({**json.loads(example().to_bytes()), "format_version": version})
-    with pytest.raises(IndexVersionError, match=f"version {version}, .* versions 3 to 4: build the index again"):
+    with pytest.raises(
+        IndexVersionError, match=f"version {version}, .* versions 3 to 4: build the index again"
+    ):
         Manifest.from_bytes(older)
 
 
@@ -260,7 +277,9 @@ def test_a_missing_field_is_refused() -> None:
     document = json.loads(example().to_bytes())
     for name in set(document) - {"checksum", "format_version"}:
         with pytest.raises(IndexCorruptError):
-            Manifest.from_bytes(signed({key: value for key, value in document.items() if key != name}))
+            Manifest.from_bytes(
+                signed({key: value for key, value in document.items() if key != name})
+            )
 
 
 def test_repeated_names_are_refused() -> None:
@@ -308,7 +327,11 @@ def test_deep_nesting_is_refused_at_the_border() -> None:
 
 def test_files_are_listed_from_the_index_down_with_their_bytes() -> None:
     manifest = example()
-    assert [file.path for file in manifest.files()] == ["catalog/a", "embedder/a", "partitions/00000/a"]
+    assert [file.path for file in manifest.files()] == [
+        "catalog/a",
+        "embedder/a",
+        "partitions/00000/a",
+    ]
     assert manifest.n_bytes == 3
     with pytest.raises(dataclasses.FrozenInstanceError):
         manifest.generation = 2  # type: ignore[misc]

@@ -24,7 +24,9 @@ def test_an_old_index_is_read_as_it_was_written(version: int, arrays_of) -> None
     for number in range(2):
         # These two are the same in every version of NumPy's generators, the others need not be.
         for name in ("kept", "seed"):
-            np.testing.assert_array_equal(store.array(number, name), arrays_of(number + 1)[name], strict=True)
+            np.testing.assert_array_equal(
+                store.array(number, name), arrays_of(number + 1)[name], strict=True
+            )
         assert store.array(number, "vectors").shape == (7, 3)
         assert store.texts(number, "values").to_pylist() == ["oslo", "lima", str(number + 1)]
         assert store.document(number) == {"seed": number + 1}

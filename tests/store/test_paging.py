@@ -1,4 +1,4 @@
-"""Pages of mapped arrays: which rows lie on which, and that a search of a few reads no more from the disk."""
+"""Tests of pages of mapped arrays: which rows lie on which, and that few rows read few pages."""
 
 import itertools
 import os
@@ -13,7 +13,9 @@ from pexeso.store.paging import PAGE_BYTES, FaultWatch, MappedPages, page_runs
 
 
 @given(
-    st.lists(st.integers(-5, 500), max_size=20), st.integers(1, 3 * PAGE_BYTES), st.sampled_from([0, 128, PAGE_BYTES])
+    st.lists(st.integers(-5, 500), max_size=20),
+    st.integers(1, 3 * PAGE_BYTES),
+    st.sampled_from([0, 128, PAGE_BYTES]),
 )
 def test_runs_of_pages_are_those_of_the_bytes_of_the_rows(rows, row_bytes, offset):
     n_rows = 400
@@ -22,7 +24,8 @@ def test_runs_of_pages_are_those_of_the_bytes_of_the_rows(rows, row_bytes, offse
         for row in rows
         if 0 <= row < n_rows
         for page in range(
-            (offset + row * row_bytes) // PAGE_BYTES, (offset + (row + 1) * row_bytes - 1) // PAGE_BYTES + 1
+            (offset + row * row_bytes) // PAGE_BYTES,
+            (offset + (row + 1) * row_bytes - 1) // PAGE_BYTES + 1,
         )
     }
     runs = page_runs(np.array(rows, dtype=np.int64), n_rows, row_bytes, offset)

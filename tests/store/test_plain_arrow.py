@@ -21,7 +21,9 @@ def file_of(array: pa.Array, n_batches: int = 1, **options: object) -> bytes:
 TEXTS = pa.array(["oslo", None, "lima"] * 50)
 
 
-@pytest.mark.parametrize("array", [TEXTS, pa.array([], pa.string()), TEXTS.cast(pa.large_string()), pa.array([1, 2])])
+@pytest.mark.parametrize(
+    "array", [TEXTS, pa.array([], pa.string()), TEXTS.cast(pa.large_string()), pa.array([1, 2])]
+)
 def test_a_batch_as_it_is_is_plain(array: pa.Array) -> None:
     assert is_plain(io.BytesIO(file_of(array)))
     assert is_plain(io.BytesIO(file_of(array, metadata_version=pa.ipc.MetadataVersion.V4)))
@@ -44,7 +46,11 @@ def test_bytes_that_are_no_arrow_file_are_not(data: bytes, framed: bool) -> None
 
 
 def test_what_is_called_plain_takes_no_memory_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever byte of a compressed file is changed: what passes is no longer unpacked by Arrow, or is no file to it."""
+    """Check that files accepted as plain take no memory to open.
+
+    Each byte of a compressed file is changed in turn. What is accepted is no longer unpacked by
+    Arrow, or is no file to it.
+    """
     whole = file_of(pa.array(["\0" * 1_000_000]), compression="zstd")
     generator = np.random.default_rng(4)
     for place in range(len(whole)):

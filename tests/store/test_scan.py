@@ -14,7 +14,9 @@ def test_the_bytes_of_arrays_are_those_of_their_files(tmp_path: Path, build_inde
     store = open_store(tmp_path / "lake.pexeso")
     assert copied_bytes(store, 0, ["vectors"]) == 128 + 7 * 3 * 4
     files = store.manifest.partitions[0].files
-    assert copied_bytes(store, 0) == sum(file.n_bytes for file in files if file.path.endswith(".npy"))
+    assert copied_bytes(store, 0) == sum(
+        file.n_bytes for file in files if file.path.endswith(".npy")
+    )
     assert copied_bytes(store, 1, []) == 0
     with pytest.raises(InputError, match="Got 9"):
         copied_bytes(store, 9)

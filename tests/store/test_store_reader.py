@@ -39,7 +39,9 @@ def test_everything_comes_back_as_it_was_written(index: Path, arrays_of) -> None
     assert (store.embedder_folder / "words" / "model.bin").read_bytes() == bytes(range(256))
 
 
-def test_opening_reads_no_file_but_the_manifest(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_reads_no_file_but_the_manifest(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real_open, opened = open, []
 
     def watched(path, *args, **keywords):
@@ -67,11 +69,16 @@ def test_where_there_is_no_index_the_message_says_what_is_there(tmp_path: Path) 
     with pytest.raises(IndexNotFoundError, match=r"the folder has no manifest.json"):
         open_store(tmp_path)
     (tmp_path / ".building").mkdir()
-    with pytest.raises(IndexNotFoundError, match=r"but a build of one that was broken off: run 'pexeso index' again"):
+    with pytest.raises(
+        IndexNotFoundError,
+        match=r"but a build of one that was broken off: run 'pexeso index' again",
+    ):
         open_store(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["catalog/tables.parquet", "embedder/words/model.bin", "partitions/00001/codes.npy"])
+@pytest.mark.parametrize(
+    "name", ["catalog/tables.parquet", "embedder/words/model.bin", "partitions/00001/codes.npy"]
+)
 def test_a_file_missing_or_cut_short_is_named_when_opening(index: Path, name: str) -> None:
     path = index / name
     data = path.read_bytes()
@@ -79,12 +86,14 @@ def test_a_file_missing_or_cut_short_is_named_when_opening(index: Path, name: st
     with pytest.raises(IndexCorruptError) as caught:
         open_store(index)
     assert str(caught.value) == (
-        f"'{path}' has {len(data) - 1} bytes, but {len(data)} were written: it was cut short or changed. "
+        f"'{path}' has {len(data) - 1} bytes, but {len(data)} were written: it was cut short or "
+        "changed. "
         "'pexeso check' lists all such files."
     )
     path.unlink()
     with pytest.raises(
-        IndexCorruptError, match=f"'{path}' is missing. Restore it from a copy, or build the index again"
+        IndexCorruptError,
+        match=f"'{path}' is missing. Restore it from a copy, or build the index again",
     ):
         open_store(index)
 
@@ -100,11 +109,15 @@ def test_a_file_cut_short_after_opening_is_named_when_used(index: Path) -> None:
         store.document(1)
 
 
-def test_a_header_changed_at_the_same_size_is_found_by_the_array_reader(index: Path, monkeypatch) -> None:
+def test_a_header_changed_at_the_same_size_is_found_by_the_array_reader(
+    index: Path, monkeypatch
+) -> None:
     monkeypatch.setattr(reader, "SMALL_FILE_BYTES", -1)
     path = index / "partitions" / "00000" / "codes.npy"
     path.write_bytes(path.read_bytes().replace(b"(7,)", b"(9,)"))
-    with pytest.raises(IndexCorruptError, match=r"codes.npy' has 184 bytes, but 200 bytes are expected"):
+    with pytest.raises(
+        IndexCorruptError, match=r"codes.npy' has 184 bytes, but 200 bytes are expected"
+    ):
         open_store(index).partition(0)
 
 
@@ -115,8 +128,13 @@ def test_a_changed_small_file_is_found_when_it_is_opened(index: Path, name: str)
     data[-3] ^= 1
     path.write_bytes(data)
     store = open_store(index)
-    readers = {"codes.npy": lambda: store.array(1, "codes"), "values.arrow": lambda: store.texts(1, "values")}
-    with pytest.raises(IndexCorruptError, match=f"{name}' is not as it was written, by its checksum"):
+    readers = {
+        "codes.npy": lambda: store.array(1, "codes"),
+        "values.arrow": lambda: store.texts(1, "values"),
+    }
+    with pytest.raises(
+        IndexCorruptError, match=f"{name}' is not as it was written, by its checksum"
+    ):
         readers.get(name, lambda: store.document(1))()
 
 
@@ -126,7 +144,10 @@ def test_names_that_are_not_there_are_told_with_those_that_are(index: Path) -> N
         store.partition(3)
     with pytest.raises(InputError, match="Got -1"):
         store.partition(-1)
-    with pytest.raises(IndexCorruptError, match=r"lists no file '.*x.parquet'; .* has 'columns.parquet', 'tables.parq"):
+    with pytest.raises(
+        IndexCorruptError,
+        match=r"lists no file '.*x.parquet'; .* has 'columns.parquet', 'tables.parq",
+    ):
         store._file(store.manifest.catalogs[0], "x.parquet")
     with pytest.raises(IndexCorruptError, match="lists no file"):
         store._file(store.manifest.catalogs[0], "../manifest.json")
@@ -134,7 +155,9 @@ def test_names_that_are_not_there_are_told_with_those_that_are(index: Path) -> N
         store.array(0, "absent")
 
 
-@pytest.mark.parametrize("name", ["partitions/00001/codes.npy", "partitions/00001", "partitions", "catalog"])
+@pytest.mark.parametrize(
+    "name", ["partitions/00001/codes.npy", "partitions/00001", "partitions", "catalog"]
+)
 def test_links_inside_an_index_are_refused(index: Path, tmp_path: Path, name: str) -> None:
     (index / name).rename(tmp_path / "elsewhere")
     (index / name).symlink_to(tmp_path / "elsewhere")
@@ -155,7 +178,9 @@ def test_a_folder_or_pipe_in_place_of_a_file_is_refused(index: Path) -> None:
         open_store(index)
 
 
-def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_forged_manifest_does_not_make_us_look_outside(
+    index: Path, tmp_path: Path, monkeypatch
+) -> None:
     """Right checksum, wrong paths: refused before a single look at the disk beyond the manifest."""
     (tmp_path / "secret").write_text("x")
     original = open_store(index).manifest
@@ -164,10 +189,14 @@ def test_a_forged_manifest_does_not_make_us_look_outside(index: Path, tmp_path: 
         patch.setattr(manifest_module, "require_relative", lambda path: path)
         patch.setattr(manifest_module, "require_folder", lambda folder: folder)
         entry = FolderEntry("catalog", (FileEntry("../../secret", 1, "0" * 32),))
-        forged = Manifest("x", "x", 1, {}, {}, {}, (entry,), original.embedder, original.parts).to_bytes()
+        forged = Manifest(
+            "x", "x", 1, {}, {}, {}, (entry,), original.embedder, original.parts
+        ).to_bytes()
     (index / "manifest.json").write_bytes(forged)
     monkeypatch.setattr(reader, "_require_size", lambda *_: pytest.fail("looked at a file"))
-    with pytest.raises(IndexCorruptError, match=r"'\.\./\.\./secret' is not a relative path inside the index"):
+    with pytest.raises(
+        IndexCorruptError, match=r"'\.\./\.\./secret' is not a relative path inside the index"
+    ):
         open_store(index)
 
 
@@ -175,10 +204,14 @@ def test_an_index_of_a_newer_format_is_told_in_one_sentence(index: Path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(manifest_module, "FORMAT_VERSION", 5)
         document = json.loads((index / "manifest.json").read_bytes())
-        values = {key: value for key, value in document.items() if key != "checksum"} | {"format_version": 5}
+        values = {key: value for key, value in document.items() if key != "checksum"} | {
+            "format_version": 5
+        }
         values["checksum"] = manifest_module._checksum(values)
         (index / "manifest.json").write_bytes(manifest_module._canonical(values))
-    with pytest.raises(IndexVersionError, match="format version 5, and this pexeso reads up to version 4: upgrade"):
+    with pytest.raises(
+        IndexVersionError, match="format version 5, and this pexeso reads up to version 4: upgrade"
+    ):
         open_store(index)
 
 
@@ -189,7 +222,9 @@ def test_an_oversized_manifest_is_not_read(index: Path) -> None:
         open_store(index)
 
 
-def test_a_reader_keeps_its_snapshot_until_it_is_closed(index: Path, build_index, arrays_of) -> None:
+def test_a_reader_keeps_its_snapshot_until_it_is_closed(
+    index: Path, build_index, arrays_of
+) -> None:
     store = open_store(index)
     for seed in (8, 9):
         build_index(index, seed=seed, overwrite=True)
@@ -210,11 +245,15 @@ def test_a_reader_keeps_its_snapshot_until_it_is_closed(index: Path, build_index
     store.hold.release()
     build_index(index, seed=9, overwrite=True)
     assert sorted(os.listdir(index)) == ["catalog.4", "embedder.4", "manifest.json", "partitions"]
-    with pytest.raises(IndexCorruptError, match="has been written anew since it was opened: open it again"):
+    with pytest.raises(
+        IndexCorruptError, match="has been written anew since it was opened: open it again"
+    ):
         store.partition(0)
 
 
-def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(index: Path, build_index, monkeypatch) -> None:
+def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(
+    index: Path, build_index, monkeypatch
+) -> None:
     real = snapshot.lock
     replaced = []
 
@@ -231,7 +270,9 @@ def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(index: Path, buil
     assert store.document(0) == {"seed": 8}
 
 
-def test_without_locks_what_is_superseded_stays_for_a_day(index: Path, build_index, monkeypatch) -> None:
+def test_without_locks_what_is_superseded_stays_for_a_day(
+    index: Path, build_index, monkeypatch
+) -> None:
     monkeypatch.setattr(snapshot, "lock", lambda descriptor, kind: None)
     store = open_store(index)
     build_index(index, seed=8, overwrite=True)
@@ -254,13 +295,22 @@ def test_deleted_columns_are_marked_by_their_ids(index: Path, fill_index) -> Non
             "embedder": old.embedder,
             "parts": {"semantic": [writer.seal_folder(folder, known=files)]},
         }
-        writer.commit(written_by="test", **kept, deleted_columns=[(0, 3), (3, 4), (6, 9), (12, 30), (41, 50)])
+        writer.commit(
+            written_by="test", **kept, deleted_columns=[(0, 3), (3, 4), (6, 9), (12, 30), (41, 50)]
+        )
     assert open_store(index).deleted_mask(0).tolist() == [True, True, False, False, True, False]
 
 
 @pytest.mark.parametrize(
     ("n_bytes", "text"),
-    [(0, "0 bytes"), (1, "1 byte"), (1023, "1023 bytes"), (1024, "1.0 KiB"), (2**60, "1024.0 PiB"), (2**31, "2.0 GiB")],
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (2**60, "1024.0 PiB"),
+        (2**31, "2.0 GiB"),
+    ],
 )
 def test_sizes_read_well(n_bytes: int, text: str) -> None:
     assert format_bytes(n_bytes) == text
@@ -291,7 +341,9 @@ def test_what_was_mapped_stays_when_another_file_takes_its_name(index: Path, arr
         store.array(0, "vectors")
 
 
-def test_the_file_that_was_looked_at_is_the_file_that_is_mapped(index: Path, monkeypatch, arrays_of) -> None:
+def test_the_file_that_was_looked_at_is_the_file_that_is_mapped(
+    index: Path, monkeypatch, arrays_of
+) -> None:
     """Another file of the same size takes the name between the look at its size and the mapping."""
     store, real = open_store(index), reader.map_array
     path = index / store.partition_entry(0).folder / "vectors.npy"
@@ -305,7 +357,9 @@ def test_the_file_that_was_looked_at_is_the_file_that_is_mapped(index: Path, mon
     np.testing.assert_array_equal(store.array(0, "vectors"), arrays_of(0)["vectors"], strict=True)
 
 
-@pytest.mark.parametrize("place", ["partitions", "partitions/00000", "partitions/00000/vectors.npy"])
+@pytest.mark.parametrize(
+    "place", ["partitions", "partitions/00000", "partitions/00000/vectors.npy"]
+)
 def test_no_link_is_followed_below_an_open_index(index: Path, tmp_path: Path, place: str) -> None:
     store = open_store(index)
     (index / place).rename(tmp_path / "moved")

@@ -1,4 +1,7 @@
-"""An index on another storage: opened, fetched, verified, cached within its bound; it answers as the same index here."""
+"""Tests of an index on other storage: opening, fetching, verification and bounded cache.
+
+It answers like the same index on this machine.
+"""
 
 import os
 import pickle
@@ -10,13 +13,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError, OutputError, PlaceError
+from pexeso.errors import (
+    IndexCorruptError,
+    IndexNotFoundError,
+    IndexVersionError,
+    InputError,
+    OutputError,
+    PlaceError,
+)
 from pexeso.io.location import Location
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.remote import cache as remote_cache
 from pexeso.store.remote import fetch
 from pexeso.store.remote.cache import Cache, default_cache
-from pexeso.store.remote.store import current_remote_manifest, open_remote_store, read_remote_manifest
+from pexeso.store.remote.store import (
+    current_remote_manifest,
+    open_remote_store,
+    read_remote_manifest,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +49,11 @@ def local(tmp_path, build_index) -> Path:
 def place(bucket, local) -> Location:
     """The index, copied there file by file, as any tool copies."""
     index = bucket.joined("lake.pexeso")
-    files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(local).as_posix(): path.read_bytes()
+        for path in local.rglob("*")
+        if path.is_file()
+    }
     bucket.filesystem.pipe({f"{index.path}/{name}": data for name, data in files.items()})
     return index
 
@@ -53,7 +71,9 @@ def assert_same(store: Store, other: Store) -> None:
         for name, array in expected.items():
             np.testing.assert_array_equal(arrays[name], array)
             np.testing.assert_array_equal(store.array(number, name), array)
-        assert store.texts(number, "values").to_pylist() == other.texts(number, "values").to_pylist()
+        assert (
+            store.texts(number, "values").to_pylist() == other.texts(number, "values").to_pylist()
+        )
         assert store.document(number) == other.document(number)
     for kind in ("tables", "columns"):
         assert [[path.read_bytes() for path in paths] for paths in store.catalog_files(kind)] == [
@@ -79,7 +99,11 @@ def test_only_what_is_needed_is_fetched_and_it_is_fetched_once(place, cache, s3_
     assert not cache.root.exists()
     s3_server.faults.clear()
     store.partition(1)
-    fetched = {path.split("partitions/")[1][:5] for _, path, _ in s3_server.faults.requests if "/partitions/" in path}
+    fetched = {
+        path.split("partitions/")[1][:5]
+        for _, path, _ in s3_server.faults.requests
+        if "/partitions/" in path
+    }
     assert fetched == {"00001"}
     assert not any(path.endswith(".arrow") for _, path, _ in s3_server.faults.requests)
     s3_server.faults.clear()
@@ -98,7 +122,10 @@ def test_equal_folders_of_two_indexes_are_kept_once(place, bucket, local, cache)
 
 
 def test_where_no_index_is_it_is_said(bucket, place, s3_server):
-    with pytest.raises(IndexNotFoundError, match=r"^There is no index at 's3://test-\w+/nothing': it has no manifest"):
+    with pytest.raises(
+        IndexNotFoundError,
+        match=r"^There is no index at 's3://test-\w+/nothing': it has no manifest",
+    ):
         read_remote_manifest(bucket.joined("nothing"))
     assert current_remote_manifest(bucket.joined("nothing")) == (None, None)
     manifest, version = read_remote_manifest(place)
@@ -120,7 +147,9 @@ def test_a_manifest_of_a_later_version_is_refused(place, monkeypatch):
     from pexeso.store import manifest
 
     monkeypatch.setattr(manifest, "FORMAT_VERSION", 1)
-    with pytest.raises(IndexVersionError, match=r"^'s3://.*' cannot be read\. The index has format version"):
+    with pytest.raises(
+        IndexVersionError, match=r"^'s3://.*' cannot be read\. The index has format version"
+    ):
         open_remote_store(place)
 
 
@@ -128,7 +157,10 @@ def test_missing_and_short_files_are_seen_when_it_is_opened(place, cache):
     file = place.joined("partitions/00001/vectors.npy")
     data = file.read()
     file.write(data[:-1])
-    with pytest.raises(IndexCorruptError, match=rf"^'{file}' has {len(data) - 1} bytes, but {len(data)} were written"):
+    with pytest.raises(
+        IndexCorruptError,
+        match=rf"^'{file}' has {len(data) - 1} bytes, but {len(data)} were written",
+    ):
         open_remote_store(place, cache)
     file.remove()
     with pytest.raises(IndexCorruptError, match=rf"^'{file}' is missing"):
@@ -142,7 +174,9 @@ def test_a_changed_object_is_found_when_it_is_fetched_and_is_not_kept(place, cac
     file.write(data[:-1] + bytes([data[-1] ^ 1]))
     store.partition(0)
     n_files = len(files_in(cache))
-    with pytest.raises(IndexCorruptError, match=rf"^'{file}' is not as it was written, by its checksum"):
+    with pytest.raises(
+        IndexCorruptError, match=rf"^'{file}' is not as it was written, by its checksum"
+    ):
         store.partition(1)
     assert all(
         "vectors.npy" not in path.name or path.parent == cache.folder(store.partition_entry(0))
@@ -156,7 +190,9 @@ def test_a_changed_object_is_found_when_it_is_fetched_and_is_not_kept(place, cac
 def test_an_object_that_vanishes_is_told_with_the_way_out(place, cache):
     store = open_remote_store(place, cache)
     place.joined("partitions/00001/vectors.npy").remove()
-    with pytest.raises(IndexCorruptError, match=r"vectors\.npy' is missing\. If the index has been written anew"):
+    with pytest.raises(
+        IndexCorruptError, match=r"vectors\.npy' is missing\. If the index has been written anew"
+    ):
         store.partition(1)
 
 
@@ -167,7 +203,9 @@ def test_a_download_that_breaks_off_is_taken_up_again(place, local, cache, s3_se
     assert s3_server.faults.n_cut == 0
 
 
-def test_a_download_that_breaks_off_again_and_again_leaves_nothing(place, cache, s3_server, monkeypatch):
+def test_a_download_that_breaks_off_again_and_again_leaves_nothing(
+    place, cache, s3_server, monkeypatch
+):
     monkeypatch.setattr(fetch, "_ATTEMPTS", 2)
     monkeypatch.setattr(place.filesystem, "retries", 1)
     store = open_remote_store(place, cache)
@@ -197,7 +235,8 @@ def test_a_large_file_is_fetched_in_pieces(place, cache, monkeypatch, local, s3_
 def array_bytes(store: Store) -> int:
     """Bytes of the arrays of the largest partition."""
     return max(
-        sum(file.n_bytes for file in one.files if file.path.endswith(".npy")) for one in store.manifest.partitions
+        sum(file.n_bytes for file in one.files if file.path.endswith(".npy"))
+        for one in store.manifest.partitions
     )
 
 
@@ -205,14 +244,23 @@ def bytes_in(cache: Cache) -> int:
     return sum(path.stat().st_size for path in files_in(cache))
 
 
-def test_the_cache_stays_within_its_bound_and_what_was_not_used_for_longest_goes(place, local, tmp_path):
+def test_the_cache_stays_within_its_bound_and_what_was_not_used_for_longest_goes(
+    place, local, tmp_path
+):
     cache = Cache(tmp_path / "cache", max_bytes=2 * array_bytes(open_store(local)))
     store = open_remote_store(place, cache)
     for moment, number in enumerate((0, 1, 0, 2)):
         store.partition(number)
         assert bytes_in(cache) <= cache.max_bytes
-        os.utime(cache.root / "locks" / cache.folder(store.partition_entry(number)).name, (moment, moment))
-    assert [cache.folder(store.partition_entry(number)).exists() for number in range(3)] == [True, False, True]
+        os.utime(
+            cache.root / "locks" / cache.folder(store.partition_entry(number)).name,
+            (moment, moment),
+        )
+    assert [cache.folder(store.partition_entry(number)).exists() for number in range(3)] == [
+        True,
+        False,
+        True,
+    ]
     assert len(list((cache.root / "locks").iterdir())) == 2
 
 
@@ -228,7 +276,9 @@ def test_arrays_stay_readable_when_their_files_have_left_the_cache(place, local,
 
 def test_what_is_in_use_stays_and_a_cache_that_is_too_small_says_so(place, local, tmp_path):
     manifest = open_store(local).manifest
-    cache = Cache(tmp_path / "cache", max_bytes=manifest.embedder.n_bytes + manifest.partitions[0].n_bytes)
+    cache = Cache(
+        tmp_path / "cache", max_bytes=manifest.embedder.n_bytes + manifest.partitions[0].n_bytes
+    )
     store = open_remote_store(place, cache)
     folder = store.embedder_folder
     for number in range(3):
@@ -236,7 +286,8 @@ def test_what_is_in_use_stays_and_a_cache_that_is_too_small_says_so(place, local
     assert (folder / "words" / "model.bin").exists()
     small = Cache(tmp_path / "small", max_bytes=10)
     with pytest.raises(
-        OutputError, match=r"holds at most 10 bytes, of which 0 bytes are in use, and .* more are needed"
+        OutputError,
+        match=r"holds at most 10 bytes, of which 0 bytes are in use, and .* more are needed",
     ):
         open_remote_store(place, small).partition(0)
     assert files_in(small) == []
@@ -246,9 +297,14 @@ def test_what_another_process_uses_stays(place, local, tmp_path):
     manifest = open_store(local).manifest
     cache = Cache(tmp_path / "cache", max_bytes=array_bytes(open_store(local)))
     store = open_remote_store(place, cache)
-    folder, lease = cache.fetch(place, manifest.partitions[0], [manifest.partitions[0].files[0].path])
+    folder, lease = cache.fetch(
+        place, manifest.partitions[0], [manifest.partitions[0].files[0].path]
+    )
     lease.release()
-    program = "import fcntl, sys\nfile = open(sys.argv[1])\nfcntl.flock(file, fcntl.LOCK_SH)\nprint('locked', flush=True)\nsys.stdin.read()"
+    program = (
+        "import fcntl, sys\nfile = open(sys.argv[1])\nfcntl.flock(file, "
+        "fcntl.LOCK_SH)\nprint('locked', flush=True)\nsys.stdin.read()"
+    )
     lock = cache.root / "locks" / folder.name
     with subprocess.Popen(
         [sys.executable, "-c", program, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -263,7 +319,9 @@ def test_what_another_process_uses_stays(place, local, tmp_path):
     assert not folder.exists()
 
 
-def test_parts_of_a_process_that_died_are_removed_and_those_of_a_living_one_are_not(place, local, tmp_path):
+def test_parts_of_a_process_that_died_are_removed_and_those_of_a_living_one_are_not(
+    place, local, tmp_path
+):
     entry = open_store(local).manifest.partitions[0]
     cache = Cache(tmp_path / "cache", max_bytes=2 * entry.n_bytes)
     folder, lease = cache.fetch(place, entry, ["vectors.npy"])
@@ -300,7 +358,9 @@ def test_many_threads_fetch_the_same_and_other_partitions_at_once(place, local, 
     assert problems == []
 
 
-def test_where_nothing_can_be_locked_what_was_used_lately_stays(place, local, tmp_path, monkeypatch):
+def test_where_nothing_can_be_locked_what_was_used_lately_stays(
+    place, local, tmp_path, monkeypatch
+):
     def no_locks(descriptor, kind):
         raise OSError("no locks here")
 
@@ -361,8 +421,13 @@ def test_fewer_bytes_than_asked_for_are_asked_for_again(place, local, cache, mon
     assert len(n_short) == 2
 
 
-def test_a_manifest_replaced_while_it_is_read_comes_with_its_own_version(place, tmp_path, build_index, monkeypatch):
-    read, later = Location.read, [build_index(tmp_path / f"later-{seed}", seed=seed).to_bytes() for seed in (1, 2)]
+def test_a_manifest_replaced_while_it_is_read_comes_with_its_own_version(
+    place, tmp_path, build_index, monkeypatch
+):
+    read, later = (
+        Location.read,
+        [build_index(tmp_path / f"later-{seed}", seed=seed).to_bytes() for seed in (1, 2)],
+    )
 
     def then_replaced(self, start=0, stop=None):
         data = read(self, start, stop)

@@ -13,7 +13,9 @@ from pexeso.store.remote.publish import begin, publish
 @pytest.fixture
 def index(bucket, tmp_path, build_index):
     place = bucket.joined("lake.pexeso")
-    manifest = publish(tmp_path / "local", build_index(tmp_path / "local", n_partitions=1), begin(place))
+    manifest = publish(
+        tmp_path / "local", build_index(tmp_path / "local", n_partitions=1), begin(place)
+    )
     return place, manifest
 
 
@@ -49,12 +51,20 @@ def test_what_is_wrong_is_found_and_called_as_it_is_here(index, tmp_path):
     assert there == here == {"codes.npy": "size", "kept.npy": "missing", "vectors.npy": "checksum"}
 
 
-def test_notes_tell_what_is_foreign_and_what_is_unfinished_and_pass_over_what_readers_use(index, tmp_path, build_index):
+def test_notes_tell_what_is_foreign_and_what_is_unfinished_and_pass_over_what_readers_use(
+    index, tmp_path, build_index
+):
     place, _ = index
-    publish(tmp_path / "second", build_index(tmp_path / "second", seed=1, n_partitions=1), begin(place, overwrite=True))
+    publish(
+        tmp_path / "second",
+        build_index(tmp_path / "second", seed=1, n_partitions=1),
+        begin(place, overwrite=True),
+    )
     assert check_remote_store(place) == []
     place.joined("mine.txt").write(b"x")
-    place.joined(".building/upload-1.json").write(json.dumps({"files": ["catalog.7/tables.parquet"]}).encode())
+    place.joined(".building/upload-1.json").write(
+        json.dumps({"files": ["catalog.7/tables.parquet"]}).encode()
+    )
     place.joined("catalog.7/tables.parquet").write(b"half")
     problems = check_remote_store(place)
     assert {problem.path: problem.kind for problem in problems} == {
@@ -66,7 +76,9 @@ def test_notes_tell_what_is_foreign_and_what_is_unfinished_and_pass_over_what_re
 
 def test_a_changed_manifest_is_the_one_problem(index):
     place, _ = index
-    place.joined("manifest.json").write(place.joined("manifest.json").read().replace(b"pexeso test", b"pexeso best"))
+    place.joined("manifest.json").write(
+        place.joined("manifest.json").read().replace(b"pexeso test", b"pexeso best")
+    )
     assert kinds(place) == {"manifest.json": "manifest"}
 
 

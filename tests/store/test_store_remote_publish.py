@@ -1,4 +1,7 @@
-"""Putting an index in place on S3: of two builds one wins, whatever instant an upload ends at, and no file in use goes."""
+"""Tests of putting an index on S3: of two builds one wins, and no file in use is removed.
+
+This holds whatever instant an upload ends at.
+"""
 
 import json
 import threading
@@ -26,7 +29,7 @@ def place(bucket) -> Location:
 
 @pytest.fixture
 def build(tmp_path, build_index):
-    """Return a function that builds an index in a local folder and gives the folder and its manifest."""
+    """Return a function that builds a local index and returns its folder and manifest."""
 
     def build_local(seed: int = 0, n_partitions: int = 1) -> tuple[Path, Manifest]:
         path = tmp_path / f"built-{seed}-{n_partitions}"
@@ -59,7 +62,9 @@ def assert_same_arrays(place: Location, built: tuple[Path, Manifest], tmp_path: 
 def test_what_was_built_here_is_read_there(place, build, tmp_path):
     built = build(seed=5)
     steps: list[tuple[int, int]] = []
-    manifest = publish(*built, begin(place), progress=lambda done, total: steps.append((done, total)))
+    manifest = publish(
+        *built, begin(place), progress=lambda done, total: steps.append((done, total))
+    )
     assert read_remote_manifest(place)[0] == manifest
     assert objects(place) == listed(manifest) | {"manifest.json"}
     assert (manifest.generation, manifest.options) == (1, built[1].options)
@@ -103,10 +108,14 @@ def test_folders_that_stay_are_not_uploaded_again(place, build, s3_server):
     assert second.catalogs[:1] == first.catalogs
     assert second.partitions[:1] == first.partitions
     assert second.embedder == first.embedder
-    uploaded = [name.partition("lake.pexeso/")[2] for method, name, _ in s3_server.faults.requests if method == "PUT"]
-    assert {name for name in uploaded if name.startswith(("catalog", "embedder", "partitions"))} == listed(
-        second
-    ) - listed(first)
+    uploaded = [
+        name.partition("lake.pexeso/")[2]
+        for method, name, _ in s3_server.faults.requests
+        if method == "PUT"
+    ]
+    assert {
+        name for name in uploaded if name.startswith(("catalog", "embedder", "partitions"))
+    } == listed(second) - listed(first)
     open_remote_store(place)
 
 
@@ -115,7 +124,9 @@ def test_of_two_builds_that_began_at_the_same_index_the_later_commit_is_refused(
     mine, other = begin(place, overwrite=True), begin(place, overwrite=True)
     winner = publish(*build(seed=2), other)
     before = objects(place)
-    with pytest.raises(OutputError, match=r"^Another build has committed to 's3://.*' since this one began"):
+    with pytest.raises(
+        OutputError, match=r"^Another build has committed to 's3://.*' since this one began"
+    ):
         publish(*build(seed=3), mine)
     assert read_remote_manifest(place)[0] == winner
     assert objects(place) == before
@@ -175,23 +186,28 @@ def test_an_index_removed_meanwhile_is_not_written_over(place, build):
 
 
 @pytest.mark.parametrize("fault", ["ignores_conditions", "refuses_conditions"])
-def test_a_server_without_conditional_writes_is_refused_before_anything_is_uploaded(place, s3_server, fault):
+def test_a_server_without_conditional_writes_is_refused_before_anything_is_uploaded(
+    place, s3_server, fault
+):
     setattr(s3_server.faults, fault, True)
     with pytest.raises(
-        OutputError, match=r"where conditional writes work; .* Build the index in a local folder, and copy"
+        OutputError,
+        match=r"where conditional writes work; .* Build the index in a local folder, and copy",
     ):
         begin(place)
     assert objects(place) == set()
 
 
-def test_a_server_that_stops_checking_is_noticed_when_another_build_was_overwritten_last(place, build, s3_server):
+def test_a_server_that_stops_checking_is_noticed_when_another_build_was_overwritten_last(
+    place, build, s3_server
+):
     put(place, build(seed=1))
     version = read_remote_manifest(place)[1]
     data = build(seed=2)[1].to_bytes()
     s3_server.faults.ignores_conditions = True
 
     class Overwritten(Location):
-        """A place where another build writes between this one's write and its look at what is there."""
+        """A place where another build writes between the write of this one and its check."""
 
         def put_if(self, data, expected):
             put_there = super().put_if(data, expected)
@@ -208,13 +224,17 @@ def test_a_server_that_stops_checking_is_noticed_when_another_build_was_overwrit
 @pytest.mark.parametrize("url", ["memory://lake.pexeso"])
 def test_other_storages_are_refused_in_one_sentence(url):
     with pytest.raises(
-        OutputError, match=rf"^An index can be written to a local folder, and to S3 .* '{url}' is neither\. Build"
+        OutputError,
+        match=rf"^An index can be written to a local folder, and to S3 .* '{url}' is neither\. "
+        r"Build",
     ):
         begin(locate(url))
 
 
 def test_a_place_that_cannot_be_written_is_refused(s3_server):
-    with pytest.raises(OutputError, match=r"could not be tried out at 's3://no-such-bucket-anywhere/x' \(.*bucket"):
+    with pytest.raises(
+        OutputError, match=r"could not be tried out at 's3://no-such-bucket-anywhere/x' \(.*bucket"
+    ):
         begin(locate("s3://no-such-bucket-anywhere/x", **s3_server.options))
 
 
@@ -244,7 +264,10 @@ def test_an_upload_that_fails_leaves_what_was_there(place, build, monkeypatch):
         write_file(self, local)
 
     monkeypatch.setattr(Location, "write_file", fails)
-    with pytest.raises(OutputError, match=r"^The index cannot be written there: 's3://.*the connection broke off\.$"):
+    with pytest.raises(
+        OutputError,
+        match=r"^The index cannot be written there: 's3://.*the connection broke off\.$",
+    ):
         put(place, build(seed=2))
     assert read_remote_manifest(place)[0] == first
     assert objects(place) == before
@@ -253,12 +276,16 @@ def test_an_upload_that_fails_leaves_what_was_there(place, build, monkeypatch):
 def test_a_local_file_that_changed_is_not_uploaded(place, build):
     path, manifest = build(seed=1)
     (path / "embedder" / "words" / "model.bin").write_bytes(b"short")
-    with pytest.raises(OutputError, match=r"model\.bin' is not there with the 256 bytes that were written"):
+    with pytest.raises(
+        OutputError, match=r"model\.bin' is not there with the 256 bytes that were written"
+    ):
         publish(path, manifest, begin(place))
     assert objects(place) == set()
 
 
-def test_a_commit_that_broke_off_leaves_its_files_since_they_may_be_in_use(place, build, monkeypatch):
+def test_a_commit_that_broke_off_leaves_its_files_since_they_may_be_in_use(
+    place, build, monkeypatch
+):
     first = put(place, build(seed=1))
     put_if = Location.put_if
 
@@ -296,10 +323,15 @@ def test_what_readers_may_use_is_kept_for_a_time_and_removed_later(place, build,
     first = put(place, first_build)
     reader = open_remote_store(place, Cache(tmp_path / "reader"))
     second = put(place, build(seed=2))
-    assert objects(place) == listed(first) | listed(second) | {"manifest.json", "retired/manifest.1.json"}
+    assert objects(place) == listed(first) | listed(second) | {
+        "manifest.json",
+        "retired/manifest.1.json",
+    }
     expected = open_store(first_build[0])
     np.testing.assert_array_equal(reader.array(0, "vectors"), expected.array(0, "vectors"))
-    third = put(place, build(seed=3), retention_seconds=-1)  # whatever is older than the next second
+    third = put(
+        place, build(seed=3), retention_seconds=-1
+    )  # whatever is older than the next second
     assert objects(place) == listed(third) | {"manifest.json"}
 
 
@@ -308,7 +340,10 @@ def test_a_sweep_removes_nothing_that_a_manifest_kept_for_readers_lists(place, b
     path, local = build(seed=2)
     second = publish(path, replace(local, embedder=first.embedder), begin(place, overwrite=True))
     third = put(place, build(seed=3))
-    ages = {"retired/manifest.1.json": 0, "retired/manifest.2.json": 10**30}  # the first is old, the second is new
+    ages = {
+        "retired/manifest.1.json": 0,
+        "retired/manifest.2.json": 10**30,
+    }  # the first is old, the second is new
     find = Location.find
 
     def with_ages(self):
@@ -321,7 +356,10 @@ def test_a_sweep_removes_nothing_that_a_manifest_kept_for_readers_lists(place, b
     monkeypatch.setattr(Location, "find", with_ages)
     garbage_collection.sweep(place, third)
     monkeypatch.undo()
-    assert objects(place) == listed(second) | listed(third) | {"manifest.json", "retired/manifest.2.json"}
+    assert objects(place) == listed(second) | listed(third) | {
+        "manifest.json",
+        "retired/manifest.2.json",
+    }
     assert listed(first) & objects(place) == {f"{first.embedder.folder}/words/model.bin"}
 
 
@@ -329,7 +367,9 @@ def test_what_a_build_that_died_uploaded_is_removed_by_a_later_commit_and_not_be
     dead = {"partitions/123456789012345678/vectors.npy", "catalog.12345678901234567/tables.parquet"}
     for name in dead:
         place.joined(name).write(b"half")
-    with pytest.raises(OutputError, match=r"holds 'catalog\.12345678901234567', 'partitions' and is no index"):
+    with pytest.raises(
+        OutputError, match=r"holds 'catalog\.12345678901234567', 'partitions' and is no index"
+    ):
         begin(place)
     garbage_collection.note_upload(place, dead)
     first = put(place, build(seed=1))
@@ -341,7 +381,16 @@ def test_what_a_build_that_died_uploaded_is_removed_by_a_later_commit_and_not_be
 
 @pytest.mark.parametrize(
     "files",
-    [["../outside.csv"], ["manifest.json"], ["/a"], ["catalog"], "catalog/x", [1], {}, ["partitions/00000/../../../x"]],
+    [
+        ["../outside.csv"],
+        ["manifest.json"],
+        ["/a"],
+        ["catalog"],
+        "catalog/x",
+        [1],
+        {},
+        ["partitions/00000/../../../x"],
+    ],
 )
 def test_a_note_that_names_what_is_not_pexesos_own_removes_nothing(bucket, place, build, files):
     bucket.joined("outside.csv").write(b"mine")

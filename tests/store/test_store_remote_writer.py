@@ -1,4 +1,7 @@
-"""Indexes on S3 are written like those of this machine; partitions go there from where they are built."""
+"""Tests of writing indexes on S3 like local ones.
+
+Partitions are uploaded from where they are built.
+"""
 
 import pickle
 from pathlib import Path
@@ -47,21 +50,33 @@ def put_partition(writer: BuildWriter, number: int, seed: int) -> FolderEntry:
     return target.written() or target.write(fill_with(seed))
 
 
-def commit(writer: BuildWriter, partitions: list[FolderEntry], previous: Manifest | None = None) -> Manifest:
+def commit(
+    writer: BuildWriter, partitions: list[FolderEntry], previous: Manifest | None = None
+) -> Manifest:
     (writer.catalog_folder / "tables-00000.parquet").write_bytes(b"tables")
     if previous is None:
         write_arrays(writer.embedder_folder, {"weights": np.arange(5)})
     return writer.commit(
         written_by="pexeso test",
-        catalogs=[*(previous.catalogs if previous else ()), writer.seal_folder(writer.catalog_folder)],
+        catalogs=[
+            *(previous.catalogs if previous else ()),
+            writer.seal_folder(writer.catalog_folder),
+        ],
         embedder=previous.embedder if previous else writer.seal_folder(writer.embedder_folder),
-        parts={"semantic": [*(previous.partitions if previous else ()), *map(writer.seal_partition, partitions)]},
+        parts={
+            "semantic": [
+                *(previous.partitions if previous else ()),
+                *map(writer.seal_partition, partitions),
+            ]
+        },
     )
 
 
 def build(place: Location, cache: Cache, *seeds: int, overwrite: bool = True) -> Manifest:
     with RemoteWriter(place, overwrite, cache=cache) as writer:
-        return commit(writer, [put_partition(writer, number, seed) for number, seed in enumerate(seeds)])
+        return commit(
+            writer, [put_partition(writer, number, seed) for number, seed in enumerate(seeds)]
+        )
 
 
 def update(place: Location, cache: Cache, seed: int) -> Manifest:
@@ -91,21 +106,30 @@ def test_a_build_ends_at_the_place_and_leaves_nothing_else_there_or_here(place, 
     assert not local_folder(place, cache).exists()
 
 
-def test_a_partition_goes_to_the_place_from_the_task_and_stays_nowhere_else(place, cache, tmp_path, monkeypatch):
+def test_a_partition_goes_to_the_place_from_the_task_and_stays_nowhere_else(
+    place, cache, tmp_path, monkeypatch
+):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "of the task"))
     (tmp_path / "of the task").mkdir()
     with RemoteWriter(place, cache=cache) as writer:
         entry = put_partition(writer, 0, 4)
         assert {f"{entry.folder}/{file.path}" for file in entry.files} <= objects(place)
         assert list((tmp_path / "of the task").iterdir()) == []
-        assert not [path for path in local_folder(place, cache).rglob("*") if path.suffix in (".npy", ".arrow")]
+        assert not [
+            path
+            for path in local_folder(place, cache).rglob("*")
+            if path.suffix in (".npy", ".arrow")
+        ]
         commit(writer, [entry])
     assert vectors(place, cache) == [4]
 
 
 def test_what_cannot_be_put_there_is_said_before_the_build(place, cache):
     build(place, cache, 1)
-    with pytest.raises(OutputError, match="holds an index already"), RemoteWriter(place, cache=cache):
+    with (
+        pytest.raises(OutputError, match="holds an index already"),
+        RemoteWriter(place, cache=cache),
+    ):
         pytest.fail("it was built")
     build(place, cache, 5)
     assert vectors(place, cache) == [5]
@@ -178,7 +202,11 @@ def test_a_build_overtaken_by_another_loses_nothing(place, cache, tmp_path, s3_s
         )
     assert manifest.generation == 2
     assert vectors(place, cache) == [1]
-    assert not [name for method, name, _ in s3_server.faults.requests if method == "PUT" and "partitions/" in name]
+    assert not [
+        name
+        for method, name, _ in s3_server.faults.requests
+        if method == "PUT" and "partitions/" in name
+    ]
 
 
 def test_a_build_that_died_is_taken_up_with_the_partitions_that_it_uploaded(place, cache):
@@ -207,7 +235,9 @@ def test_what_another_build_left_is_cleared_away(place, cache):
         assert objects(place) == set()
 
 
-def test_what_a_build_left_that_died_after_its_commit_is_not_taken_for_waste(place, cache, monkeypatch):
+def test_what_a_build_left_that_died_after_its_commit_is_not_taken_for_waste(
+    place, cache, monkeypatch
+):
     monkeypatch.setattr(RemoteWriter, "_settle", lambda writer: None)
     monkeypatch.setattr("pexeso.store.remote.writer.forget_notes", lambda place, entries: None)
     first = build(place, cache, 3)
@@ -219,7 +249,9 @@ def test_what_a_build_left_that_died_after_its_commit_is_not_taken_for_waste(pla
     assert vectors(place, cache) == [3]
 
 
-def test_a_server_that_fails_in_the_middle_of_a_partition_leaves_nothing_of_it(place, cache, monkeypatch):
+def test_a_server_that_fails_in_the_middle_of_a_partition_leaves_nothing_of_it(
+    place, cache, monkeypatch
+):
     real = Location.write_file
 
     def fails(self: Location, local: Path) -> None:
@@ -249,7 +281,9 @@ def test_restart_throws_away_what_was_uploaded(place, cache):
 def test_one_process_at_a_time_builds_for_a_place(place, cache):
     with (
         RemoteWriter(place, cache=cache),
-        pytest.raises(OutputError, match=r"Another build for 's3://.*' is under way on this machine"),
+        pytest.raises(
+            OutputError, match=r"Another build for 's3://.*' is under way on this machine"
+        ),
         RemoteWriter(place, cache=cache),
     ):
         pytest.fail("both build")

@@ -18,12 +18,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("texts")
 
 
-values = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=6)
+values = st.lists(
+    st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=6
+)
 
 
 @given(values, st.sampled_from([pa.string(), pa.large_string()]), st.integers(0, 3))
 @settings(max_examples=100, deadline=None)
-def test_texts_come_back_as_they_were(folder: Path, texts: list, kind: pa.DataType, skipped: int) -> None:
+def test_texts_come_back_as_they_were(
+    folder: Path, texts: list, kind: pa.DataType, skipped: int
+) -> None:
     path = folder / "texts.arrow"
     path.unlink(missing_ok=True)
     array = pa.array(texts, kind).slice(skipped)
@@ -50,7 +54,9 @@ def test_texts_are_mapped_and_not_copied(tmp_path: Path) -> None:
     assert back[999].as_py() == "x" * 1000
 
 
-@pytest.mark.parametrize("wrong", [["a"], pa.array([1]), pa.array([b"a"]), pa.array(["a"]).dictionary_encode()])
+@pytest.mark.parametrize(
+    "wrong", [["a"], pa.array([1]), pa.array([b"a"]), pa.array(["a"]).dictionary_encode()]
+)
 def test_other_things_are_refused(tmp_path: Path, wrong: object) -> None:
     with pytest.raises(InputError, match=r"must be an Arrow array of string or large_string. Got"):
         write_texts(tmp_path / "t.arrow", wrong)
@@ -65,7 +71,9 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_really_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_really_full_disk_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real_open = open
     monkeypatch.setattr("builtins.open", lambda path, mode: real_open("/dev/full", "wb"))
     with pytest.raises(OutputError, match=r"^No space is left"):
@@ -80,7 +88,11 @@ def test_files_that_are_no_texts_are_refused(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(IndexCorruptError, match="is not a list of texts"):
             open_texts(path)
-    for table, batches in ((pa.table({"n": [1]}), 1), (pa.table({"text": ["a"]}), 2), (pa.table({"text": ["a"]}), 0)):
+    for table, batches in (
+        (pa.table({"n": [1]}), 1),
+        (pa.table({"text": ["a"]}), 2),
+        (pa.table({"text": ["a"]}), 0),
+    ):
         with pa.ipc.new_file(path, table.schema) as writer:
             for _ in range(batches):
                 writer.write_table(table)
@@ -94,7 +106,13 @@ def test_taken_texts_are_those_asked_for(tmp_path: Path) -> None:
         path = tmp_path / f"{kind}.arrow"
         write_texts(path, array.cast(kind))
         back = open_texts(path)
-        assert take_texts(back, np.array([3, 1, 3, 0, 2])).to_pylist() == ["łódź", None, "łódź", "oslo", ""]
+        assert take_texts(back, np.array([3, 1, 3, 0, 2])).to_pylist() == [
+            "łódź",
+            None,
+            "łódź",
+            "oslo",
+            "",
+        ]
         assert take_texts(back, np.array([], np.int32)).to_pylist() == []
         assert take_texts(back.slice(2), np.array([1])).to_pylist() == ["łódź"]
 
@@ -106,7 +124,9 @@ def test_a_text_that_is_not_there_is_refused(row: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_texts_whose_offsets_lead_out_of_the_file_are_refused_before_they_are_read(kind: pa.DataType) -> None:
+def test_texts_whose_offsets_lead_out_of_the_file_are_refused_before_they_are_read(
+    kind: pa.DataType,
+) -> None:
     width = np.int32 if kind == pa.string() else np.int64
     for offsets in ([0, 2**30, 2], [0, -(2**30), 2], [0, 2, 1]):
         buffers = [None, pa.py_buffer(np.array(offsets, width)), pa.py_buffer(b"ab")]
@@ -119,7 +139,9 @@ def test_texts_whose_offsets_lead_out_of_the_file_are_refused_before_they_are_re
 
 def test_texts_that_are_no_utf8_are_refused_when_they_are_taken() -> None:
     texts = pa.Array.from_buffers(
-        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"a\xff\xfe")]
+        pa.string(),
+        2,
+        [None, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"a\xff\xfe")],
     )
     assert take_texts(texts, np.array([0])).to_pylist() == ["a"]
     with pytest.raises(IndexCorruptError, match="is damaged"):

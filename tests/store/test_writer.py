@@ -38,7 +38,9 @@ def tree(path: Path) -> list[str]:
 
 
 def builder(process: int, host: str | None = None) -> str:
-    return json.dumps({"host": host or socket.gethostname(), "process": process, "started": "2024-05-01T12:00:00"})
+    return json.dumps(
+        {"host": host or socket.gethostname(), "process": process, "started": "2024-05-01T12:00:00"}
+    )
 
 
 def dead_process() -> int:
@@ -48,21 +50,44 @@ def dead_process() -> int:
 
 
 def test_a_first_build_takes_the_plain_names(index: Path) -> None:
-    partition = ["codes.npy", "kept.npy", "meta.json", "nothing.npy", "seed.npy", "values.arrow", "vectors.npy"]
+    partition = [
+        "codes.npy",
+        "kept.npy",
+        "meta.json",
+        "nothing.npy",
+        "seed.npy",
+        "values.arrow",
+        "vectors.npy",
+    ]
     assert tree(index) == sorted(
-        ["manifest.json", "catalog/columns.parquet", "catalog/tables.parquet", "embedder/words/model.bin"]
+        [
+            "manifest.json",
+            "catalog/columns.parquet",
+            "catalog/tables.parquet",
+            "embedder/words/model.bin",
+        ]
         + [f"partitions/0000{number}/{name}" for number in (0, 1) for name in partition]
     )
     manifest = open_store(index).manifest
-    assert (manifest.generation, manifest.written_by, manifest.options) == (1, "pexeso test", {"seed": 1})
+    assert (manifest.generation, manifest.written_by, manifest.options) == (
+        1,
+        "pexeso test",
+        {"seed": 1},
+    )
     assert [entry.facts for entry in manifest.partitions] == [{"seed": 1}, {"seed": 2}]
     assert check_store(index) == []
 
 
-def test_a_later_build_takes_the_next_names_and_removes_the_old_files(index: Path, build_index) -> None:
+def test_a_later_build_takes_the_next_names_and_removes_the_old_files(
+    index: Path, build_index
+) -> None:
     manifest = build_index(index, seed=5, n_partitions=1, overwrite=True)
     assert manifest.generation == 2
-    assert [folder.folder for folder in manifest.folders] == ["catalog.2", "embedder.2", "partitions/00002"]
+    assert [folder.folder for folder in manifest.folders] == [
+        "catalog.2",
+        "embedder.2",
+        "partitions/00002",
+    ]
     assert {name.rsplit("/", 1)[0] for name in tree(index)} == {
         "manifest.json",
         "catalog.2",
@@ -90,16 +115,30 @@ def test_a_reader_of_the_old_index_keeps_its_arrays(index: Path, build_index, ar
 
 
 def test_foreign_files_in_an_index_are_never_touched(index: Path, build_index) -> None:
-    kept = {"notes.txt": b"mine", "catalog/notes.txt": b"mine", "partitions/00007/x": b"mine", "catalog.2/x": b"mine"}
+    kept = {
+        "notes.txt": b"mine",
+        "catalog/notes.txt": b"mine",
+        "partitions/00007/x": b"mine",
+        "catalog.2/x": b"mine",
+    }
     for name, data in kept.items():
         (index / name).parent.mkdir(exist_ok=True)
         (index / name).write_bytes(data)
     manifest = build_index(index, seed=5, overwrite=True)
     assert {name: (index / name).read_bytes() for name in kept} == kept
-    assert [folder.folder for folder in manifest.folders[1:]] == ["embedder.2", "partitions/00008", "partitions/00009"]
+    assert [folder.folder for folder in manifest.folders[1:]] == [
+        "embedder.2",
+        "partitions/00008",
+        "partitions/00009",
+    ]
     assert manifest.catalogs[0].folder == "catalog.3"
     problems = check_store(index)
-    assert sorted(problem.path for problem in problems) == ["catalog", "catalog.2", "notes.txt", "partitions/00007"]
+    assert sorted(problem.path for problem in problems) == [
+        "catalog",
+        "catalog.2",
+        "notes.txt",
+        "partitions/00007",
+    ]
     assert not any(problem.is_failure for problem in problems)
 
 
@@ -108,17 +147,22 @@ def test_an_index_is_not_replaced_unasked(index: Path, snapshot) -> None:
     with pytest.raises(OutputError) as caught, IndexWriter(index):
         pass
     assert str(caught.value) == (
-        f"'{index}' holds an index already: choose another place, or replace it with overwrite=True (--overwrite)."
+        f"'{index}' holds an index already: choose another place, or replace it with "
+        "overwrite=True (--overwrite)."
     )
     assert snapshot(index) == before
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_folder_with_other_things_is_refused_and_not_touched(tmp_path: Path, snapshot, overwrite: bool) -> None:
+def test_a_folder_with_other_things_is_refused_and_not_touched(
+    tmp_path: Path, snapshot, overwrite: bool
+) -> None:
     for name in ("a.csv", "b.csv", "c.csv", "d.csv"):
         (tmp_path / name).write_text("x")
     before = snapshot(tmp_path)
-    with pytest.raises(OutputError, match=r"holds 'a.csv', 'b.csv', 'c.csv' and 1 more and is no index of pexeso's"):
+    with pytest.raises(
+        OutputError, match=r"holds 'a.csv', 'b.csv', 'c.csv' and 1 more and is no index of pexeso's"
+    ):
         IndexWriter(tmp_path, overwrite=overwrite).__enter__()
     assert snapshot(tmp_path) == before
 
@@ -127,7 +171,8 @@ def test_an_index_whose_manifest_is_damaged_is_not_overwritten(index: Path, snap
     (index / "manifest.json").write_bytes(b"{}")
     before = snapshot(index)
     with pytest.raises(
-        OutputError, match="does not tell which files are pexeso's own: choose another place, or remove"
+        OutputError,
+        match="does not tell which files are pexeso's own: choose another place, or remove",
     ):
         IndexWriter(index, overwrite=True).__enter__()
     assert snapshot(index) == before
@@ -149,7 +194,9 @@ def test_an_empty_folder_and_missing_parents_are_fine(tmp_path: Path, build_inde
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, None])
-def test_a_build_that_ends_without_commit_leaves_what_was_there(index: Path, fill_index, snapshot, error) -> None:
+def test_a_build_that_ends_without_commit_leaves_what_was_there(
+    index: Path, fill_index, snapshot, error
+) -> None:
     def broken_build(path: Path, overwrite: bool) -> None:
         with IndexWriter(path, overwrite=overwrite) as new:
             fill_index(new, seed=9)
@@ -170,7 +217,9 @@ def test_a_build_that_ends_without_commit_leaves_what_was_there(index: Path, fil
 
 def test_a_second_writer_is_refused(index: Path, tmp_path: Path) -> None:
     with IndexWriter(index, overwrite=True) as first:
-        with pytest.raises(OutputError, match=f"Another build is writing '{index}' .process {os.getpid()} on "):
+        with pytest.raises(
+            OutputError, match=f"Another build is writing '{index}' .process {os.getpid()} on "
+        ):
             IndexWriter(index, overwrite=True).__enter__()
         assert first.scratch.is_dir()
     with IndexWriter(tmp_path / "new"), pytest.raises(OutputError, match="wait for its end"):
@@ -181,7 +230,8 @@ def test_a_second_writer_is_refused(index: Path, tmp_path: Path) -> None:
 def hold(path: Path, ready) -> None:
     with IndexWriter(path, overwrite=True):
         ready.set()
-        # Not a wait for an event of the parent's: setting one hangs when who waited for it was killed.
+        # Not a wait for an event of the parent's: setting one hangs when who waited for it was
+        # killed.
         time.sleep(30)
 
 
@@ -210,7 +260,8 @@ def test_what_a_dead_build_left_is_cleared(tmp_path: Path, build_index) -> None:
     (path / ".building" / "new" / "catalog" / "x").write_text("x")
     (path / ".building" / "builder.json").write_text(builder(dead_process()))
     with pytest.raises(
-        IndexNotFoundError, match=r"a build of one that was broken off, begun 2024-05-01T12:00:00 by process"
+        IndexNotFoundError,
+        match=r"a build of one that was broken off, begun 2024-05-01T12:00:00 by process",
     ):
         open_store(path)
     build_index(path)
@@ -218,7 +269,9 @@ def test_what_a_dead_build_left_is_cleared(tmp_path: Path, build_index) -> None:
 
 
 @pytest.mark.parametrize("left", ["", "{", "[]", "absent"])
-def test_a_build_that_died_at_its_first_step_is_cleared(tmp_path: Path, build_index, left: str) -> None:
+def test_a_build_that_died_at_its_first_step_is_cleared(
+    tmp_path: Path, build_index, left: str
+) -> None:
     (tmp_path / ".building").mkdir()
     if left != "absent":
         (tmp_path / ".building" / "builder.json").write_text(left)
@@ -231,7 +284,8 @@ def test_a_build_of_another_machine_is_left_alone(index: Path, snapshot) -> None
     (index / ".building" / "builder.json").write_text(builder(1, "elsewhere"))
     before = snapshot(index)
     with pytest.raises(
-        OutputError, match=r"process 1 on elsewhere, .* If that process no longer runs, remove the folder"
+        OutputError,
+        match=r"process 1 on elsewhere, .* If that process no longer runs, remove the folder",
     ):
         IndexWriter(index, overwrite=True).__enter__()
     assert snapshot(index) == before
@@ -293,7 +347,11 @@ def steps(monkeypatch: pytest.MonkeyPatch, act) -> list[str]:
 def test_a_crash_at_any_step_leaves_the_old_index_or_the_new_one(
     tmp_path: Path, build_index, fill_index, snapshot, first: bool, gentle: bool
 ) -> None:
-    """`gentle`: the writer may still clean up; else nothing more of it runs, as after a power cut."""
+    """Check that a crash at any step leaves the old index or the new one.
+
+    If `gentle`, the writer may still clean up; otherwise nothing more of it runs, as after a power
+    cut.
+    """
     crashes, n_new = 0, 0
     for crash_at in range(1, 500):
         path = tmp_path / f"{crash_at}"
@@ -316,7 +374,9 @@ def test_a_crash_at_any_step_leaves_the_old_index_or_the_new_one(
     assert 0 < n_new < crashes
 
 
-def _crashing_build(path: Path, fill_index, crash_at: int, gentle: bool, purpose: str | None = None) -> bool:
+def _crashing_build(
+    path: Path, fill_index, crash_at: int, gentle: bool, purpose: str | None = None
+) -> bool:
     stopped = False
 
     def act(step: int) -> None:
@@ -343,7 +403,7 @@ def _crashing_build(path: Path, fill_index, crash_at: int, gentle: bool, purpose
 
 
 def _is_whole(path: Path, first: bool) -> bool:
-    """The index at the path is the old one or the new one, every byte of it; say whether it is the new one."""
+    """Check that the path holds the old or the new index whole; return whether the new one."""
     if first and not (path / "manifest.json").exists():
         with pytest.raises(IndexNotFoundError):
             open_store(path)
@@ -354,7 +414,9 @@ def _is_whole(path: Path, first: bool) -> bool:
     return seed == 2
 
 
-def test_every_byte_and_name_is_on_the_disk_before_the_manifest_is_replaced(tmp_path: Path, fill_index) -> None:
+def test_every_byte_and_name_is_on_the_disk_before_the_manifest_is_replaced(
+    tmp_path: Path, fill_index
+) -> None:
     synced: set[int] = set()
     at_replace: list[set[int]] = []
     real = os.replace
@@ -377,8 +439,10 @@ def test_every_byte_and_name_is_on_the_disk_before_the_manifest_is_replaced(tmp_
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_build_that_died_at_any_step_is_taken_up(tmp_path: Path, build_index, fill_index, first: bool) -> None:
-    """What was written stays, whatever instant of the commit the writer died at, and the next one commits it."""
+def test_a_build_that_died_at_any_step_is_taken_up(
+    tmp_path: Path, build_index, fill_index, first: bool
+) -> None:
+    """Check that a build that died at any step of the commit is resumed and then committed."""
     for crash_at in range(1, 500):
         path = tmp_path / f"{crash_at}"
         if not first:
@@ -407,7 +471,9 @@ def test_a_build_that_died_at_any_step_is_taken_up(tmp_path: Path, build_index, 
 
 
 @pytest.mark.parametrize("change", ["purpose", "generation", "none"])
-def test_only_a_build_of_the_same_purpose_is_taken_up(index: Path, fill_index, build_index, change: str) -> None:
+def test_only_a_build_of_the_same_purpose_is_taken_up(
+    index: Path, fill_index, build_index, change: str
+) -> None:
     with IndexWriter(index, overwrite=True, purpose="a lake") as writer:
         fill_index(writer, seed=4)
         writer.keep = True
@@ -416,7 +482,9 @@ def test_only_a_build_of_the_same_purpose_is_taken_up(index: Path, fill_index, b
         (index / ".building").rename(index / "away")
         build_index(index, seed=6, overwrite=True)
         (index / "away").rename(index / ".building")
-    with IndexWriter(index, overwrite=True, purpose="another" if change == "purpose" else "a lake") as writer:
+    with IndexWriter(
+        index, overwrite=True, purpose="another" if change == "purpose" else "a lake"
+    ) as writer:
         assert writer.resumed == (change == "none")
         assert (writer.partition_folder(0) / "meta.json").exists() == (change == "none")
         writer.restart()
@@ -433,7 +501,9 @@ def test_an_update_needs_an_index(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 @pytest.mark.parametrize("function", ["replace", "rename", "fsync"])
-def test_a_full_disk_leaves_the_old_index(index: Path, fill_index, snapshot, monkeypatch, function: str, code) -> None:
+def test_a_full_disk_leaves_the_old_index(
+    index: Path, fill_index, snapshot, monkeypatch, function: str, code
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(code, "full")
 
@@ -442,13 +512,17 @@ def test_a_full_disk_leaves_the_old_index(index: Path, fill_index, snapshot, mon
         entries = fill_index(new, seed=9)
         with monkeypatch.context() as patch:
             patch.setattr(os, function, full)
-            with pytest.raises(OutputError, match=r"^No space is left where '.*' is being written: free some"):
+            with pytest.raises(
+                OutputError, match=r"^No space is left where '.*' is being written: free some"
+            ):
                 new.commit(**entries)
     assert snapshot(index) == before
     assert check_store(index) == []
 
 
-def test_a_full_disk_at_the_start_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+def test_a_full_disk_at_the_start_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, monkeypatch
+) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "full")
 
@@ -467,7 +541,9 @@ def test_a_full_disk_at_the_start_is_one_sentence_and_leaves_nothing(tmp_path: P
         (errno.EIO, "cannot be written: Input/output error"),
     ],
 )
-def test_a_parent_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch, code: int, said: str) -> None:
+def test_a_parent_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, monkeypatch, code: int, said: str
+) -> None:
     def refuse(self: Path, *_: object, **__: object) -> None:
         raise OSError(code, os.strerror(code), str(self))
 
@@ -503,7 +579,9 @@ def test_folders_are_kept_by_listing_them_again(index: Path, fill_index, arrays_
         entries["embedder"] = old.embedder
         new.commit(**entries, deleted_columns=[(3, 4), (8, 10)])
     store = open_store(index)
-    assert [entry.folder for entry in store.manifest.partitions] == [f"partitions/0000{number}" for number in range(3)]
+    assert [entry.folder for entry in store.manifest.partitions] == [
+        f"partitions/0000{number}" for number in range(3)
+    ]
     assert store.manifest.deleted_columns == ((3, 4), (8, 10))
     np.testing.assert_array_equal(store.array(0, "vectors"), arrays_of(1)["vectors"])
     np.testing.assert_array_equal(store.array(2, "vectors"), arrays_of(7)["vectors"])
@@ -515,7 +593,9 @@ def test_a_kept_folder_must_be_as_it_was(index: Path, fill_index) -> None:
     with IndexWriter(index, overwrite=True) as new:
         entries = fill_index(new)
         entries["embedder"] = FolderEntry("embedder", (FileEntry("x", 1, "0" * 32),))
-        with pytest.raises(InputError, match="'embedder' of the index is kept, so its files must stay"):
+        with pytest.raises(
+            InputError, match="'embedder' of the index is kept, so its files must stay"
+        ):
             new.commit(**entries)
 
 
@@ -527,7 +607,9 @@ def test_a_folder_changed_after_sealing_is_refused(tmp_path: Path, fill_index) -
             new.commit(**entries)
         (new.catalog_folder / "late").unlink()
         unknown = FolderEntry("partitions/00055", (FileEntry("x", 1, "0" * 32),))
-        with pytest.raises(InputError, match="'partitions/00055' was neither written by this build nor is it"):
+        with pytest.raises(
+            InputError, match="'partitions/00055' was neither written by this build nor is it"
+        ):
             new.commit(**{**entries, "parts": {"semantic": [unknown]}})
         new.commit(**entries)
         with pytest.raises(InputError, match="A writer makes one commit"):
@@ -594,7 +676,15 @@ def test_cleaning_follows_no_name_out_of_the_index(tmp_path: Path, build_index) 
     (outside / "x").write_text("mine")
     path = tmp_path / "lake"
     building = path / ".building"
-    for names in (["../outside/x"], [str(outside / "x")], ["notes.txt"], ["manifest.json"], ["catalog"], [3], "xy"):
+    for names in (
+        ["../outside/x"],
+        [str(outside / "x")],
+        ["notes.txt"],
+        ["manifest.json"],
+        ["catalog"],
+        [3],
+        "xy",
+    ):
         build_index(path, overwrite=True)
         (path / "notes.txt").write_text("mine")
         building.mkdir()
@@ -608,15 +698,20 @@ def test_cleaning_follows_no_name_out_of_the_index(tmp_path: Path, build_index) 
 
 
 @pytest.mark.parametrize(
-    ("purpose", "committed", "stays"), [("build", False, True), (None, False, False), ("build", True, False)]
+    ("purpose", "committed", "stays"),
+    [("build", False, True), (None, False, False), ("build", True, False)],
 )
 def test_tidying_clears_away_what_nobody_can_take_up(
     index: Path, monkeypatch, purpose: str | None, committed: bool, stays: bool
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(IndexWriter, "_settle", lambda writer: None)  # as where the process was killed
+        patched.setattr(
+            IndexWriter, "_settle", lambda writer: None
+        )  # as where the process was killed
         with IndexWriter(index, update=True, purpose=purpose) as writer:
-            kept = {name: getattr(writer.previous, name) for name in ("catalogs", "embedder", "parts")}
+            kept = {
+                name: getattr(writer.previous, name) for name in ("catalogs", "embedder", "parts")
+            }
             if committed:
                 writer.commit(written_by="pexeso test", **kept)
     before = open_store(index).manifest

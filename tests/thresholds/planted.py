@@ -36,5 +36,10 @@ def scan_of_columns(
     vectors, place = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
     members = np.split(place.ravel(), np.cumsum([len(column) for column in columns])[:-1])
     names = [(f"t{number:03}.csv", "c") for number in range(len(columns))]
-    lake = SmallLake(vectors, [sorted(set(each.tolist())) for each in members], names, partitions or [0] * len(columns))
+    lake = SmallLake(
+        vectors,
+        [sorted(set(each.tolist())) for each in members],
+        names,
+        partitions or [0] * len(columns),
+    )
     return scan_of(lake.store(OPTIONS, deleted), OPTIONS)

@@ -43,7 +43,12 @@ def test_advice_is_the_same_in_every_process_and_for_every_copy(index, small_ind
 
 
 @pytest.mark.parametrize(
-    "asked", [{"table": "cities.csv"}, {"values": CITIES, "table": "cities.csv"}, {"table": "a", "column": "b"}]
+    "asked",
+    [
+        {"table": "cities.csv"},
+        {"values": CITIES, "table": "cities.csv"},
+        {"table": "a", "column": "b"},
+    ],
 )
 def test_what_belongs_together_must_be_given_together(index, asked):
     with pytest.raises(InputError, match="Advice on joining needs values, table and column"):
@@ -53,7 +58,10 @@ def test_what_belongs_together_must_be_given_together(index, asked):
 def test_unknown_columns_and_options_are_named(index):
     with pytest.raises(ColumnNotFoundError):
         index.advise(CITIES, "cities.csv", "towns")
-    with pytest.raises(InputError, match=r"Search options are max_distance, .*, auto, min_precision\. Got automatic\."):
+    with pytest.raises(
+        InputError,
+        match=r"Search options are max_distance, .*, auto, min_precision\. Got automatic\.",
+    ):
         index.search(CITIES, automatic=True)
     with pytest.raises(InputError, match="min_precision must be a number"):
         index.search(CITIES, min_precision=2)
@@ -73,7 +81,10 @@ def test_labelled_values_are_embedded_as_the_index_does(index):
 
 
 def test_labelled_columns_are_compared_row_by_row(index):
-    cities, companies = query_from_values([*CITIES, None]), query_from_values(["Nordlys Energi", "Tejo Vidros"])
+    cities, companies = (
+        query_from_values([*CITIES, None]),
+        query_from_values(["Nordlys Energi", "Tejo Vidros"]),
+    )
     labels = [
         ColumnLabel(cities, "cities.csv", "city", True),
         ColumnLabel(cities, "nested/capitals.tsv", "Capital", True),
@@ -81,6 +92,10 @@ def test_labelled_columns_are_compared_row_by_row(index):
         ColumnLabel(cities, "nested/companies.csv", "name", False),
     ]
     advice = index.tune(labels)
-    found = index.search(cities, max_distance=advice.max_distance, min_joinability=advice.min_joinability)
-    assert {("cities.csv", "city"), ("nested/capitals.tsv", "Capital")} <= {(each.table, each.column) for each in found}
+    found = index.search(
+        cities, max_distance=advice.max_distance, min_joinability=advice.min_joinability
+    )
+    assert {("cities.csv", "city"), ("nested/capitals.tsv", "Capital")} <= {
+        (each.table, each.column) for each in found
+    }
     assert advice.evidence["f1"] == 1.0

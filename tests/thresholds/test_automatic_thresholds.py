@@ -7,7 +7,12 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances, main, tuned_columns
+from benchmarks.effectiveness.automatic import (
+    automatic_columns,
+    automatic_distances,
+    main,
+    tuned_columns,
+)
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, PAIR_COLUMNS, Judged
 from pexeso.index import open_index
 
@@ -25,14 +30,21 @@ def index(small_index):
 def judged():
     """Towns hold four of six capitals, and capitals half of the towns: two pairs by text."""
     keys = [("cities.csv", 0), ("nested/capitals.tsv", 0), ("nested/companies.csv", 0)]
-    labels = {BY_TEXT: np.array([1, 3]), BY_MEANING: np.array([], np.int64), NOT_JUDGED: np.array([], np.int64)}
+    labels = {
+        BY_TEXT: np.array([1, 3]),
+        BY_MEANING: np.array([], np.int64),
+        NOT_JUDGED: np.array([], np.int64),
+    }
     return Judged(keys, [pa.array(texts) for texts in (TOWNS, CAPITALS, FIRMS)], labels)
 
 
 def test_columns_are_found_at_the_thresholds_that_the_index_chooses(judged, index):
     found, scores = automatic_columns(judged, index)
     assert scores["advice"] == index.advise().to_dict()
-    assert sorted(zip(found.query.tolist(), found.candidate.tolist(), strict=True)) == [(0, 1), (1, 0)]
+    assert sorted(zip(found.query.tolist(), found.candidate.tolist(), strict=True)) == [
+        (0, 1),
+        (1, 0),
+    ]
     assert (scores["precision"], scores["recall"], scores["f1"]) == (1.0, 1.0, 1.0)
 
 
@@ -41,13 +53,21 @@ def test_tuned_thresholds_are_scored_the_same_way(judged, index):
     assert scores["precision"] == 1.0
     assert {distance for distance, _ in scores["thresholds"]} <= {0.0, 0.1}
     ranking = {"map", "recall_at_10"}
-    assert scores.keys() == {"precision", "recall", "f1", "semantic_only_recall", "intervals", "thresholds"} | ranking
+    assert (
+        scores.keys()
+        == {"precision", "recall", "f1", "semantic_only_recall", "intervals", "thresholds"}
+        | ranking
+    )
 
 
 def test_each_pair_of_columns_has_its_distance(index):
     texts = [
         pa.array(each)
-        for each in (TOWNS, ["Olso", "Rom", "Madridd", "Viena", "Lisbonn", "Dubln", "Helsinky", "Atens"], ["?"])
+        for each in (
+            TOWNS,
+            ["Olso", "Rom", "Madridd", "Viena", "Lisbonn", "Dubln", "Helsinky", "Atens"],
+            ["?"],
+        )
     ]
     close, none = automatic_distances(index, [(texts[1], texts[0]), (texts[2], texts[0])])
     assert 0 < close <= 1
@@ -58,7 +78,16 @@ def test_the_command_compares_them(small_lake, small_index, tmp_path):
     truth = tmp_path / "truth.tsv"
     rows = [PAIR_COLUMNS, ("capitals", 0, "cities", 0, 6, 4), ("cities", 0, "capitals", 0, 8, 4)]
     truth.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
-    arguments = ["--lake", small_lake, "--truth", truth, "--index", small_index, "--distances", "0,0.1"]
+    arguments = [
+        "--lake",
+        small_lake,
+        "--truth",
+        truth,
+        "--index",
+        small_index,
+        "--distances",
+        "0,0.1",
+    ]
     result = CliRunner().invoke(main, [str(each) for each in arguments])
     assert result.exit_code == 0, result.output
     scores = json.loads(result.stdout)

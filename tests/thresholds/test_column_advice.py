@@ -17,7 +17,10 @@ PARTNER, STRANGER = 0.15, 0.3
 
 
 def lake(n_pairs: int = 12):
-    """Columns in pairs, whose values are a partner apart; in each, a third of the values have a stranger in their own column."""
+    """Return pairs of columns with values at the `PARTNER` distance from each other.
+
+    In each column, a third of the values have an unrelated value near them in their own column.
+    """
     columns = []
     for number in range(n_pairs):
         things = directions(20, number)
@@ -50,7 +53,8 @@ def test_a_higher_precision_never_gives_a_larger_distance(scan):
 
 
 def test_strangers_alone_are_no_reason_to_find_a_column():
-    # Columns of one kind of thing, none of which is in another column, crowded so that all lie near.
+    # Columns of one kind of thing, none of which is in another column, crowded so that all lie
+    # near.
     kind = directions(1, 0)
     crowd = [moved(np.repeat(kind, 20, 0), 0.2, seed) for seed in range(20)]
     advice = Advisor(scan_of_columns(crowd), 0.06).columns()
@@ -60,7 +64,11 @@ def test_strangers_alone_are_no_reason_to_find_a_column():
 
 
 def test_what_equal_texts_find_is_counted_in_the_whole_index(scan, monkeypatch):
-    columns = [column for number in range(12) for column in (directions(20, number), directions(20, number)[:15])]
+    columns = [
+        column
+        for number in range(12)
+        for column in (directions(20, number), directions(20, number)[:15])
+    ]
     whole = scan_of_columns(columns, [number % 3 for number in range(24)])
     everything = advise_columns(whole, learn(whole), 0.9)
     assert everything.evidence["columns_found_by_equal_text"] == 24
@@ -68,7 +76,9 @@ def test_what_equal_texts_find_is_counted_in_the_whole_index(scan, monkeypatch):
     learnt = learn(whole)
     assert learnt.sample.share < 1
     some = advise_columns(whole, learnt, 0.9)
-    assert some.evidence["columns_found_by_equal_text"] == len(learnt.sample)  # one other column each
+    assert some.evidence["columns_found_by_equal_text"] == len(
+        learnt.sample
+    )  # one other column each
 
 
 def test_a_share_of_rows_that_is_settled_is_gone_by(scan):
@@ -85,7 +95,9 @@ def test_an_index_with_too_little_gets_what_is_usual():
 
 @pytest.mark.parametrize("wrong", [0, -0.1, 1.1, 90, "0.9", True, float("nan")])
 def test_a_precision_that_is_none_is_refused(scan, wrong):
-    with pytest.raises(InputError, match=r"^min_precision must be a number in \(0, 1\]\. Got .+: 0\.9 is usual\.$"):
+    with pytest.raises(
+        InputError, match=r"^min_precision must be a number in \(0, 1\]\. Got .+: 0\.9 is usual\.$"
+    ):
         Advisor(scan, 0.06).columns(wrong)
 
 
@@ -110,7 +122,10 @@ def test_few_values_must_match_more_than_chance_does():
 
 def test_the_share_is_raised_for_short_query_columns_alone():
     advice = Advice(0.3, 0.5, "", {"chance_match": 0.02, "columns": 5000, "min_precision": 0.9})
-    short, long = query_from_values(["a", "b", "c", "d"]), query_from_values([str(n) for n in range(40)])
+    short, long = (
+        query_from_values(["a", "b", "c", "d"]),
+        query_from_values([str(n) for n in range(40)]),
+    )
     assert for_query(SearchOptions(0.3, 0.5, advice=advice), short).min_joinability > 0.5
     assert for_query(SearchOptions(0.3, 0.5, advice=advice), long).min_joinability == 0.5
     assert for_query(SearchOptions(0.3, 0.5), short).min_joinability == 0.5
@@ -128,11 +143,19 @@ def test_options_that_ask_for_advice_get_it(scan):
         "min_joinability": 0.5,
         "advice": advisor.columns(),
     }
-    assert advisor.column_options({"min_precision": 0.95, "k": 3}).keys() == {"k", "max_distance", "advice"}
+    assert advisor.column_options({"min_precision": 0.95, "k": 3}).keys() == {
+        "k",
+        "max_distance",
+        "advice",
+    }
     assert advisor.column_options({"auto": True, "min_joinability": 0.2})["min_joinability"] == 0.2
-    assert advisor.column_options({"auto": False, "min_precision": None, "max_distance": 0.1}) == {"max_distance": 0.1}
+    assert advisor.column_options({"auto": False, "min_precision": None, "max_distance": 0.1}) == {
+        "max_distance": 0.1
+    }
     with pytest.raises(
-        InputError, match=r"max_distance is chosen with auto=True or min_precision, and max_distance=0\.1 was given too"
+        InputError,
+        match=r"max_distance is chosen with auto=True or min_precision, and max_distance=0\.1 "
+        r"was given too",
     ):
         advisor.column_options({"auto": True, "max_distance": 0.1})
 

@@ -1,4 +1,7 @@
-"""Names of countries in other words, in capitals and in another order are found at the automatic thresholds: real tables."""
+"""Tests that reworded country names are found at the automatic thresholds, in real tables.
+
+The names are in other words, in capitals and in another order.
+"""
 
 import re
 
@@ -21,7 +24,11 @@ from pexeso.thresholds.advisor import Advisor
 
 TABLES = ("country-codes.csv", "iso3166.csv", "names_en.csv", "gdp.csv")
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=7)
-FORMAL, SHORT, CAPITALS = "UNTERM English Formal", "UNTERM English Short", "ISO4217-currency_country_name"
+FORMAL, SHORT, CAPITALS = (
+    "UNTERM English Formal",
+    "UNTERM English Short",
+    "ISO4217-currency_country_name",
+)
 FOUND = [
     (FORMAL, SHORT),
     (FORMAL, "name"),
@@ -47,11 +54,20 @@ def lake(lake_folder, tmp_path_factory):
             if profile_column(cells).kind == "text"
         }
         columns |= {name: cells.drop_null().unique() for name, cells in kept.items()}
-    columns = {name: cells for name, cells in columns.items() if len(cells) >= 5 and not FOREIGN.search(name)}
-    normalised = [cells.drop_null().unique() for cells in Normaliser().normalise_columns(list(columns.values()))]
+    columns = {
+        name: cells
+        for name, cells in columns.items()
+        if len(cells) >= 5 and not FOREIGN.search(name)
+    }
+    normalised = [
+        cells.drop_null().unique()
+        for cells in Normaliser().normalise_columns(list(columns.values()))
+    ]
     values = pa.chunked_array(normalised).unique()
     corpus = tmp_path_factory.mktemp("countries_corpus") / "corpus.txt"
-    corpus.write_text("\n".join(text for cells in normalised for text in cells.to_pylist()), encoding="utf-8")
+    corpus.write_text(
+        "\n".join(text for cells in normalised for text in cells.to_pylist()), encoding="utf-8"
+    )
     embedder = create(corpus=corpus)
     members = [pa.compute.index_in(cells, values).to_pylist() for cells in normalised]
     names = [("t.csv", name) for name in columns]
@@ -66,20 +82,26 @@ def test_what_is_the_same_countries_is_found_and_what_is_not_is_not(lake):
     queries = [prepare(QueryColumn(columns[name]), Normaliser(), embedder) for name in asked]
     options = SearchOptions(advice.max_distance, advice.min_joinability)
     found = search_store(scan, queries, [options] * len(queries))
-    labels = {name: {hit.label for hit in hits} for name, (hits, _) in zip(asked, found, strict=True)}
+    labels = {
+        name: {hit.label for hit in hits} for name, (hits, _) in zip(asked, found, strict=True)
+    }
     assert all(candidate in labels[query] for query, candidate in FOUND), (advice, labels)
     assert not any(set(NOT_FOUND) & names for names in labels.values()), (advice, labels)
 
 
 def test_formal_names_are_joined_with_short_ones(lake, lake_folder):
     columns, embedder, scan = lake
-    query, short = (prepare(QueryColumn(columns[name]), Normaliser(), embedder) for name in (FORMAL, SHORT))
+    query, short = (
+        prepare(QueryColumn(columns[name]), Normaliser(), embedder) for name in (FORMAL, SHORT)
+    )
     place = list(columns).index(SHORT)
     advice = Advisor(scan, 0.06).pair(query, Hit(place, 0, 0, place))
     apart = 1 - query.vectors.numpy() @ short.vectors.numpy().T  # half the square of the distance
     nearest, near = apart.argmin(1), apart.min(1) <= 2 * advice.max_distance**2
     truth = read_table(str(lake_folder("countries") / "countries" / TABLES[0]))
-    rows = Normaliser().normalise_columns([truth.columns[truth.names.index(name)] for name in (FORMAL, SHORT)])
+    rows = Normaliser().normalise_columns(
+        [truth.columns[truth.names.index(name)] for name in (FORMAL, SHORT)]
+    )
     partner = dict(zip(*(column.to_pylist() for column in rows), strict=True))
     right = [
         partner[text] == short.values[each].as_py()

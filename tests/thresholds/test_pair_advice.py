@@ -15,7 +15,9 @@ THINGS = directions(200, 0)
 
 
 def advise(asked: np.ndarray, others: np.ndarray, learnt=None, min_precision=None):
-    return advise_pair(Metric(), torch.from_numpy(asked), torch.from_numpy(others), learnt, min_precision)
+    return advise_pair(
+        Metric(), torch.from_numpy(asked), torch.from_numpy(others), learnt, min_precision
+    )
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])

@@ -10,7 +10,13 @@ from planted import directions, scan_of_columns
 
 from pexeso.engine.metrics import METRIC_NAMES, Metric
 from pexeso.thresholds import sample as sampling
-from pexeso.thresholds.sample import distances, in_steps, nearest_distances, sample_columns, value_order
+from pexeso.thresholds.sample import (
+    distances,
+    in_steps,
+    nearest_distances,
+    sample_columns,
+    value_order,
+)
 from pexeso.thresholds.unrelated_neighbours import (
     EQUAL,
     distance_reaching,
@@ -32,7 +38,9 @@ def test_the_sample_holds_whole_columns_of_all_partitions_without_short_and_dele
     found = columns_of(sample_columns(scan))
     assert sorted(found) == [0, 1, 4, 5]  # 2 has three values, 3 is deleted
     for number, vectors in found.items():
-        np.testing.assert_array_equal(np.unique(vectors.numpy(), axis=0), np.unique(LAKE[number], axis=0))
+        np.testing.assert_array_equal(
+            np.unique(vectors.numpy(), axis=0), np.unique(LAKE[number], axis=0)
+        )
 
 
 def test_the_sample_is_bounded_and_says_what_it_is_a_share_of(monkeypatch):
@@ -46,7 +54,9 @@ def test_the_sample_is_bounded_and_says_what_it_is_a_share_of(monkeypatch):
     again = sample_columns(scan)
     np.testing.assert_array_equal(drawn.ids, again.ids)
     assert torch.equal(drawn.vectors, again.vectors)
-    assert {tuple(sample_columns(scan, seed).ids.tolist()) for seed in range(5)} != {tuple(drawn.ids.tolist())}
+    assert {tuple(sample_columns(scan, seed).ids.tolist()) for seed in range(5)} != {
+        tuple(drawn.ids.tolist())
+    }
     cut = [sample_columns(scan, seed).n_cut for seed in range(5)]
     assert max(cut) > 0
 
@@ -73,7 +83,9 @@ def test_distances_do_not_depend_on_the_order_of_a_sum(name):
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(left.shape[1])
         np.testing.assert_array_equal(distances(metric, left[:, order], right[:, order]), found)
-    one_by_one = [[distances(metric, one[None], other[None])[0, 0] for other in right] for one in left]
+    one_by_one = [
+        [distances(metric, one[None], other[None])[0, 0] for other in right] for one in left
+    ]
     np.testing.assert_array_equal(found, one_by_one)
 
 
@@ -88,11 +100,9 @@ def test_the_first_values_are_the_same_however_rows_are_stored():
 
 def test_values_of_one_hash_are_ordered_by_their_texts(monkeypatch):
     monkeypatch.setattr(sampling, "hash_strings", lambda texts: np.zeros(len(texts), np.uint64))
-    assert pa.array(["b", "c", "a"]).take(pa.array(value_order(pa.array(["b", "c", "a"])))).to_pylist() == [
-        "a",
-        "b",
-        "c",
-    ]
+    assert pa.array(["b", "c", "a"]).take(
+        pa.array(value_order(pa.array(["b", "c", "a"])))
+    ).to_pylist() == ["a", "b", "c"]
 
 
 def test_strangers_are_the_nearest_other_things(monkeypatch):
@@ -114,7 +124,10 @@ def test_long_columns_ask_with_some_of_their_values(monkeypatch):
     assert all((np.diff(each) >= 0).all() for each in found)
 
 
-@given(st.lists(st.lists(st.integers(1, 99), min_size=1, max_size=6), min_size=1, max_size=5), st.integers(0, 100))
+@given(
+    st.lists(st.lists(st.integers(1, 99), min_size=1, max_size=6), min_size=1, max_size=5),
+    st.integers(0, 100),
+)
 def test_the_distance_reaching_a_share_is_the_largest_that_does_not_pass_it(columns, share):
     unrelated = [np.sort(np.array(column, np.float32) / 100) for column in columns]
     reached = distance_reaching(unrelated, share / 100)

@@ -1,11 +1,17 @@
-"""Thresholds from labels: the best on many, the advice without labels where few leave a choice, and how sure that is."""
+"""Tests of thresholds from labels: the best on many, the advice on few, and the uncertainty."""
 
 import numpy as np
 import pytest
 
 from pexeso.thresholds.advice import Advice
 from pexeso.thresholds.labels import ColumnLabel, ValueLabel
-from pexeso.thresholds.tuning import COLUMN_DISTANCES, choose, f1_interval, tune_columns, tune_values
+from pexeso.thresholds.tuning import (
+    COLUMN_DISTANCES,
+    choose,
+    f1_interval,
+    tune_columns,
+    tune_values,
+)
 
 PRIOR = Advice(0.2, 0.5, "because")
 
@@ -57,7 +63,9 @@ def test_the_score_on_labels_left_out_is_not_that_on_all():
     assert advice.evidence["f1_on_labels_left_out"] < advice.evidence["f1"]
     labels, distances = labelled(400)
     advice = tune_values(labels, distances, PRIOR, None)
-    assert advice.evidence["f1_on_labels_left_out"] == pytest.approx(advice.evidence["f1"], abs=0.02)
+    assert advice.evidence["f1_on_labels_left_out"] == pytest.approx(
+        advice.evidence["f1"], abs=0.02
+    )
 
 
 def test_a_precision_that_must_hold_holds_or_is_said_not_to():
@@ -77,7 +85,8 @@ def test_values_without_a_vector_never_match():
 
 
 def test_columns_choose_both_thresholds():
-    # Joinable columns have 60 % from 0.3 on, the others 40 % from 0.1 on and everything from 0.7 on.
+    # Joinable columns have 60 % from 0.3 on, the others 40 % from 0.1 on and everything from 0.7
+    # on.
     yes = np.where(COLUMN_DISTANCES >= 0.295, 0.6, 0.0)
     no = np.where(COLUMN_DISTANCES >= 0.695, 1.0, np.where(COLUMN_DISTANCES >= 0.095, 0.4, 0.0))
     labels = [ColumnLabel(None, "t", "c", same) for same in [True] * 30 + [False] * 30]
@@ -85,7 +94,10 @@ def test_columns_choose_both_thresholds():
     assert advice.evidence["f1"] == 1.0
     assert 0.3 <= advice.max_distance < 0.7
     assert 0.4 < advice.min_joinability <= 0.6
-    assert (advice.max_distance, advice.min_joinability) == (0.3, 0.5)  # nearest to the advice without labels
+    assert (advice.max_distance, advice.min_joinability) == (
+        0.3,
+        0.5,
+    )  # nearest to the advice without labels
 
 
 def test_of_equal_options_the_nearest_is_chosen():

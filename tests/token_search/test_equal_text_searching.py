@@ -1,4 +1,4 @@
-"""Searches over shards: what several of them find together is what brute force over all columns finds."""
+"""Tests of searches over shards: their merged results equal brute force over all columns."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,9 @@ from pexeso.token_search.overlap_search import overlap_with, search_overlap, sea
 from pexeso.token_search.query import token_query
 
 tokens = st.sets(st.sampled_from([str(number) for number in range(12)]), min_size=1)
-names = st.tuples(st.sampled_from(["a.csv", "b.csv", "é.csv", "z/a.csv"]), st.sampled_from(["id", "x", "#2"]))
+names = st.tuples(
+    st.sampled_from(["a.csv", "b.csv", "é.csv", "z/a.csv"]), st.sampled_from(["id", "x", "#2"])
+)
 lakes = st.dictionaries(names, tokens, min_size=1, max_size=10)
 
 
@@ -33,7 +35,9 @@ def found(result):
 
 @settings(max_examples=40)
 @given(lake=lakes, query=tokens, data=st.data())
-def test_shards_together_find_what_brute_force_finds(tmp_path_factory, monkeypatch_module, lake, query, data):
+def test_shards_together_find_what_brute_force_finds(
+    tmp_path_factory, monkeypatch_module, lake, query, data
+):
     folder = tmp_path_factory.mktemp("shards")
     of_shard = {name: data.draw(st.integers(0, 2)) for name in lake}
     shards, hidden = [], set()
@@ -52,7 +56,9 @@ def test_shards_together_find_what_brute_force_finds(tmp_path_factory, monkeypat
     without = hidden | {name for name in lake if name[0] == own}
     result = search_overlap(shards, asked, k, exclude_table=own)
     assert found(result) == overlaps(lake, query, k, hidden=without)
-    [batched, empty] = search_overlap_batch(shards, [asked, token_query([])], k, exclude_tables=[own, None])
+    [batched, empty] = search_overlap_batch(
+        shards, [asked, token_query([])], k, exclude_tables=[own, None]
+    )
     assert found(batched) == found(result)
     assert not len(empty)
     for match in result:
@@ -66,7 +72,9 @@ def test_shards_together_find_what_brute_force_finds(tmp_path_factory, monkeypat
 
 @settings(max_examples=40)
 @given(lake=lakes, query=tokens, data=st.data())
-def test_containment_over_shards_is_what_brute_force_counts(tmp_path_factory, monkeypatch_module, lake, query, data):
+def test_containment_over_shards_is_what_brute_force_counts(
+    tmp_path_factory, monkeypatch_module, lake, query, data
+):
     of_shard = {name: data.draw(st.integers(0, 1)) for name in lake}
     least = data.draw(st.sampled_from([0.01, 0.3, 0.5, 0.55, 0.9, 1.0]))
     by_arrays = data.draw(st.booleans())
@@ -94,8 +102,12 @@ def test_an_estimate_says_that_it_is_one(tmp_path, monkeypatch):
     columns = {("a.csv", "id"): {str(number) for number in range(40)}, ("b.csv", "id"): {"x"}}
     shard = shard_of(tmp_path, columns, parts=choices())
     monkeypatch.setattr(Ensemble, "_by_lists", lambda *_: False)
-    result = search_containment([shard], token_query([str(number) for number in range(40)]), 1.0, verify=False)
-    assert [tuple(row.values()) for row in result.to_dict()["results"]] == [("a.csv", "id", 1.0, True)]
+    result = search_containment(
+        [shard], token_query([str(number) for number in range(40)]), 1.0, verify=False
+    )
+    assert [tuple(row.values()) for row in result.to_dict()["results"]] == [
+        ("a.csv", "id", 1.0, True)
+    ]
     assert result[0].overlap is None
 
 
@@ -148,5 +160,9 @@ def test_a_threshold_must_lie_above_zero_and_at_most_at_one(shard, least):
 
 def test_the_shared_values_are_those_of_the_query_that_a_set_has(shard):
     assert shared_values(shard, 0, pa.array(["9", "2", "01"], pa.large_string())) == ["01", "2"]
-    assert shard.numbers_of([("b.csv", "id"), ("b.csv", "x"), ("c.csv", "id")]).tolist() == [1, -1, -1]
+    assert shard.numbers_of([("b.csv", "id"), ("b.csv", "x"), ("c.csv", "id")]).tolist() == [
+        1,
+        -1,
+        -1,
+    ]
     assert np.array_equal(shard.hidden("b.csv"), [1])

@@ -9,7 +9,13 @@ import pexeso
 from pexeso.errors import DeviceError, InputError, QueryError
 from pexeso.search.query import read_query
 
-QUERIES = [["Oslo", "Rome", "Madrid", "Oslo", None], [1, 2.0, "3"], [], ["nowhere"], ["Oslo", "Rome"]]
+QUERIES = [
+    ["Oslo", "Rome", "Madrid", "Oslo", None],
+    [1, 2.0, "3"],
+    [],
+    ["nowhere"],
+    ["Oslo", "Rome"],
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,9 @@ def found(result):
 @pytest.mark.parametrize("k", [1, 2, 10])
 def test_answers_are_those_of_single_searches_in_the_order_of_the_queries(index, k):
     results = index.overlap_batch(iter(QUERIES), k=k)
-    assert [plain(result) for result in results] == [plain(index.overlap(query, k=k)) for query in QUERIES]
+    assert [plain(result) for result in results] == [
+        plain(index.overlap(query, k=k)) for query in QUERIES
+    ]
     assert [len(result) for result in results] == [min(k, n) for n in (2, 1, 0, 0, 2)]
 
 
@@ -93,7 +101,9 @@ class Recorded(dict):
 
 def test_what_cannot_be_asked_is_refused(index, small_index, tmp_path):
     for k in (0, -1, 1.5, "2", True):
-        with pytest.raises(InputError, match="k, the number of columns wanted, must be an integer from 1 on"):
+        with pytest.raises(
+            InputError, match="k, the number of columns wanted, must be an integer from 1 on"
+        ):
             index.overlap_batch(QUERIES, k=k)
     with pytest.raises(QueryError, match="must be a list of values, not one text"):
         index.overlap_batch([["Oslo"], "Rome"])
@@ -101,5 +111,7 @@ def test_what_cannot_be_asked_is_refused(index, small_index, tmp_path):
         index.overlap_batch(QUERIES, device="cuda:99")
     assert index.overlap_batch([]) == []
     without_parts(small_index, tmp_path / "bare.pexeso")
-    with pytest.raises(InputError, match=r"has no part for searches by overlap of equal texts. Add it with"):
+    with pytest.raises(
+        InputError, match=r"has no part for searches by overlap of equal texts. Add it with"
+    ):
         pexeso.open_index(tmp_path / "bare.pexeso", device="cpu").overlap_batch(QUERIES)

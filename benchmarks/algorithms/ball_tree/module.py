@@ -16,7 +16,9 @@ _WIDER = 1e-9
 
 
 class BallTree(PairRival):
-    """Radius search in float64, one query value after the other; pairs within 1e-9 of tau are decided by the defining distance.
+    """Radius search in float64, one query value after the other.
+
+    Pairs within 1e-9 of tau are decided by the defining distance.
 
     Build argument: ``leaf_size``.
     """
@@ -32,7 +34,9 @@ class BallTree(PairRival):
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
         """Search, decide what is left open."""
         self._tree.reset_n_calls()
-        lists, distances = self._tree.query_radius(vectors.numpy(), tau + _WIDER, return_distance=True)
+        lists, distances = self._tree.query_radius(
+            vectors.numpy(), tau + _WIDER, return_distance=True
+        )
         n_distances = self._tree.get_n_calls()
         self.work = {"distances": n_distances, "bytes_read": n_distances * vectors.shape[1] * 8}
         sizes = torch.tensor([len(found) for found in lists])

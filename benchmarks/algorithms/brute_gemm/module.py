@@ -1,4 +1,4 @@
-"""Brute force by blocked matrix products: what a machine's own arithmetic gives without any index."""
+"""Brute force by blocked matrix products, the speed of a machine without any index."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pexeso.engine.arrays import as_tensor
 class BruteGemm(PairRival):
     """All inner products, block by block, and a comparison.
 
-    Build arguments: ``block_products``, the number of products held at a time, so that a block stays in the cache until it is compared (by default
-    2^20 on the CPU, 2^26 on CUDA); and ``precision``, ``float32`` (default) or ``bfloat16``, of the products. Whatever they cannot decide is decided in
-    float32, then by the defining distance.
+    Build arguments: ``block_products``, the number of products held at a time, so that a block
+    stays in the cache until it is compared (by default 2^20 on the CPU, 2^26 on CUDA); and
+    ``precision``, ``float32`` (default) or ``bfloat16``, of the products. Whatever they cannot
+    decide is decided in float32, then by the defining distance.
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:

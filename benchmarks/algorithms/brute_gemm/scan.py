@@ -22,10 +22,17 @@ from benchmarks.matching import (
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 BLOCK_PRODUCTS = {"cpu": 1 << 20, "cuda": 1 << 26}
-"""On the CPU 2^18 to 2^22 products are about equally fast; on CUDA every block costs launches and a wait, and its size was not measured."""
+"""Products of one block at most.
+
+On the CPU 2^18 to 2^22 products are about equally fast; on CUDA every block costs launches and a
+wait, and its size was not measured.
+"""
 
 TILE_QUERIES = 4096
-"""Query values of one product at most. Blocks of 1,024 vectors by 256 query values and of 256 by 4,096 were equally fast."""
+"""Query values of one product at most.
+
+Blocks of 1,024 vectors by 256 query values and of 256 by 4,096 were equally fast.
+"""
 
 SETTLE_AT = 1 << 20
 """Candidates that wait for their decision, about."""
@@ -39,9 +46,11 @@ Candidates = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 class ProductScan:
     """All pairs within tau of two sets of vectors, by products in blocks.
 
-    The limits of `product_limits` decide by the product alone; the few pairs between them are decided by the defining distance. With short operands the
-    band is wide (`rounded_product_error`), so the pairs in it are compared in float32 first. Every block is multiplied with all query values, up to 4,096 at
-    a time, while it is in the cache: the vectors are read once.
+    The limits of `product_limits` decide by the product alone; the few pairs between them are
+    decided by the defining distance. With short operands the band is wide
+    (`rounded_product_error`), so the pairs in it are compared in float32 first. Every block is
+    multiplied with all query values, up to 4,096 at a time, while it is in the cache: the vectors
+    are read once.
 
     Parameters
     ----------
@@ -53,19 +62,26 @@ class ProductScan:
     """
 
     def __init__(
-        self, vectors: torch.Tensor, *, precision: torch.dtype = torch.float32, block_products: int | None = None
+        self,
+        vectors: torch.Tensor,
+        *,
+        precision: torch.dtype = torch.float32,
+        block_products: int | None = None,
     ) -> None:
         self._vectors, self._precision = vectors, precision
         self._block_products = block_products or BLOCK_PRODUCTS[vectors.device.type]
         if vectors.device.type == "cuda":
-            # What the bounds rest on, for the whole process: no TF32, and sums of partial sums in float32.
+            # What the bounds rest on, for the whole process: no TF32, and sums of partial sums in
+            # float32.
             torch.backends.cuda.matmul.allow_tf32 = False
             torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
             torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         self._operand = vectors if precision == torch.float32 else vectors.to(precision)
         self._loss = 0.0 if precision == torch.float32 else rounding_loss(vectors, self._operand)
         squares = _squares(vectors)
-        self._least, self._largest = (float(squares.min()), float(squares.max())) if len(vectors) else (1.0, 1.0)
+        self._least, self._largest = (
+            (float(squares.min()), float(squares.max())) if len(vectors) else (1.0, 1.0)
+        )
         self.decided_again = 0
 
     @property
@@ -81,7 +97,9 @@ class ProductScan:
     @property
     def n_bytes(self) -> int:
         """Bytes of vectors that are kept."""
-        return self._vectors.nbytes + (self._operand.nbytes if self._operand is not self._vectors else 0)
+        return self._vectors.nbytes + (
+            self._operand.nbytes if self._operand is not self._vectors else 0
+        )
 
     def pairs(self, ours: torch.Tensor, tau: float) -> Pairs:
         """Return the pairs at most tau apart.
@@ -110,7 +128,9 @@ class ProductScan:
         queries, values = (torch.cat(part) for part in zip(*found, strict=True))
         return queries, values
 
-    def _settle(self, waiting: list[Candidates], ours: torch.Tensor, high: torch.Tensor, tau: float) -> Pairs:
+    def _settle(
+        self, waiting: list[Candidates], ours: torch.Tensor, high: torch.Tensor, tau: float
+    ) -> Pairs:
         """Decide the candidates of many blocks together."""
         queries, values, products = (torch.cat(part) for part in zip(*waiting, strict=True))
         open_pairs = products < high[queries]
@@ -121,7 +141,9 @@ class ProductScan:
         again = decide_candidates(queries[open_pairs], values[open_pairs], ours, self._vectors, tau)
         return torch.cat([queries[sure], again[0]]), torch.cat([values[sure], again[1]])
 
-    def _limits(self, ours: torch.Tensor, operand: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor]:
+    def _limits(
+        self, ours: torch.Tensor, operand: torch.Tensor, tau: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         squares = _squares(ours)
         largest = math.sqrt(max(self._largest, float(squares.max())))
         dimensions = ours.shape[1]
@@ -144,10 +166,16 @@ class ProductScan:
         rows = max(1, self._block_products // width)
         # The limits differ in the last digits only: the lowest of a tile serves for all of it.
         tiles = [
-            (first, operand[first : first + width].T.contiguous(), float(low[first : first + width].min()))
+            (
+                first,
+                operand[first : first + width].T.contiguous(),
+                float(low[first : first + width].min()),
+            )
             for first in range(0, len(operand), width)
         ]
-        held = torch.empty(min(rows, self.n_values) * width, dtype=self._precision, device=operand.device)
+        held = torch.empty(
+            min(rows, self.n_values) * width, dtype=self._precision, device=operand.device
+        )
         for begin in range(0, self.n_values, rows):
             block = self._operand[begin : begin + rows]
             for first, right, limit in tiles:
@@ -167,8 +195,9 @@ def _squares(vectors: torch.Tensor) -> torch.Tensor:
 def _at_least(products: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Find the products not below a limit that float32 holds: rows and columns, int64 (p,).
 
-    On the CPU by numpy, whose comparison takes 0.3 ns a product where torch's takes 1.5, half as much as making the product. Bfloat16 numbers not below a
-    positive one are, as 16-bit integers, not below its own; it is cut, which rounds it down.
+    On the CPU by numpy, whose comparison takes 0.3 ns a product where torch's takes 1.5, half as
+    much as making the product. Bfloat16 numbers not below a positive one are, as 16-bit integers,
+    not below its own; it is cut, which rounds it down.
     """
     if products.device.type != "cpu":
         return torch.nonzero(products >= limit, as_tuple=True)

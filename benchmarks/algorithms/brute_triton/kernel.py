@@ -1,4 +1,4 @@
-"""The fused kernel: products of two sets of vectors, compared with a limit, and only the pairs above it written."""
+"""The fused kernel that multiplies two sets of vectors and writes only the pairs above a limit."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ def _pairs_above_kernel(
     BLOCK_QUERIES: tl.constexpr,  # noqa: N803
     BLOCK_DIMENSIONS: tl.constexpr,  # noqa: N803
 ):
-    """Multiply one tile of values with one tile of queries and append the pairs whose product reaches the query's limit.
+    """Multiply a tile of values with a tile of queries and append pairs that reach the limit.
 
-    Tiles of queries change fastest, so that a tile of values is read from memory once and for the other query tiles from the L2 cache. Slots come
-    from one atomic addition a tile, and only where a tile has a pair; beyond `capacity` pairs are counted and not written.
+    The limit is that of the query.
+
+    Tiles of queries change fastest, so that a tile of values is read from memory once and for the
+    other query tiles from the L2 cache. Slots come from one atomic addition a tile, and only where
+    a tile has a pair; beyond `capacity` pairs are counted and not written.
     """
     program = tl.program_id(0)
     rows = (program // query_tiles).to(tl.int64) * BLOCK_VALUES + tl.arange(0, BLOCK_VALUES)
@@ -46,7 +49,9 @@ def _pairs_above_kernel(
         part = begin + tl.arange(0, BLOCK_DIMENSIONS)
         inside = part < dimensions
         left = tl.load(
-            values + rows[:, None] * dimensions + part[None, :], mask=row_there[:, None] & inside[None, :], other=0.0
+            values + rows[:, None] * dimensions + part[None, :],
+            mask=row_there[:, None] & inside[None, :],
+            other=0.0,
         )
         right = tl.load(
             queries + members[None, :] * dimensions + part[:, None],
@@ -102,15 +107,25 @@ class PairFinder:
         """Return how many pairs `find` would give: one launch, and nothing but the launch."""
         return self._launch(queries, limits, 0, len(self._values))
 
-    def _scan(self, queries: torch.Tensor, limits: torch.Tensor, begin: int, end: int) -> list[Found]:
+    def _scan(
+        self, queries: torch.Tensor, limits: torch.Tensor, begin: int, end: int
+    ) -> list[Found]:
         count = self._launch(queries, limits, begin, end)
         if count > MOST_PAIRS and end - begin > 1:
             middle = (begin + end) // 2
-            return self._scan(queries, limits, begin, middle) + self._scan(queries, limits, middle, end)
+            return self._scan(queries, limits, begin, middle) + self._scan(
+                queries, limits, middle, end
+            )
         if count > self._capacity:
             self._allocate(triton.next_power_of_2(count))
             self._launch(queries, limits, begin, end)
-        return [(self._queries[:count].long(), self._found[:count] + begin, self._products[:count].clone())]
+        return [
+            (
+                self._queries[:count].long(),
+                self._found[:count] + begin,
+                self._products[:count].clone(),
+            )
+        ]
 
     def _launch(self, queries: torch.Tensor, limits: torch.Tensor, begin: int, end: int) -> int:
         values, (n_queries, dimensions) = self._values[begin:end], queries.shape

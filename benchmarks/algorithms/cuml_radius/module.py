@@ -14,7 +14,10 @@ from pexeso.engine.arrays import as_tensor
 from pexeso.errors import InputError
 
 PRODUCT_ROUNDOFF = 2.0**-10
-"""Of the shortest format that float32 products are made in on a GPU: TF32, 11 significant bits, the rest cut."""
+"""Of the shortest format that float32 products are made in on a GPU:
+
+TF32, 11 significant bits, the rest cut.
+"""
 QUERIES_AT_ONCE = 1 << 12
 NEIGHBOURS_AT_ONCE = 1 << 24
 
@@ -22,9 +25,11 @@ NEIGHBOURS_AT_ONCE = 1 << 24
 class CumlRadius(PairRival):
     """`cuml.neighbors.NearestNeighbors` by brute force.
 
-    cuML has no radius search (its documentation: "Currently, cuML supports k-NN queries"), so the nearest ``first_neighbours`` are asked for, and of the query
-    values whose farthest still lies within the radius four times as many, and so on. The radius is wider by what TF32 products could cost, though cuML
-    promises float32; whatever lies within it is decided in float32, then by the defining distance.
+    cuML has no radius search (its documentation: "Currently, cuML supports k-NN queries"), so the
+    nearest ``first_neighbours`` are asked for, and of the query values whose farthest still lies
+    within the radius four times as many, and so on. The radius is wider by what TF32 products could
+    cost, though cuML promises float32; whatever lies within it is decided in float32, then by the
+    defining distance.
 
     Build argument: ``first_neighbours``.
     """
@@ -39,9 +44,13 @@ class CumlRadius(PairRival):
             raise InputError(f"first_neighbours must be at least 1. Got {self._first} instead.")
         self.take_postings(lake)
         self._vectors = as_tensor(lake.vectors, self.device)
-        self._largest = float(torch.linalg.vector_norm(self._vectors, dim=1).max()) if lake.n_values else 1.0
+        self._largest = (
+            float(torch.linalg.vector_norm(self._vectors, dim=1).max()) if lake.n_values else 1.0
+        )
         # Arrays of torch are taken through `__cuda_array_interface__`, without a copy on the way.
-        self._neighbours = NearestNeighbors(algorithm="brute", metric="euclidean", output_type="cupy")
+        self._neighbours = NearestNeighbors(
+            algorithm="brute", metric="euclidean", output_type="cupy"
+        )
         if lake.n_values:
             self._neighbours.fit(self._vectors)
         self.index_bytes += self._vectors.nbytes
@@ -54,7 +63,9 @@ class CumlRadius(PairRival):
         found = [
             self._near(vectors, begin + torch.arange(len(part), device=self.device), tau)
             for begin, part in zip(
-                range(0, len(vectors), QUERIES_AT_ONCE), torch.split(vectors, QUERIES_AT_ONCE), strict=True
+                range(0, len(vectors), QUERIES_AT_ONCE),
+                torch.split(vectors, QUERIES_AT_ONCE),
+                strict=True,
             )
         ]
         queries, values = (torch.cat(part) for part in zip(*found, strict=True))
@@ -70,7 +81,9 @@ class CumlRadius(PairRival):
             for part in torch.split(waiting, max(1, NEIGHBOURS_AT_ONCE // wanted)):
                 distances, members = self._nearest(vectors[part], wanted)
                 within = distances <= radius
-                whole = ~within.all(1) if wanted < len(self._vectors) else torch.ones_like(within[:, 0])
+                whole = (
+                    ~within.all(1) if wanted < len(self._vectors) else torch.ones_like(within[:, 0])
+                )
                 row, place = torch.nonzero(within & whole[:, None], as_tuple=True)
                 found.append((part[row], members[row, place]))
                 unfinished.append(part[~whole])
@@ -85,10 +98,15 @@ class CumlRadius(PairRival):
         self.work["distances"] += n_pairs
         self.work["vectors_touched"] += n_pairs
         self.work["bytes_read"] += self._vectors.nbytes
-        return torch.as_tensor(distances, device=self.device), torch.as_tensor(members, device=self.device).long()
+        return torch.as_tensor(distances, device=self.device), torch.as_tensor(
+            members, device=self.device
+        ).long()
 
     def _radius(self, vectors: torch.Tensor, tau: float) -> float:
-        """Widen tau by twice the error of a squared distance from products of operands rounded to TF32, and a little more for the sums."""
+        """Widen tau by the error of squared distances from products in TF32.
+
+        The margin is twice the error from rounding the operands, and a little more for the sums.
+        """
         largest = max(self._largest, float(torch.linalg.vector_norm(vectors, dim=1).max()))
         error = 2.0 * (2.0 * PRODUCT_ROUNDOFF + 2.0**-18) * largest * largest * 1.01
         return math.sqrt(tau * tau + error)

@@ -21,27 +21,35 @@ PAIRS_AT_ONCE = 1 << 20
 
 
 class ExtremePivotTable(PairRival):
-    """Of every group of pivots a value keeps the one that it is most extreme for, and its distance to that one.
+    """Table of each value's most extreme pivot in every group, and its distance to that pivot.
 
-    Extreme is the pivot p with the largest ``|d(x, p) - mean d(., p)|``: most other values are at another distance from it, so that it tells x from them.
-    A query value's distances to all pivots are computed; x stays a candidate while ``|d(q, p) - d(x, p)| <= tau`` for the pivot of every group. Candidates are
-    compared.
+    Extreme is the pivot p with the largest ``|d(x, p) - mean d(., p)|``: most other values are at
+    another distance from it, so that it tells x from them. A query value's distances to all pivots
+    are computed; x stays a candidate while ``|d(q, p) - d(x, p)| <= tau`` for the pivot of every
+    group. Candidates are compared.
 
-    The published search goes through the table; here rows are kept in the order of the first group's pivot and distance, so that the first comparison of
-    every row is a binary search in each pivot's rows instead.
+    The published search goes through the table; here rows are kept in the order of the first
+    group's pivot and distance, so that the first comparison of every row is a binary search in each
+    pivot's rows instead.
 
-    Build arguments: ``n_groups`` and ``group_size``, the pivots of a group, at most 32,767. Pivots are drawn at random, as published.
+    Build arguments: ``n_groups`` and ``group_size``, the pivots of a group, at most 32,767. Pivots
+    are drawn at random, as published.
 
-    Source: Ruiz, Santoyo, Chávez, Figueroa and Tellez, *Extreme pivots for faster metric indexes*, SISAP 2013.
+    Source: Ruiz, Santoyo, Chávez, Figueroa and Tellez, *Extreme pivots for faster metric indexes*,
+    SISAP 2013.
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Compute the table, 6 bytes a value and group, in pieces of 16,384 values."""
         only(arguments, ("n_groups", "group_size"), "build", "ept")
-        n_groups, group_size = int(arguments.get("n_groups", 16)), int(arguments.get("group_size", 64))
+        n_groups, group_size = (
+            int(arguments.get("n_groups", 16)),
+            int(arguments.get("group_size", 64)),
+        )
         if not (n_groups >= 1 and 1 <= group_size < 1 << 15):
             raise InputError(
-                f"ept needs a group of pivots at least, of 1 to 32,767. Got {n_groups} groups of {group_size} instead."
+                f"ept needs a group of pivots at least, of 1 to 32,767. Got {n_groups} groups of "
+                f"{group_size} instead."
             )
         self.take_postings(lake)
         self._vectors = as_tensor(lake.vectors, self.device)
@@ -68,17 +76,28 @@ class ExtremePivotTable(PairRival):
             distances[:, rows] = mapped.view(-1, *shape).gather(2, extreme)[:, :, 0].T
         by_distance = torch.argsort(distances[0])
         self._order = by_distance[torch.argsort(codes[0, by_distance], stable=True)]
-        self._codes, self._distances = codes[:, self._order].contiguous(), distances[:, self._order].contiguous()
+        self._codes, self._distances = (
+            codes[:, self._order].contiguous(),
+            distances[:, self._order].contiguous(),
+        )
         self._segments = offsets_of(torch.bincount(codes[0].long(), minlength=self._group_size))
         self._slack = slack(distances, means)
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Narrow the candidates group by group, about a million at a time, then compare what is left."""
-        self.work = {"distances": len(vectors) * len(self._map.pivots), "vectors_touched": 0, "bytes_read": 0}
+        """Narrow the candidates group by group, then compare the remaining ones.
+
+        About a million candidates are narrowed at a time.
+        """
+        self.work = {
+            "distances": len(vectors) * len(self._map.pivots),
+            "vectors_touched": 0,
+            "bytes_read": 0,
+        }
         if not len(vectors) or not len(self._vectors):
             return no_pairs(self.device)
         mapped = self._map.map(vectors)
-        # Both sides of a comparison are known to within half the slack; a query value may lie farther out than any value.
+        # Both sides of a comparison are known to within half the slack; a query value may lie
+        # farther out than any value.
         reach = tau + max(self._slack, slack(mapped))
         starts, sizes = self._ranges(mapped, reach)
         found = []
@@ -95,10 +114,15 @@ class ExtremePivotTable(PairRival):
         return queries, values
 
     def _ranges(self, mapped: torch.Tensor, reach: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """Find, for every query value and pivot of the first group, that pivot's rows near enough: int64 (n * group_size,) twice."""
+        """Find the nearby rows of each first-group pivot for every query value.
+
+        Returns the starts and sizes of the ranges, each int64 (n * group_size,).
+        """
         starts = torch.empty((len(mapped), self._group_size), dtype=torch.int64, device=self.device)
         ends = torch.empty_like(starts)
-        for pivot, (begin, end) in enumerate(np.lib.stride_tricks.sliding_window_view(self._segments.cpu().numpy(), 2)):
+        for pivot, (begin, end) in enumerate(
+            np.lib.stride_tricks.sliding_window_view(self._segments.cpu().numpy(), 2)
+        ):
             rows, middle = self._distances[0, begin:end], mapped[:, pivot].contiguous()
             starts[:, pivot] = begin + torch.searchsorted(rows, middle - reach)
             ends[:, pivot] = begin + torch.searchsorted(rows, middle + reach, right=True)
@@ -107,10 +131,15 @@ class ExtremePivotTable(PairRival):
     def _narrow(
         self, mapped: torch.Tensor, owner: torch.Tensor, position: torch.Tensor, reach: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keep the candidates that every group but the first leaves, too; `owner` numbers the ranges of `_ranges`."""
+        """Keep the candidates that every group after the first leaves too.
+
+        `owner` numbers the ranges of `_ranges`.
+        """
         flat, width = mapped.view(-1), mapped.shape[1]
         # Where a query value's distances begin in `flat`.
-        base = (torch.arange(len(mapped), device=self.device) * width).repeat_interleave(self._group_size)[owner]
+        base = (torch.arange(len(mapped), device=self.device) * width).repeat_interleave(
+            self._group_size
+        )[owner]
         for group in range(1, self._n_groups):
             self.work["bytes_read"] += len(position) * 6
             place = base + self._codes[group].index_select(0, position)
@@ -121,12 +150,19 @@ class ExtremePivotTable(PairRival):
         return torch.div(base, width, rounding_mode="floor"), position
 
 
-def _expand(starts: torch.Tensor, sizes: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """List the members of all ranges as `expand_ranges` does, whole ranges of about `PAIRS_AT_ONCE` members together; a longer one is cut."""
+def _expand(
+    starts: torch.Tensor, sizes: torch.Tensor
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """List the members of all ranges as `expand_ranges` does, in bounded pieces.
+
+    A piece has whole ranges of about `PAIRS_AT_ONCE` members together. A longer range is cut.
+    """
     totals = offsets_of(sizes).cpu().numpy()
     first = 0
     while first < len(sizes):
-        last = max(first + 1, int(np.searchsorted(totals, totals[first] + PAIRS_AT_ONCE, side="right")) - 1)
+        last = max(
+            first + 1, int(np.searchsorted(totals, totals[first] + PAIRS_AT_ONCE, side="right")) - 1
+        )
         run = slice(first, last)
         if totals[last] - totals[first] <= PAIRS_AT_ONCE:
             pieces = [expand_ranges(starts[run], sizes[run])]

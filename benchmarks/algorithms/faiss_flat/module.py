@@ -18,14 +18,18 @@ METRICS = ("inner_product", "l2")
 
 
 class FaissFlat(PairRival):
-    """Range search with a radius wider by faiss's rounding error; pairs that near to tau are decided by the defining distance.
+    """Range search with a radius widened by the rounding error of faiss.
 
-    Build argument: ``metric``. ``inner_product`` (default) is the faster: faiss's L2 search takes the lengths of all vectors anew in every search, which for
-    few query values is as long again as the search.
+    Pairs that near to tau are decided by the defining distance.
 
-    Query arguments: ``blas_threshold``, the number of query values from which on faiss multiplies matrices instead of comparing pair by pair (its own
-    default, 128,000 as of faiss 1.15, makes it up to ten times slower at this task; 1 is its best), and ``database_block``, the vectors it multiplies at a
-    time (its own default is 1,024).
+    Build argument: ``metric``. ``inner_product`` (default) is the faster: faiss's L2 search takes
+    the lengths of all vectors anew in every search, which for few query values is as long again as
+    the search.
+
+    Query arguments: ``blas_threshold``, the number of query values from which on faiss multiplies
+    matrices instead of comparing pair by pair (its own default, 128,000 as of faiss 1.15, makes it
+    up to ten times slower at this task; 1 is its best), and ``database_block``, the vectors it
+    multiplies at a time (its own default is 1,024).
     """
 
     _blas_threshold, _database_block = 1, 4096
@@ -41,7 +45,10 @@ class FaissFlat(PairRival):
         self._index.add(np.ascontiguousarray(lake.vectors))
         self._vectors = as_tensor(lake.vectors)
         squares = np.einsum("nd,nd->n", lake.vectors, lake.vectors, dtype=np.float64)
-        self._least, self._largest = float(squares.min(initial=1.0)), float(squares.max(initial=1.0))
+        self._least, self._largest = (
+            float(squares.min(initial=1.0)),
+            float(squares.max(initial=1.0)),
+        )
         self.index_bytes += lake.vectors.nbytes
 
     def set_query_arguments(self, arguments: Arguments) -> None:
@@ -64,12 +71,16 @@ class FaissFlat(PairRival):
         faiss.cvar.distance_compute_blas_threshold = self._blas_threshold
         faiss.cvar.distance_compute_blas_database_bs = self._database_block
         queries, values, open_pairs = (
-            self._by_squares(vectors, tau) if self._metric == "l2" else self._by_products(vectors, tau)
+            self._by_squares(vectors, tau)
+            if self._metric == "l2"
+            else self._by_products(vectors, tau)
         )
         self.work["decided_again"] = int(open_pairs.sum())
         return decide(queries, values, open_pairs, vectors, self._vectors, tau)
 
-    def _by_squares(self, vectors: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _by_squares(
+        self, vectors: torch.Tensor, tau: float
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         squares = vectors.double().square().sum(1)
         error = square_error(vectors.shape[1], math.sqrt(max(self._largest, float(squares.max()))))
         # The radius is one of squared distances, in float32, and not inclusive.
@@ -78,7 +89,9 @@ class FaissFlat(PairRival):
         sure = np.nextafter(np.float32(tau * tau - error), np.float32(-np.inf))
         return queries, values, found > sure
 
-    def _by_products(self, vectors: torch.Tensor, tau: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _by_products(
+        self, vectors: torch.Tensor, tau: float
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         squares = vectors.double().square().sum(1)
         error = product_error(vectors.shape[1], math.sqrt(max(self._largest, float(squares.max()))))
         low, high = product_limits(squares, self._least, self._largest, tau, error)
@@ -87,7 +100,9 @@ class FaissFlat(PairRival):
         queries, found, values = self._search(vectors, radius)
         return queries, values, found < high[queries]
 
-    def _search(self, vectors: torch.Tensor, radius: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _search(
+        self, vectors: torch.Tensor, radius: float
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         limits, found, values = self._index.range_search(vectors.numpy(), radius)
         sizes = torch.from_numpy(np.diff(limits.astype(np.int64)))
         queries = torch.repeat_interleave(torch.arange(len(vectors)), sizes)

@@ -17,14 +17,17 @@ EF_SEARCH = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 5
 
 
 class FaissHnsw(TunedRival):
-    """`IndexHNSWFlat.range_search`: a walk through the graph keeps what it meets within tau, by float32 distances of the vectors themselves.
+    """`IndexHNSWFlat.range_search`, a graph walk that keeps the values it meets within tau.
 
-    So no pair that is found is wrong, rounding at tau apart, and nothing is checked again; pairs are missed. ``efSearch`` is the smallest of `EF_SEARCH` that
-    has the target recall.
+    Distances are float32 distances of the vectors themselves.
+
+    So no pair that is found is wrong, rounding at tau apart, and nothing is checked again; pairs
+    are missed. ``efSearch`` is the smallest of `EF_SEARCH` that has the target recall.
 
     Build arguments: ``links`` (M) and ``ef_construction``. Query argument: ``target_recall``.
 
-    Source: Malkov and Yashunin, *Efficient and robust approximate nearest neighbor search using hierarchical navigable small world graphs*, 2018.
+    Source: Malkov and Yashunin, *Efficient and robust approximate nearest neighbor search using
+    hierarchical navigable small world graphs*, 2018.
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
@@ -50,7 +53,9 @@ class FaissHnsw(TunedRival):
         """Search; ``work`` is told."""
         faiss.cvar.hnsw_stats.reset()
         parameters = faiss.SearchParametersHNSW(efSearch=self._ef_search)
-        pairs = faiss_pairs(self._index.range_search(vectors.numpy(), squared_radius(tau), params=parameters))
+        pairs = faiss_pairs(
+            self._index.range_search(vectors.numpy(), squared_radius(tau), params=parameters)
+        )
         n_distances = int(faiss.cvar.hnsw_stats.ndis)
         self.work = {
             "distances": n_distances,

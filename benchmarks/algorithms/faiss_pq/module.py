@@ -22,16 +22,22 @@ TRAINING_POINTS = 39
 
 
 class FaissPq(TunedRival):
-    """`IndexIVFPQ.range_search`: vectors are short codes in inverted lists, distances are those of the codes.
+    """`IndexIVFPQ.range_search`, with vectors kept as short codes in inverted lists.
 
-    Codes put pairs nearer or farther than they are, so a radius other than tau is needed; what is found within it counts as a match, wrong pairs included: as
-    published, nothing is checked again with the vectors, which the index does not hold. Tuned are the number of lists looked at, the smallest power of two that
-    holds half of the pairs that may be missed, and the smallest radius with the target recall.
+    Distances are those of the codes.
 
-    Build arguments: ``n_lists`` and ``component``, the vector components a one-byte code stands for. Query argument: ``target_recall``.
+    Codes put pairs nearer or farther than they are, so a radius other than tau is needed; what is
+    found within it counts as a match, wrong pairs included: as published, nothing is checked again
+    with the vectors, which the index does not hold. Tuned are the number of lists looked at, the
+    smallest power of two that holds half of the pairs that may be missed, and the smallest radius
+    with the target recall.
 
-    Source: Jégou, Douze and Schmid, *Product quantization for nearest neighbor search*, 2011. A plain `IndexPQ` compares every code; in a range search
-    faiss 1.15 takes about 1 µs a pair for that, more than for comparing the vectors.
+    Build arguments: ``n_lists`` and ``component``, the vector components a one-byte code stands
+    for. Query argument: ``target_recall``.
+
+    Source: Jégou, Douze and Schmid, *Product quantization for nearest neighbor search*, 2011. A
+    plain `IndexPQ` compares every code; in a range search faiss 1.15 takes about 1 µs a pair for
+    that, more than for comparing the vectors.
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
@@ -49,7 +55,9 @@ class FaissPq(TunedRival):
         self._index.add(vectors)
         per_value = self._index.code_size + 8
         self.index_bytes += (
-            lake.n_values * per_value + n_lists * lake.dimensions * 4 + (1 << bits) * lake.dimensions * 4
+            lake.n_values * per_value
+            + n_lists * lake.dimensions * 4
+            + (1 << bits) * lake.dimensions * 4
         )
 
     def tune(self, sample: Sample, tau: float) -> None:
@@ -79,7 +87,9 @@ class FaissPq(TunedRival):
         }
         return pairs
 
-    def _search(self, vectors: torch.Tensor, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _search(
+        self, vectors: torch.Tensor, radius: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         parameters = faiss.SearchParametersIVF(nprobe=self._probes)
         return self._index.range_search(vectors.numpy(), squared_radius(radius), params=parameters)
 

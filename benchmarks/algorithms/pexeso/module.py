@@ -23,14 +23,17 @@ from pexeso.errors import InputError
 class Pexeso(Algorithm):
     """A contractive map, blocks, and verification.
 
-    Build arguments are those of `PartitionLayoutOptions`; query arguments are ``lemmas``, the filters in use (all by default), and ``kernel``
-    (``auto``).
+    Build arguments are those of `PartitionLayoutOptions`; query arguments are ``lemmas``, the
+    filters in use (all by default), and ``kernel`` (``auto``).
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Build the partition."""
         options, _ = resolve_options(
-            lake.vectors, lake.column_offsets, lake.column_values, PartitionLayoutOptions(**arguments)
+            lake.vectors,
+            lake.column_offsets,
+            lake.column_values,
+            PartitionLayoutOptions(**arguments),
         )
         left_open = [name for name, value in arguments.items() if value in (None, "auto")]
         self.chosen = {name: getattr(options, name) for name in left_open}
@@ -44,7 +47,8 @@ class Pexeso(Algorithm):
         unknown = set(arguments) - {"lemmas", "kernel"}
         if unknown:
             raise InputError(
-                f"Query arguments of pexeso are: lemmas, kernel. Got {', '.join(sorted(unknown))} instead."
+                "Query arguments of pexeso are: lemmas, kernel. Got "
+                f"{', '.join(sorted(unknown))} instead."
             )
         self._lemmas = lemma_set(arguments["lemmas"]) if "lemmas" in arguments else ALL_LEMMAS
         self._kernel = choose_kernel(arguments.get("kernel", "auto"), self.device)
@@ -54,18 +58,30 @@ class Pexeso(Algorithm):
         goal = Goal(query.max_distance, query.needed, None, False, self._lemmas)
         stats = SearchStats()
         answer = search_partition(
-            self._partition, query.vectors, query.weights, query.total, goal, stats, kernel=self._kernel
+            self._partition,
+            query.vectors,
+            query.weights,
+            query.total,
+            goal,
+            stats,
+            kernel=self._kernel,
         )
         self._tell(stats)
         return answer
 
     def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-        """Search for all query columns in one pass; values of several columns are told apart by their bytes."""
+        """Search for all query columns in one pass.
+
+        Values of several columns are distinguished by their bytes.
+        """
         rows = np.concatenate([query.vectors.numpy() for query in queries])
         as_bytes = rows.view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
         _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
         members = torch.split(torch.from_numpy(place), [len(query) for query in queries])
-        batch = [BatchQuery(own, query.weights, query.needed) for own, query in zip(members, queries, strict=True)]
+        batch = [
+            BatchQuery(own, query.weights, query.needed)
+            for own, query in zip(members, queries, strict=True)
+        ]
         stats = SearchStats()
         answers = search_batch_partition(
             self._partition,

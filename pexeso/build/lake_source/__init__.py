@@ -1,1 +1,4 @@
-"""Where the tables of a lake come from: files of a folder or another storage, and Spark tables; listed and compared in tasks."""
+"""Sources of the tables of a lake: files of a folder or other storage, and Spark tables.
+
+Tables are listed and compared in tasks.
+"""

@@ -1,7 +1,9 @@
-"""List a lake in Spark's tasks: each walks a part of its folders, and hands on what is too much for one.
+"""Listing of a lake in Spark's tasks.
 
-The listing goes from the tasks to Parquet; the driver learns numbers only. A task holds one folder's names and the
-folders that it has still to look into.
+Each task walks a part of the lake's folders and hands on what is too much for one task.
+
+The listing goes from the tasks to Parquet; the driver learns numbers only. A task holds one
+folder's names and the folders that it has still to look into.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FIRST_FOLDERS, MORE_FOLDERS = 256, 1024
-"""Folders that the first task lists, and a task of each later round, before they hand on the rest."""
+"""Folders that the first task lists, and a task of each later round, before they hand on the
+rest."""
 
 BATCH_ROWS = 1 << 14
 REQUESTS_AT_ONCE = 16
@@ -30,7 +33,9 @@ REQUESTS_AT_ONCE = 16
 
 TABLE, SKIPPED, FOLDER = "table", "skipped", "folder"
 
-_TABLE_FIELDS = "table string, path string, format string, n_bytes long, modified long, version string"
+_TABLE_FIELDS = (
+    "table string, path string, format string, n_bytes long, modified long, version string"
+)
 _FOUND = f"kind string, {_TABLE_FIELDS}, reason string"
 _FOUND_SCHEMA = pa.schema(
     [
@@ -73,19 +78,22 @@ def list_lake(
 ) -> Found:
     """List all files of a lake, as `pexeso.lake.files.find_tables` does, in tasks.
 
-    A first task walks up to `first_folders` folders. What is left then is dealt out to tasks that walk up to `more_folders`
-    each, and so on until nothing is left: a subtree that is larger than the others does not stay with one task. There are at
-    most as many rounds as levels of folders.
+    A first task walks up to `first_folders` folders. What is left then is dealt out to tasks that
+    walk up to `more_folders` each, and so on until nothing is left: a subtree that is larger than
+    the others does not stay with one task. There are at most as many rounds as levels of folders.
 
     Parameters
     ----------
     root : Path or Place
-        The lake, a folder, as `pexeso.lake.files.look_at_lake` gives it; at the same path on all machines.
+        The lake, a folder, as `pexeso.lake.files.look_at_lake` gives it; at the same path on all
+        machines.
     tables, skipped : Path
-        Folders to write, which are not there yet: Parquet of ``table, path, format, n_bytes, modified, version``
-        (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason``. In no order.
+        Folders to write, which are not there yet: Parquet of
+        ``table, path, format, n_bytes, modified, version`` (`pexeso.lake.files.TableFile`; `path`
+        as text), and of ``table, reason``. In no order.
     scratch : Path
-        A folder that is not there yet, for what the rounds leave to one another; the caller removes it.
+        A folder that is not there yet, for what the rounds leave to one another; the caller removes
+        it.
     first_folders, more_folders : int
         At least 1.
     """
@@ -95,7 +103,9 @@ def list_lake(
         location = scratch / f"round-{n_rounds:05d}"
         limit = more_folders if n_rounds else first_folders
         _walk_all(pending, root, limit).write.parquet(spark_path(location))
-        found = read_parquet(spark, location, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
+        found = (
+            read_parquet(spark, location, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
+        )
         n_folders, n_rounds = found.count(), n_rounds + 1
         pending = found.repartition(_n_tasks(spark, n_folders)) if n_folders else found
     return _collect(spark, scratch, tables, skipped, n_rounds)
@@ -118,7 +128,9 @@ def _walk_all(pending: DataFrame, root: Path | Location, limit: int) -> DataFram
     return pending.mapInArrow(walk, _FOUND)
 
 
-def walk_from(root: Path | Location, folders: Iterable[str], limit: int) -> Iterator[dict[str, object]]:
+def walk_from(
+    root: Path | Location, folders: Iterable[str], limit: int
+) -> Iterator[dict[str, object]]:
     """List folders and those below them, level by level, up to a number of them.
 
     Parameters
@@ -132,7 +144,8 @@ def walk_from(root: Path | Location, folders: Iterable[str], limit: int) -> Iter
     Yields
     ------
     dict
-        A row of kind ``table``, ``skipped`` or, for a folder that was not looked into, ``folder``, which is `table` there.
+        A row of kind ``table``, ``skipped`` or, for a folder that was not looked into, ``folder``,
+        which is `table` there.
     """
     waiting = deque(folders)
     limit = max(limit, len(waiting))
@@ -175,14 +188,20 @@ def in_batches(rows: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(waiting, schema=_FOUND_SCHEMA)
 
 
-def _collect(spark: SparkSession, scratch: Path, tables: Path, skipped: Path, n_rounds: int) -> Found:
+def _collect(
+    spark: SparkSession, scratch: Path, tables: Path, skipped: Path, n_rounds: int
+) -> Found:
     from pyspark.sql import functions as sql
 
     rounds = [scratch / f"round-{number:05d}" for number in range(n_rounds)]
     found = read_parquet(spark, *rounds, schema=_FOUND)
     found.where(f"kind = '{TABLE}'").drop("kind", "reason").write.parquet(spark_path(tables))
     found.where(f"kind = '{SKIPPED}'").select("table", "reason").write.parquet(spark_path(skipped))
-    counted = found.groupBy("kind").agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes")).collect()
+    counted = (
+        found.groupBy("kind")
+        .agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"))
+        .collect()
+    )
     numbers = {row.kind: (row.n, row.bytes or 0) for row in counted}
     n_tables, n_bytes = numbers.get(TABLE, (0, 0))
     return Found(n_tables, n_bytes, numbers.get(SKIPPED, (0, 0))[0], n_rounds)

@@ -77,7 +77,11 @@ class Source(Protocol):
         """Return whether the lake is small enough for settings that suit a build of a minute."""
 
     def list_into(self, spark: SparkSession, folder: Path) -> Facts:
-        """Write a listing of the tables, and of what is none, as Parquet; give their numbers, bytes and a digest of them."""
+        """Write a listing of the tables and the skipped files as Parquet, and return its facts.
+
+        The facts are the number of tables and of skipped files, the bytes, and a digest of the
+        listing.
+        """
 
     def records(
         self,
@@ -88,7 +92,10 @@ class Source(Protocol):
         wanted: Sequence[Records],
         measured: Measured,
     ) -> DataFrame:
-        """Return the records (`pexeso.lake.record_schema.SCHEMA`) of the tables listed, those that are `wanted` included; tasks go through `measured`."""
+        """Return the records of the listed tables, including those that are `wanted`.
+
+        Records have the schema `pexeso.lake.record_schema.SCHEMA`; tasks go through `measured`.
+        """
 
 
 def source_of(lake: Any) -> Source:
@@ -97,8 +104,8 @@ def source_of(lake: Any) -> Source:
     Parameters
     ----------
     lake
-        A folder or file: a path, an URL, a `Location`; a Spark DataFrame; or the name of a table or database in Spark's
-        catalog, where no file or folder has that name.
+        A folder or file: a path, an URL, a `Location`; a Spark DataFrame; or the name of a table or
+        database in Spark's catalog, where no file or folder has that name.
     """
     if hasattr(lake, "sparkSession"):
         return SparkSource(lake)
@@ -130,7 +137,10 @@ class FolderSource:
         self._is_small: bool | None = None
 
     def is_small(self) -> bool:
-        """Look at the sizes of the first files, once; a lake on another storage is not looked at, and taken for a large one."""
+        """Return whether the lake is small, from the sizes of its first files.
+
+        The sizes are read once. A lake on other storage is not examined and counts as large.
+        """
         if self._is_small is None:
             self._is_small = not isinstance(self._root, Location) and self._look_at_sizes()
         return self._is_small
@@ -154,7 +164,9 @@ class FolderSource:
             return _write_listing(folder, [table_row(self._single)], [])
         if self.is_small():  # sooner done than Spark's first job
             found, skipped = find_tables(self._root)
-            return _write_listing(folder, list(map(table_row, found)), list(map(skipped_row, skipped)))
+            return _write_listing(
+                folder, list(map(table_row, found)), list(map(skipped_row, skipped))
+            )
         list_lake(spark, self._root, folder / LISTING, folder / SKIPPED, folder / "rounds")
         remove_tree(folder / "rounds")
         return _listing_facts(spark, folder)
@@ -178,10 +190,15 @@ class FolderSource:
             max_table_bytes=options.max_table_bytes,
             wanted=wanted,
         )
-        return deal_out(listing, n_tasks).mapInArrow(measured(read), spark_schema(record_schema.SCHEMA))
+        return deal_out(listing, n_tasks).mapInArrow(
+            measured(read), spark_schema(record_schema.SCHEMA)
+        )
 
     def changed(self, doubtful: DataFrame) -> DataFrame:
-        """Compare files (of `LISTING_SCHEMA`, with ``old_fingerprint``) by content; give ``table, change``."""
+        """Compare files by content, and return ``table, change``.
+
+        `doubtful` has the fields of `LISTING_SCHEMA`, with ``old_fingerprint``.
+        """
         compare = partial(tasks.compare_contents, root=self._root)
         return doubtful.mapInArrow(compare, "table string, change string")
 
@@ -199,7 +216,9 @@ class SparkSource:
 
     def __init__(self, given: DataFrame | str) -> None:
         self._given = given
-        self.name = SPARK_PREFIX + (given if isinstance(given, str) else f"dataframe-{secrets.token_hex(6)}")
+        self.name = SPARK_PREFIX + (
+            given if isinstance(given, str) else f"dataframe-{secrets.token_hex(6)}"
+        )
 
     def is_small(self) -> bool:
         """Nobody has looked."""
@@ -210,9 +229,12 @@ class SparkSource:
         found = self._tables(spark)
         if not found:
             raise LakeError(
-                f"{self._given!r} is neither a file or folder, nor a table or database in Spark's catalog; give the folder that holds the tables."
+                f"{self._given!r} is neither a file or folder, nor a table or database in "
+                "Spark's catalog; give the folder that holds the tables."
             )
-        return _write_listing(folder, [{"table": table.name, "path": "", "format": "spark"} for table in found], [])
+        return _write_listing(
+            folder, [{"table": table.name, "path": "", "format": "spark"} for table in found], []
+        )
 
     def records(
         self,
@@ -239,9 +261,14 @@ class SparkSource:
         return [SparkTable("dataframe", self._given)]
 
 
-def _write_listing(folder: Path, rows: list[dict[str, Any]], skipped: list[dict[str, Any]]) -> Facts:
+def _write_listing(
+    folder: Path, rows: list[dict[str, Any]], skipped: list[dict[str, Any]]
+) -> Facts:
     """Write a short listing; give its facts as `_listing_facts` does."""
-    for name, schema, content in ((LISTING, LISTING_SCHEMA, rows), (SKIPPED, SKIPPED_SCHEMA, skipped)):
+    for name, schema, content in (
+        (LISTING, LISTING_SCHEMA, rows),
+        (SKIPPED, SKIPPED_SCHEMA, skipped),
+    ):
         (folder / name).mkdir()
         pq.write_table(pa.Table.from_pylist(content, schema=schema), folder / name / "part.parquet")
     digest = hashlib.blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
@@ -256,9 +283,16 @@ def _listing_facts(spark: SparkSession, folder: Path) -> Facts:
     listing = read_parquet(spark, folder / LISTING)
     skipped = read_parquet(spark, folder / SKIPPED)
     each = sql.xxhash64("table", "path", "n_bytes", "modified", "version").cast("decimal(38,0)")
-    counted = listing.agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"), sql.sum(each).alias("digest"))
+    counted = listing.agg(
+        sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"), sql.sum(each).alias("digest")
+    )
     row = counted.first()
-    return {"tables": row.n, "bytes": row.bytes or 0, "skipped": skipped.count(), "digest": str(row.digest)}
+    return {
+        "tables": row.n,
+        "bytes": row.bytes or 0,
+        "skipped": skipped.count(),
+        "digest": str(row.digest),
+    }
 
 
 def deal_out(listing: DataFrame, n_tasks: int) -> DataFrame:
@@ -268,7 +302,12 @@ def deal_out(listing: DataFrame, n_tasks: int) -> DataFrame:
     n_tasks = max(1, n_tasks)
     within = sql.monotonically_increasing_id().bitwiseAND(sql.lit((1 << 33) - 1))
     deal = sql.pmod(within + sql.spark_partition_id(), sql.lit(n_tasks))
-    return listing.sort(sql.desc("n_bytes")).withColumn("deal", deal).repartitionByRange(n_tasks, "deal").drop("deal")
+    return (
+        listing.sort(sql.desc("n_bytes"))
+        .withColumn("deal", deal)
+        .repartitionByRange(n_tasks, "deal")
+        .drop("deal")
+    )
 
 
 def spark_schema(schema: pa.Schema) -> Any:

@@ -1,7 +1,10 @@
-"""Spark tables and DataFrames as a lake: the records that `pexeso.lake.records` makes of files, made of their columns.
+"""Spark tables and DataFrames as a lake.
 
-Spark counts the distinct values of every column; then each column goes, as a whole, to one task, which looks at them as it
-would at the column of a file. The driver holds the names of tables and columns.
+Their columns give the same records that `pexeso.lake.records` makes of files.
+
+Spark counts the distinct values of every column; then each column goes, as a whole, to one task,
+which looks at them as it would at the column of a file. The driver holds the names of tables and
+columns.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ _TABLE = -1
 _VALUE_BYTES = 16
 """Bytes of a value in a task beside its text: offset, count and place."""
 
-_COUNTED = "table string, position int, name string, label string, reason string, value string, count long"
+_COUNTED = (
+    "table string, position int, name string, label string, reason string, value string, count long"
+)
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,15 @@ def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
     Parameters
     ----------
     name : str
-        A table, ``table``, ``database.table`` or ``catalog.database.table``; or a database, ``database`` or
-        ``catalog.database``, which means all its tables and views.
+        A table, ``table``, ``database.table`` or ``catalog.database.table``; or a database,
+        ``database`` or ``catalog.database``, which means all its tables and views.
 
     Returns
     -------
     list of SparkTable
-        By name, by code point; empty where the catalog has neither a table nor a database of that name. The tables of a
-        database are called ``database.table``, a single one as it was asked for.
+        By name, by code point; empty where the catalog has neither a table nor a database of that
+        name. The tables of a database are called ``database.table``, a single one as it was asked
+        for.
     """
     from pyspark.errors import PySparkException
 
@@ -75,7 +81,10 @@ def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
             return []
         quoted = ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
         found = sorted(each.name for each in spark.catalog.listTables(name) if not each.isTemporary)
-        return [SparkTable(f"{name}.{table}", spark.table(f"{quoted}.`{table.replace('`', '``')}`")) for table in found]
+        return [
+            SparkTable(f"{name}.{table}", spark.table(f"{quoted}.`{table.replace('`', '``')}`"))
+            for table in found
+        ]
     except PySparkException as error:
         said = str(error).strip().splitlines()[0]
         raise LakeError(f"'{name}' cannot be looked up in Spark's catalog: {said}") from error
@@ -101,15 +110,17 @@ def frame_records(
 ) -> DataFrame:
     """Turn Spark tables into records, as `pexeso.lake.records.table_records` does with files.
 
-    Every column that Spark can write as text is looked at; arrays, maps, structs and bytes are left out with the reason, and
-    so are columns of numbers, without being read, where the rules leave out numbers.
+    Every column that Spark can write as text is looked at; arrays, maps, structs and bytes are left
+    out with the reason, and so are columns of numbers, without being read, where the rules leave
+    out numbers.
 
     Parameters
     ----------
     tables : list of SparkTable
         At least one, of different names.
     max_table_bytes : int
-        Columns whose distinct values take more bytes in a task are left out with the reason: a column is held whole by one.
+        Columns whose distinct values take more bytes in a task are left out with the reason: a
+        column is held whole by one.
     wanted : sequence of callable
         What gives further records of a table.
     every_kind : bool
@@ -118,18 +129,22 @@ def frame_records(
     Returns
     -------
     DataFrame
-        Of `pexeso.lake.record_schema.SCHEMA`. The text of a value is the first by code point of those with this normalised form.
-        Size, time and fingerprint of a table are null.
+        Of `pexeso.lake.record_schema.SCHEMA`. The text of a value is the first by code point of
+        those with this normalised form. Size, time and fingerprint of a table are null.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
     names = [table.name for table in tables]
     if not names or len(set(names)) < len(names):
         raise LakeError(
-            f"The tables of a lake need different names, and there must be one at least. Got {', '.join(names) or 'none'}."
+            "The tables of a lake need different names, and there must be one at least. Got "
+            f"{', '.join(names) or 'none'}."
         )
     read_kinds = KINDS if every_kind else rules.kinds
-    counted = reduce(lambda ours, theirs: ours.unionByName(theirs), (_counted(table, read_kinds) for table in tables))
+    counted = reduce(
+        lambda ours, theirs: ours.unionByName(theirs),
+        (_counted(table, read_kinds) for table in tables),
+    )
 
     def work(group: pa.Table) -> pa.Table:
         return _records_of_column(group, rules, normaliser, wanted)
@@ -139,7 +154,10 @@ def frame_records(
 
 
 def _counted(table: SparkTable, kinds: tuple[str, ...]) -> DataFrame:
-    """Count the distinct values of every column of a table; one row of each column, the one with a label, tells what it is."""
+    """Count the distinct values of every column of a table.
+
+    One row of each column, the one with a label, describes the column.
+    """
     from pyspark.sql import functions as sql
 
     fields = table.frame.schema.fields
@@ -147,13 +165,18 @@ def _counted(table: SparkTable, kinds: tuple[str, ...]) -> DataFrame:
     reasons = [_reason_not_read(field.dataType, kinds) for field in fields]
     told = [(table.name, _TABLE, None, "", None, None, len(fields))]
     for position, field in enumerate(fields):
-        told.append((table.name, position, field.name, labels[position], reasons[position], None, None))
+        told.append(
+            (table.name, position, field.name, labels[position], reasons[position], None, None)
+        )
     # By position: names may repeat, or hold dots.
     frame = table.frame.toDF(*(f"c{position}" for position in range(len(fields))))
     read = [position for position, reason in enumerate(reasons) if reason is None]
     cells = [
         _cell(_TABLE, sql.lit(None)),
-        *(_cell(position, _as_text(sql.col(f"c{position}"), fields[position].dataType)) for position in read),
+        *(
+            _cell(position, _as_text(sql.col(f"c{position}"), fields[position].dataType))
+            for position in read
+        ),
     ]
     values = frame.select(sql.explode(sql.array(*cells)).alias("cell"))
     counts = values.groupBy("cell.position", "cell.value").agg(sql.count("*").alias("count"))
@@ -169,7 +192,10 @@ def _cell(position: int, value: Column) -> Column:
 
 
 def _as_text(value: Column, kind: DataType) -> Column:
-    """Write numbers as a file of the same type gives them: floats that are whole as integers, not as 1.0E7."""
+    """Convert values to text as a file of the same type gives them.
+
+    Floats that are whole become integers, not 1.0E7.
+    """
     from pyspark.sql import functions as sql
     from pyspark.sql import types
 
@@ -184,7 +210,10 @@ def _reason_not_read(kind: DataType, kinds: tuple[str, ...]) -> str | None:
     from pyspark.sql import types
 
     if isinstance(kind, types.NumericType) and "number" not in kinds:
-        return f"numbers: its type is {kind.simpleString()}, and only {' and '.join(kinds)} columns are kept (kinds)"
+        return (
+            f"numbers: its type is {kind.simpleString()}, and only {' and '.join(kinds)} "
+            "columns are kept (kinds)"
+        )
     as_text = (
         types.StringType,
         types.CharType,
@@ -203,15 +232,23 @@ def _bounded(counted: DataFrame, max_table_bytes: int) -> DataFrame:
     from pyspark.sql import functions as sql
 
     size = sql.sum(sql.octet_length("value") + sql.lit(_VALUE_BYTES))
-    sizes = counted.where(sql.col("value").isNotNull()).groupBy("table", "position").agg(size.alias("bytes"))
+    sizes = (
+        counted.where(sql.col("value").isNotNull())
+        .groupBy("table", "position")
+        .agg(size.alias("bytes"))
+    )
     too_large = sizes.where(sql.col("bytes") > max_table_bytes)
     joined = counted.join(sql.broadcast(too_large), ["table", "position"], "left")
     said = sql.format_string(
-        f"its distinct values take %,d bytes, at most {max_table_bytes:,} allowed (max_table_bytes)", "bytes"
+        f"its distinct values take %,d bytes, at most {max_table_bytes:,} allowed "
+        "(max_table_bytes)",
+        "bytes",
     )
     tells = sql.col("label").isNotNull()
     kept = joined.where(sql.col("bytes").isNull() | tells)
-    reason = sql.when(sql.col("bytes").isNotNull(), said).otherwise(sql.col("reason")).alias("reason")
+    reason = (
+        sql.when(sql.col("bytes").isNotNull(), said).otherwise(sql.col("reason")).alias("reason")
+    )
     return kept.select("table", "position", "name", "label", reason, "value", "count")
 
 
@@ -224,10 +261,14 @@ def _records_of_column(
     n_rows = pc.sum(counted["count"]).as_py() or 0
     if told["position"] == _TABLE:
         record = {"record": "table", "table": told["table"], "format": FORMAT, "notes": []}
-        return pa.Table.from_pylist([record | {"n_columns": told["count"], "n_rows": n_rows}], schema=SCHEMA)
+        return pa.Table.from_pylist(
+            [record | {"n_columns": told["count"], "n_rows": n_rows}], schema=SCHEMA
+        )
     about = {name: told[name] for name in ("table", "position", "name", "label")}
     if told["reason"] is not None:
-        return pa.Table.from_pylist([{"record": "column", **about, "reason": told["reason"]}], schema=SCHEMA)
+        return pa.Table.from_pylist(
+            [{"record": "column", **about, "reason": told["reason"]}], schema=SCHEMA
+        )
     # Sorted, so that the text that stands for a value does not depend on which task counted it.
     present = counted.filter(pc.is_valid(counted["value"])).sort_by("value").combine_chunks()
     columns = [_one_array(present[name]) for name in ("value", "count")]

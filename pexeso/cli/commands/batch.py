@@ -43,7 +43,9 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
 @search_settings
 @_of_batch("explain", "Add the values that match, with their distances and kinds.")
 @_of_batch(
-    "rerank", "Give each result a score, how likely it can be joined, and order by it; or by rows that match alone."
+    "rerank",
+    "Give each result a score, how likely it can be joined, and order by it; or by rows that "
+    "match alone.",
 )
 @_of_batch("resume", "Go on with a file of answers that is there.")
 @_of_batch("restart", "Overwrite an existing output file.")
@@ -63,17 +65,21 @@ def batch(request: BatchRequest) -> None:
       {"id": "a", "file": "people.csv", "column": "company"}
       {"id": "b", "values": ["Oslo", "Rome"]}
 
-    Answers are JSON lines in the same order: {"id", "query", "options", "results", "stats"}, or {"id", "error"} for a line that
-    cannot be used; the others are answered all the same, and the exit code is 1. Files are relative to the current folder.
+    Answers are JSON lines in the same order: {"id", "query", "options", "results", "stats"}, or
+    {"id", "error"} for a line that cannot be used; the others are answered all the same, and the
+    exit code is 1. Files are relative to the current folder.
 
-    With --spark-master the search runs on Spark, in a task for each partition and some of the queries; the answers are the same.
+    With --spark-master the search runs on Spark, in a task for each partition and some of the
+    queries; the answers are the same.
 
     In Python: pexeso.open_index(INDEX).search_batch(queries).
     """  # noqa: D301  click reads \b
     queries, output, live = request.queries, request.output, {}
     if queries == STANDARD:
         if request.resume:
-            raise click.UsageError("--resume needs a file of queries: what came from stdin is gone.")
+            raise click.UsageError(
+                "--resume needs a file of queries: what came from stdin is gone."
+            )
         live["lines"] = ((number, text) for number, text in enumerate(sys.stdin, 1) if text.strip())
     live["begin"] = lambda options: tell_advice([options])
     try:
@@ -102,7 +108,10 @@ def _how_to_go_on(queries: str, output: str | None) -> str:
 
 def _report(run: BatchRun, output: str | None) -> None:
     earlier = f", {run.earlier:,} of them in an earlier run" if run.earlier else ""
-    talk(f"{count(run.answered, 'line')} answered{earlier}" + ("" if output is None else f", in '{output}'"))
+    talk(
+        f"{count(run.answered, 'line')} answered{earlier}"
+        + ("" if output is None else f", in '{output}'")
+    )
     if not run.failed:
         return
     for error in run.first_errors:

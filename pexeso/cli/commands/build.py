@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 @click.argument("lake", metavar="LAKE")
 @index_argument
 @build_settings
-@click.option("--overwrite", is_flag=True, help="Replace an index that is there; it serves until the new one is done.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace an index that is there; it serves until the new one is done.",
+)
 @spark_options
 @log_json_option
 @takes(BuildRequest)
@@ -31,10 +35,11 @@ def index(request: BuildRequest) -> None:
     Example:
       pexeso index my_folder lake.pexeso
 
-    LAKE is a folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders, or one table; or a
-    table or database of Spark's catalog. INDEX is the folder to write; it must be absent or empty. Both may be URLs, such
-    as s3://bucket/lake. What cannot be read is left out and listed by pexeso info. A build that was interrupted or killed
-    goes on where it stopped when the same command is run again.
+    LAKE is a folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its
+    sub-folders, or one table; or a table or database of Spark's catalog. INDEX is the folder to
+    write; it must be absent or empty. Both may be URLs, such as s3://bucket/lake. What cannot be
+    read is left out and listed by pexeso info. A build that was interrupted or killed goes on where
+    it stopped when the same command is run again.
 
     In Python: pexeso.build_index(LAKE, INDEX).
     """  # noqa: D301  click reads \b
@@ -48,8 +53,13 @@ def summary(info: IndexInfo, seconds: float) -> str:
         for reasons, noun in ((info.files_left_out, "file"), (info.columns_left_out, "column"))
         if reasons
     ]
-    more = f"\nLeft out: {' and '.join(left_out)}; 'pexeso info {info.path}' says why." if left_out else ""
+    more = (
+        f"\nLeft out: {' and '.join(left_out)}; 'pexeso info {info.path}' says why."
+        if left_out
+        else ""
+    )
     return (
-        f"Indexed {count(info.tables, 'table')}, {count(info.columns_indexed, 'column')} and {count(info.values, 'distinct value')} "
+        f"Indexed {count(info.tables, 'table')}, {count(info.columns_indexed, 'column')} and "
+        f"{count(info.values, 'distinct value')} "
         f"into '{info.path}' ({human_bytes(info.bytes)}) in {seconds:.1f} s.{more}"
     )

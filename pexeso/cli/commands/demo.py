@@ -24,7 +24,11 @@ Your turn:
 
 
 @click.command()
-@click.option("--keep", metavar="FOLDER", help="Keep the index here; without it, it is made in a temporary folder.")
+@click.option(
+    "--keep",
+    metavar="FOLDER",
+    help="Keep the index here; without it, it is made in a temporary folder.",
+)
 def demo(keep: str | None) -> None:
     """Index the demo lake and search it twice, showing what matches.
 
@@ -33,19 +37,24 @@ def demo(keep: str | None) -> None:
       pexeso demo
       pexeso demo --keep demo.pexeso
 
-    Works from a checkout of the project, where the demo lake is in examples/. Prints each command that it runs.
+    Works from a checkout of the project, where the demo lake is in examples/. Prints each command
+    that it runs.
     """  # noqa: D301  click reads \b
     examples = examples_folder()
     with ExitStack() as stack:
         index = keep or os.path.join(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="pexeso-demo-")), "demo.pexeso"
         )
-        show(f"{LAKE}/ holds some hundred small tables, written by many hands. First, an index of it:")
+        show(
+            f"{LAKE}/ holds some hundred small tables, written by many hands. First, an index of "
+            "it:"
+        )
         run("index", str(examples / LAKE), index)
 
         suppliers = str(examples / SUPPLIERS)
         show(
-            "\nA table of yours lists suppliers. Which tables of the lake know them? The likeliest come first (score); "
+            "\nA table of yours lists suppliers. Which tables of the lake know them? The "
+            "likeliest come first (score); "
             "below each, why, and the first values that match:"
         )
         run("search", index, f"{suppliers}:supplier", "--explain", "--pairs", "3")
@@ -54,7 +63,8 @@ def demo(keep: str | None) -> None:
         n_rows, n_equal = equal_cells(examples / LAKE, examples / AUTOGRAPHS, "signed_by")
         show(
             "\nAnother lists autographs, the names turned round and misspelt here and there. "
-            f"A join by equal values would find {n_equal} of its {n_rows} names. By likeness, word by word:"
+            f"A join by equal values would find {n_equal} of its {n_rows} names. By likeness, "
+            "word by word:"
         )
         run("search", index, f"{autographs}:signed_by", "-k", "2", "--explain", "--pairs", "8")
     show(f"\n{_NEXT}")
@@ -63,11 +73,15 @@ def demo(keep: str | None) -> None:
 
 
 def examples_folder() -> Path:
-    """Return the folder of the demo lake, relative to the current folder where it lies below that."""
+    """Return the folder of the demo lake.
+
+    The path is relative if the folder lies below the current folder.
+    """
     folder = Path(pexeso.__file__).resolve().parent.parent / "examples"
     if not (folder / LAKE).is_dir():
         raise Failure(
-            "The demo lake is not installed with the package: run 'make demo' in a checkout of the project, or index a folder of yours: "
+            "The demo lake is not installed with the package: run 'make demo' in a checkout of "
+            "the project, or index a folder of yours: "
             "pexeso index FOLDER my.pexeso."
         )
     here = Path.cwd()
@@ -88,7 +102,7 @@ def run(*arguments: str) -> None:
 
 
 def equal_cells(lake: Path, file: Path, column: str) -> tuple[int, int]:
-    """Count the rows of a column, and those whose text stands letter for letter in a cell of the lake."""
+    """Count the rows of a column, and those whose exact text occurs in a cell of the lake."""
     import pyarrow.compute as pc
 
     from pexeso.lake.files import find_tables

@@ -28,8 +28,9 @@ def estimate(request: EstimateRequest, form: str | None) -> None:
     Example:
       pexeso estimate my_folder
 
-    Reads a sample of the files, at most 200 and 64 MiB, and measures on it how fast this machine is. The counts of a lake that is
-    sampled whole are exact; all else is rough, and the time holds for a machine as busy as it is now. Takes the options of pexeso index.
+    Reads a sample of the files, at most 200 and 64 MiB, and measures on it how fast this machine
+    is. The counts of a lake that is sampled whole are exact; all else is rough, and the time holds
+    for a machine as busy as it is now. Takes the options of pexeso index.
 
     In Python: pexeso.diagnostics.estimate.estimate_build(LAKE).
     """  # noqa: D301  click reads \b
@@ -47,20 +48,35 @@ def estimate_lines(found: Estimate) -> list[str]:
     formats = ", ".join(f"{facts['files']:,} {name}" for name, facts in found.by_format.items())
     per_index = f"{count(found.partitions, 'partition')}"
     facts = [
-        ("lake", f"{found.lake}: {count(found.files, 'file')}, {human_bytes(found.bytes)} ({formats})"),
+        (
+            "lake",
+            f"{found.lake}: {count(found.files, 'file')}, {human_bytes(found.bytes)} ({formats})",
+        ),
         ("tables", f"{about}{found.tables:,}"),
-        ("columns", f"{about}{found.columns:,}, of which {about}{found.columns_indexed:,} will be indexed"),
-        ("values", f"{about}{found.values:,} distinct, in {about}{count(found.postings, '(column, value) pair')}"),
+        (
+            "columns",
+            f"{about}{found.columns:,}, of which {about}{found.columns_indexed:,} will be indexed",
+        ),
+        (
+            "values",
+            f"{about}{found.values:,} distinct, in "
+            f"{about}{count(found.postings, '(column, value) pair')}",
+        ),
         (
             "index",
-            f"about {human_bytes(found.index_bytes)} on disk, of which the model {human_bytes(found.model_bytes)}; {per_index}",
+            f"about {human_bytes(found.index_bytes)} on disk, of which the model "
+            f"{human_bytes(found.model_bytes)}; {per_index}",
         ),
         *_part_lines(found, about),
         ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}"),
         ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
     ]
     width = max(len(name) for name, _ in facts) + 2
-    return [*(f"{name:<{width}}{plain(value, MAX_NAME)}" for name, value in facts), "", _basis(found)]
+    return [
+        *(f"{name:<{width}}{plain(value, MAX_NAME)}" for name, value in facts),
+        "",
+        _basis(found),
+    ]
 
 
 def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
@@ -70,9 +86,13 @@ def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
         return []
     pairs = f"{about}{count(equal_text['pairs'], '(column, value) pair')}"
     holds = (
-        f"{about}{count(equal_text['columns'], 'column')}, {about}{equal_text['tokens']:,} distinct values in {pairs}"
+        f"{about}{count(equal_text['columns'], 'column')}, {about}{equal_text['tokens']:,} "
+        f"distinct values in {pairs}"
     )
-    size = f"of the index about {human_bytes(equal_text['bytes'])} in {count(equal_text['shards'], 'shard')}"
+    size = (
+        f"of the index about {human_bytes(equal_text['bytes'])} in "
+        f"{count(equal_text['shards'], 'shard')}"
+    )
     return [("equal text", f"{' and '.join(equal_text['parts'])}: {holds}; {size}")]
 
 
@@ -80,7 +100,10 @@ def _basis(found: Estimate) -> str:
     if found.exact:
         return f"Counted in all {count(found.files, 'file')}; bytes, memory and time are rough."
     share = found.sampled_bytes / max(1, found.bytes)
-    return f"From {found.sampled_files:,} of {count(found.files, 'file')} ({100 * share:.2g} % of the bytes): a rough figure."
+    return (
+        f"From {found.sampled_files:,} of {count(found.files, 'file')} ({100 * share:.2g} % "
+        "of the bytes): a rough figure."
+    )
 
 
 def _stages(seconds: dict[str, float]) -> str:

@@ -8,7 +8,15 @@ import click
 
 from pexeso.cli.options import distance_settings, index_argument, query_argument, takes
 from pexeso.cli.output.advice import tell_advice
-from pexeso.cli.output.output import count, output_options, plain, table_lines, tell_column, write_csv, write_json
+from pexeso.cli.output.output import (
+    count,
+    output_options,
+    plain,
+    table_lines,
+    tell_column,
+    write_csv,
+    write_json,
+)
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
 from pexeso.service.requests import ExplainRequest
@@ -20,7 +28,10 @@ if TYPE_CHECKING:
 N_WORDS = 6
 """Carrying words in a table for people; JSON has ten."""
 
-_REASONS = {"unknown": "the model knows nothing about it", "empty": "nothing is left of it without punctuation"}
+_REASONS = {
+    "unknown": "the model knows nothing about it",
+    "empty": "nothing is left of it without punctuation",
+}
 
 
 @click.command()
@@ -39,9 +50,10 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name --html why.html
 
-    Shows every pair of values that match, with its distance and its kind: exact (equal but for case, accents and punctuation),
-    spelling (nearly the same letters) or meaning (the model alone). Names the words that carry the match and, for each value
-    without a match, the nearest of the lake column. TABLE:COLUMN is a column of the lake as pexeso search prints it.
+    Shows every pair of values that match, with its distance and its kind: exact (equal but for
+    case, accents and punctuation), spelling (nearly the same letters) or meaning (the model alone).
+    Names the words that carry the match and, for each value without a match, the nearest of the
+    lake column. TABLE:COLUMN is a column of the lake as pexeso search prints it.
 
     In Python: pexeso.open_index(INDEX).explain(values, table, column), and .to_html() of that.
     """  # noqa: D301  click reads \b
@@ -65,7 +77,8 @@ def explanation_lines(found: Explanation) -> list[str]:
     """Lay out an explanation for people."""
     match, limit = found.match, found.options.max_distance
     lines = [
-        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) within distance {limit:g}."
+        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) "
+        f"within distance {limit:g}."
     ]
     pairs = match.pairs()
     if pairs:
@@ -75,7 +88,12 @@ def explanation_lines(found: Explanation) -> list[str]:
         rows = [
             (each.query, "", _REASONS[each.reason], "")
             if each.reason in _REASONS
-            else (each.query, "nearest", each.value or "", "" if each.distance is None else f"{each.distance:.3f}")
+            else (
+                each.query,
+                "nearest",
+                each.value or "",
+                "" if each.distance is None else f"{each.distance:.3f}",
+            )
             for each in found.unmatched
         ]
         lines += ["", f"{count(len(found.unmatched), 'value')} without a match:"]
@@ -84,8 +102,12 @@ def explanation_lines(found: Explanation) -> list[str]:
 
 
 def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
-    matching = [(pair.query, pair.value, pair.distance, True, pair.kind) for pair in found.match.pairs()]
-    return matching + [(each.query, each.value, each.distance, False, "") for each in found.unmatched]
+    matching = [
+        (pair.query, pair.value, pair.distance, True, pair.kind) for pair in found.match.pairs()
+    ]
+    return matching + [
+        (each.query, each.value, each.distance, False, "") for each in found.unmatched
+    ]
 
 
 def _carried_line(match: Match) -> list[str]:

@@ -1,4 +1,4 @@
-"""``pexeso info``, ``check`` and ``doctor``: what is in an index, whether it is whole, and whether this machine will do."""
+"""``pexeso info``, ``check`` and ``doctor``: index contents, index integrity, and the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import click
 from pexeso.cli.errors import Failure
 from pexeso.cli.options import index_argument, takes
 from pexeso.cli.output.build_report import report_lines
-from pexeso.cli.output.output import MAX_NAME, count, human_bytes, output_options, plain, table_lines, talk, write_json
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    human_bytes,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_json,
+)
 from pexeso.cli.output.progress import counted_progress
 from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest
 from pexeso.service.verbs import run
@@ -26,7 +35,9 @@ _SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
 
 @click.command()
 @index_argument
-@click.option("--report", is_flag=True, help="Tell what the stages of the last build or update did.")
+@click.option(
+    "--report", is_flag=True, help="Tell what the stages of the last build or update did."
+)
 @output_options("json")
 @takes(InfoRequest)
 def info(request: InfoRequest, form: str | None) -> None:
@@ -54,7 +65,10 @@ def info_lines(found: IndexInfo) -> list[str]:
         ("lake", found.lake),
         ("files", f"{found.files:,}, of which {found.tables:,} are tables"),
         ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
-        ("values", f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}"),
+        (
+            "values",
+            f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}",
+        ),
         ("model", f"{found.model}, {found.dimensions} dimensions"),
         ("metric", f"{found.metric}, {_map(found)}"),
         ("partitions", f"{len(found.partitions):,}"),
@@ -76,9 +90,13 @@ def _equal_text(found: IndexInfo) -> str:
     )
     gone = f", {deleted:,} of them deleted" if deleted else ""
     where = (
-        f"in {count(len(found.token_sets), 'shard')} ({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
+        f"in {count(len(found.token_sets), 'shard')} "
+        f"({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
     )
-    return f"{' and '.join(found.parts)}: {count(columns, 'column')}{gone}, {count(pairs, '(column, value) pair')}, {where}"
+    return (
+        f"{' and '.join(found.parts)}: {count(columns, 'column')}{gone}, "
+        f"{count(pairs, '(column, value) pair')}, {where}"
+    )
 
 
 def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
@@ -124,11 +142,17 @@ def check(request: CheckRequest, form: str | None) -> None:
         write_json(found.to_dict())
     else:
         for problem in found.problems:
-            click.echo(f"{'problem' if problem.is_failure else 'note'}: {plain(problem.sentence, MAX_NAME)}")
+            click.echo(
+                f"{'problem' if problem.is_failure else 'note'}: "
+                f"{plain(problem.sentence, MAX_NAME)}"
+            )
         if not found.failures:
             click.echo(f"ok: {count(found.n_files, 'file')}, {found.n_bytes:,} bytes")
     if found.failures:
-        raise Failure(f"{count(len(found.failures), 'problem')} in the index '{request.index}': do not search it.")
+        raise Failure(
+            f"{count(len(found.failures), 'problem')} in the index '{request.index}': do not "
+            "search it."
+        )
 
 
 @click.command()
@@ -142,8 +166,8 @@ def doctor(request: DoctorRequest, form: str | None) -> None:
     Example:
       pexeso doctor
 
-    FOLDER is where an index would be written, the current one by default. Ends with exit code 1 where something that
-    pexeso needs is missing.
+    FOLDER is where an index would be written, the current one by default. Ends with exit code 1
+    where something that pexeso needs is missing.
     """  # noqa: D301  click reads \b
     found = run(request)
     findings = found.findings
@@ -152,7 +176,9 @@ def doctor(request: DoctorRequest, form: str | None) -> None:
     else:
         words = {True: "ok", False: "missing", None: "note"}
         rows = [(words[finding.ok], finding.name, finding.detail) for finding in findings]
-        for line, finding in zip(table_lines(("", "", ""), rows, "<<<", most=MAX_NAME), findings, strict=True):
+        for line, finding in zip(
+            table_lines(("", "", ""), rows, "<<<", most=MAX_NAME), findings, strict=True
+        ):
             click.echo(line)
             if finding.way_out:
                 click.echo(f"{'':9}{finding.way_out}")
@@ -164,16 +190,26 @@ def doctor(request: DoctorRequest, form: str | None) -> None:
 
 def _map(found: IndexInfo) -> str:
     """Tell the maps in use, the most frequent first."""
-    kinds = Counter((each.get("map", found.map), each.get("coordinates", 0)) for each in found.partitions)
+    kinds = Counter(
+        (each.get("map", found.map), each.get("coordinates", 0)) for each in found.partitions
+    )
     words = [
         f"projected on {n - 1} axes" if kind == "projection" else f"{n} pivot{'s' * (n != 1)}"
         for (kind, n), _ in kinds.most_common(MAX_MAPS_SHOWN)
     ]
     others = len(kinds) - len(words)
-    how = " (chosen by cost)" if any((each.get("choice") or {}).get("trials") for each in found.partitions) else ""
+    how = (
+        " (chosen by cost)"
+        if any((each.get("choice") or {}).get("trials") for each in found.partitions)
+        else ""
+    )
     levels = sorted({each["levels"] for each in found.partitions if "levels" in each})
     depth = f" of {_range(levels)} levels" if levels else ""
-    return ", ".join(words) + (f" and {others} others" if others else "") + f", {found.cells}{depth}{how}"
+    return (
+        ", ".join(words)
+        + (f" and {others} others" if others else "")
+        + f", {found.cells}{depth}{how}"
+    )
 
 
 def _range(numbers: list[int]) -> str:

@@ -8,9 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import distance_settings, field_option, index_argument, query_argument, read_names, takes
+from pexeso.cli.options import (
+    distance_settings,
+    field_option,
+    index_argument,
+    query_argument,
+    read_names,
+    takes,
+)
 from pexeso.cli.output.advice import tell_advice
-from pexeso.cli.output.output import MAX_NAME, count, escape_formulas_option, plain, talk, tell_column
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    escape_formulas_option,
+    plain,
+    talk,
+    tell_column,
+)
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.errors import InputError
@@ -34,14 +48,20 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
 @query_argument
 @click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)
 @click.option(
-    "-o", "--output", metavar="OUT", help="A .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout."
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="A .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout.",
 )
 @_of_join(
     "values",
-    "Join the nearest value of the lake; none of them twice, as many as possible; or all that match.",
+    "Join the nearest value of the lake; none of them twice, as many as possible; or all that "
+    "match.",
     type=click.Choice(VALUES),
 )
-@_of_join("how", "left keeps rows without a match, inner drops them.", "--type", type=click.Choice(HOW))
+@_of_join(
+    "how", "left keeps rows without a match, inner drops them.", "--type", type=click.Choice(HOW)
+)
 @_of_join(
     "aggregate",
     f"Keep each row one where several rows of the lake match: {', '.join(AGGREGATIONS)}. "
@@ -57,7 +77,8 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
 )
 @_of_join(
     "provenance",
-    f"Which of the columns match_table, match_column, match_value and match_distance are added: {', '.join(PROVENANCE)}.",
+    "Which of the columns match_table, match_column, match_value and match_distance are added: "
+    f"{', '.join(PROVENANCE)}.",
     type=str,
     default=",".join(JoinRequest.provenance),
     callback=_read_provenance,
@@ -77,12 +98,14 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
       pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --type inner
       pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
 
-    Every row of FILE is kept, in order; it is repeated where several rows of the lake match (--aggregate keeps it one), and has empty cells where
-    none does (--type inner drops it). The
-    columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN the best column is taken. Cells are
-    joined as they stand in the lake, as text; mean, sum, min and max read the numbers in them.
+    Every row of FILE is kept, in order; it is repeated where several rows of the lake match
+    (--aggregate keeps it one), and has empty cells where none does (--type inner drops it). The
+    columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN the
+    best column is taken. Cells are joined as they stand in the lake, as text; mean, sum, min and
+    max read the numbers in them.
 
-    Where the join had to choose, a line on stderr says so: a value of the lake wanted twice, several equally near, several rows.
+    Where the join had to choose, a line on stderr says so: a value of the lake wanted twice,
+    several equally near, several rows.
 
     In Python: pexeso.open_index(INDEX).search(values)[0].join(table).
     """  # noqa: D301  click reads \b
@@ -91,7 +114,9 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
     if conflicts is not None:
         require_writable(conflicts, overwrite=overwrite, option="--conflicts", formats=(".csv",))
         if output is not None and os.path.abspath(output) == os.path.abspath(conflicts):
-            raise InputError(f"OUT and --conflicts name the same file: {output!r}. Give each its own.")
+            raise InputError(
+                f"OUT and --conflicts name the same file: {output!r}. Give each its own."
+            )
     found = run(request)
     tell_column(request, found)
     if found.advised is not None:
@@ -115,7 +140,10 @@ def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
         column, equals, way = text.rpartition("=")
         column = column if equals else OTHERS
         if way not in AGGREGATIONS:
-            raise InputError(f"--aggregate takes COLUMN=WAY or WAY, a way of {', '.join(AGGREGATIONS)}. Got {text!r}.")
+            raise InputError(
+                f"--aggregate takes COLUMN=WAY or WAY, a way of {', '.join(AGGREGATIONS)}. Got "
+                f"{text!r}."
+            )
         if column in ways:
             what = "all other columns" if column == OTHERS else repr(column)
             raise InputError(f"--aggregate was given twice for {what}: {ways[column]} and {way}.")
@@ -125,7 +153,9 @@ def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
 
 def _tell(match: Match, report: JoinReport, output: str | None, conflicts: str | None) -> None:
     """Say on stderr what was joined, and where the join had to choose."""
-    joined = "" if report.matched_rows == match.matched else f", {report.matched_rows:,} of them joined"
+    joined = (
+        "" if report.matched_rows == match.matched else f", {report.matched_rows:,} of them joined"
+    )
     where = "" if output is None else f", in '{output}'"
     talk(
         f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the rows match "

@@ -22,8 +22,8 @@ def rules(request: RulesRequest, form: str | None) -> None:
       pexeso rules
       pexeso rules lake.pexeso
 
-    Tells which are on by default, or which INDEX was built with. Each stands with an example and what becomes of it;
-    pexeso index and estimate switch them with --rule and --no-rule.
+    Tells which are on by default, or which INDEX was built with. Each stands with an example and
+    what becomes of it; pexeso index and estimate switch them with --rule and --no-rule.
 
     In Python: pexeso.Normaliser().rules, pexeso.open_index(INDEX).normaliser.
     """  # noqa: D301  click reads \b
@@ -33,7 +33,9 @@ def rules(request: RulesRequest, form: str | None) -> None:
     if form == "json":
         write_json(found.to_dict())
         return
-    rows = [("on" if rule.name in found.on else "off", rule.name, *rule.examples[0]) for rule in RULES]
+    rows = [
+        ("on" if rule.name in found.on else "off", rule.name, *rule.examples[0]) for rule in RULES
+    ]
     for line in table_lines(("", "rule", "for example", "becomes"), rows, "<<<<", most=MAX_NAME):
         click.echo(line)
     if found.extra:

@@ -11,7 +11,15 @@ from pexeso.cli.options import field_option, index_argument, query_argument, sea
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import output_options, talk, tell_column
 from pexeso.cli.output.pages import page_options, require_page, write_page
-from pexeso.cli.output.report import ALIKE, COMBINED, EQUAL, shown_option, tell_work, unmatchable, write_results
+from pexeso.cli.output.report import (
+    ALIKE,
+    COMBINED,
+    EQUAL,
+    shown_option,
+    tell_work,
+    unmatchable,
+    write_results,
+)
 from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import run
 
@@ -23,23 +31,34 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 @index_argument
 @query_argument
 @search_settings
-@_of_search("explain", "Show why: what makes the score, and the values that match, with their distances and kinds.")
-@shown_option("--pairs", "With --explain in a table: so many pairs of each column; JSON and CSV have all.")
 @_of_search(
-    "rerank",
-    "Order what is found by how likely it can be joined, from all that the two columns say; or by rows that match alone.",
+    "explain",
+    "Show why: what makes the score, and the values that match, with their distances and kinds.",
+)
+@shown_option(
+    "--pairs", "With --explain in a table: so many pairs of each column; JSON and CSV have all."
 )
 @_of_search(
-    "all_columns", "Search with each text column of FILE in turn, with --method by equal values those of numbers too."
+    "rerank",
+    "Order what is found by how likely it can be joined, from all that the two columns say; or "
+    "by rows that match alone.",
+)
+@_of_search(
+    "all_columns",
+    "Search with each text column of FILE in turn, with --method by equal values those of "
+    "numbers too.",
 )
 @_of_search(
     "method",
-    "What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in one list that says which.",
+    "What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in "
+    "one list that says which.",
 )
 @page_options
 @output_options("json", "jsonl", "csv")
 @takes(SearchRequest)
-def search(request: SearchRequest, n_shown: float, html: str | None, overwrite: bool, form: str | None) -> None:
+def search(
+    request: SearchRequest, n_shown: float, html: str | None, overwrite: bool, form: str | None
+) -> None:
     """Find the lake columns that a column of yours can be joined with.
 
     \b
@@ -51,8 +70,9 @@ def search(request: SearchRequest, n_shown: float, html: str | None, overwrite: 
       pexeso search lake.pexeso people.csv:company --html found.html
       pexeso search lake.pexeso people.csv:company --method all
 
-    FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the column; #3 is the one at
-    position 3, counted from 0. Without a column, the text column with most distinct values is taken.
+    FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the
+    column; #3 is the one at position 3, counted from 0. Without a column, the text column with most
+    distinct values is taken.
 
     In Python: pexeso.open_index(INDEX).search(values), and .to_html() of that.
     """  # noqa: D301  click reads \b
@@ -75,10 +95,18 @@ def search(request: SearchRequest, n_shown: float, html: str | None, overwrite: 
     tell_work(layout, results, name_queries=many)
 
 
-def _refuse_what_is_for_semantic_search(request: SearchRequest, html: str | None, form: str | None) -> None:
+def _refuse_what_is_for_semantic_search(
+    request: SearchRequest, html: str | None, form: str | None
+) -> None:
     if html is not None:
-        raise click.UsageError("--html shows what semantic search finds: leave it out, or leave --method out.")
+        raise click.UsageError(
+            "--html shows what semantic search finds: leave it out, or leave --method out."
+        )
     if click.get_current_context().get_parameter_source("rerank") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--rerank and --no-rerank order what semantic search finds: leave --method out.")
+        raise click.UsageError(
+            "--rerank and --no-rerank order what semantic search finds: leave --method out."
+        )
     if request.method == "all" and form == "csv" and request.explain:
-        raise click.UsageError("--method all writes one row a column as CSV: leave --explain out, or take --json.")
+        raise click.UsageError(
+            "--method all writes one row a column as CSV: leave --explain out, or take --json."
+        )

@@ -1,4 +1,4 @@
-"""``pexeso overlap`` and ``pexeso contain``: columns that share values with a column, as equal texts."""
+"""``pexeso overlap`` and ``pexeso contain``: columns that share exact values with a column."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ from pexeso.cli.output.report import EQUAL, shown_option, tell_work, write_resul
 from pexeso.service.requests import ContainRequest, OverlapRequest
 from pexeso.service.verbs import run
 
-_of_overlap, _of_containment = partial(field_option, OverlapRequest), partial(field_option, ContainRequest)
+_of_overlap, _of_containment = (
+    partial(field_option, OverlapRequest),
+    partial(field_option, ContainRequest),
+)
 _shared_options = with_options(
     _of_overlap("exclude_self", "Leave out the table that the query column is read from."),
     _of_overlap("explain", "Show the values that both columns have."),
-    shown_option("--values", "With --explain in a table: so many values of each column; JSON and CSV have all."),
+    shown_option(
+        "--values",
+        "With --explain in a table: so many values of each column; JSON and CSV have all.",
+    ),
     _of_overlap("all_columns", "Search with each column of FILE in turn, those of numbers too."),
     output_options("json", "jsonl", "csv"),
 )
@@ -39,9 +45,10 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
       pexeso overlap lake.pexeso orders.csv:#3 --explain
       pexeso overlap build lake.pexeso
 
-    Values are compared as texts, so columns of numbers and codes join as well as words do: 1, "1" and 1.0 are equal, "01" is
-    another, and case counts. The answer is exact. The index needs its part for this: from pexeso index --with overlap, or from pexeso overlap build INDEX,
-    which adds it to an index that is there.
+    Values are compared as texts, so columns of numbers and codes join as well as words do: 1, "1"
+    and 1.0 are equal, "01" is another, and case counts. The answer is exact. The index needs its
+    part for this: from pexeso index --with overlap, or from pexeso overlap build INDEX, which adds
+    it to an index that is there.
 
     In Python: pexeso.open_index(INDEX).overlap(values).
     """  # noqa: D301  click reads \b
@@ -51,9 +58,15 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
 @click.command()
 @index_argument
 @query_argument
-@_of_containment("min_containment", "Smallest share of your distinct values that a column must have.", metavar="0..1")
 @_of_containment(
-    "verify", "Count the values of every candidate, so that nothing is found wrongly; or estimate from signatures."
+    "min_containment",
+    "Smallest share of your distinct values that a column must have.",
+    metavar="0..1",
+)
+@_of_containment(
+    "verify",
+    "Count the values of every candidate, so that nothing is found wrongly; or estimate from "
+    "signatures.",
 )
 @_of_containment("k", "Only the N best columns.", "-k", "--top-k", metavar="N")
 @_shared_options
@@ -67,9 +80,10 @@ def find_containing(request: ContainRequest, n_shown: float, form: str | None) -
       pexeso contain lake.pexeso orders.csv:customer_id --min-containment 1 --explain
       pexeso contain build lake.pexeso
 
-    A column is found where it has a given share of your distinct values, compared as in pexeso overlap. With --verify nothing is
-    found wrongly, and a column right at the threshold is missed with a probability of at most 0.02. The index needs its part
-    for this: from pexeso index --with containment, or from pexeso contain build INDEX, which adds it to an index that is there.
+    A column is found where it has a given share of your distinct values, compared as in pexeso
+    overlap. With --verify nothing is found wrongly, and a column right at the threshold is missed
+    with a probability of at most 0.02. The index needs its part for this: from pexeso index --with
+    containment, or from pexeso contain build INDEX, which adds it to an index that is there.
 
     In Python: pexeso.open_index(INDEX).contain(values).
     """  # noqa: D301  click reads \b
@@ -79,7 +93,9 @@ def find_containing(request: ContainRequest, n_shown: float, form: str | None) -
 def _write(request: OverlapRequest | ContainRequest, n_shown: float, form: str | None) -> None:
     results, many = run(request).results, request.all_columns
     tell_column(request, results[0])
-    write_results(EQUAL, results, form, n_shown, explain=request.explain, name_queries=many, option="--values")
+    write_results(
+        EQUAL, results, form, n_shown, explain=request.explain, name_queries=many, option="--values"
+    )
     tell_work(EQUAL, results, name_queries=many)
 
 

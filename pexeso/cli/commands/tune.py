@@ -46,8 +46,9 @@ def tune(request: TuneRequest, form: str | None) -> None:
       people.csv:company,business/firms.csv:name,yes
       people.csv:company,geo/cities.csv:city,no
 
-    Some answers must be yes and some no; pairs that are hard to tell say most. Where they leave a choice, it is what
-    pexeso search --auto would choose, so that a handful is of use; how sure the result is stands with it.
+    Some answers must be yes and some no; pairs that are hard to tell say most. Where they leave a
+    choice, it is what pexeso search --auto would choose, so that a handful is of use; how sure the
+    result is stands with it.
 
     In Python: pexeso.open_index(INDEX).tune(labels).
     """  # noqa: D301  click reads \b
@@ -67,4 +68,7 @@ def advice_lines(advice: Advice) -> list[str]:
     >>> advice_lines(Advice(0.34, 0.5, "on 24 pairs it is best."))
     ['--max-distance 0.34 --min-joinability 0.5', 'On 24 pairs it is best.']
     """
-    return [thresholds(advice.max_distance, advice.min_joinability), advice.why[:1].upper() + advice.why[1:]]
+    return [
+        thresholds(advice.max_distance, advice.min_joinability),
+        advice.why[:1].upper() + advice.why[1:],
+    ]

@@ -1,4 +1,7 @@
-"""``pexeso append``, ``delete``, ``compact``, ``overlap build`` and ``contain build``: change an index that is there."""
+"""The commands that change an index that is there.
+
+``pexeso append``, ``delete``, ``compact``, ``overlap build`` and ``contain build``.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,14 @@ if TYPE_CHECKING:
 @click.command()
 @index_argument
 @click.argument("lake", metavar="[LAKE]", required=False)
-@field_option(AppendRequest, "delete_missing", "Delete the tables whose files are gone from the lake.")
+@field_option(
+    AppendRequest, "delete_missing", "Delete the tables whose files are gone from the lake."
+)
 @field_option(
     AppendRequest,
     "compare",
-    "What tells that a file is as it was: its size and time of change, or its content, which is read then.",
+    "What tells that a file is as it was: its size and time of change, or its content, which is "
+    "read then.",
 )
 @spark_options
 @log_json_option
@@ -40,8 +46,8 @@ def append(request: AppendRequest, form: str | None) -> None:
       pexeso append lake.pexeso
       pexeso append lake.pexeso --delete-missing
 
-    Costs a listing of the lake, and beyond that only what is new. LAKE is where the lake is now, if it has moved. Searches
-    go on meanwhile, and see the update when they are started after it.
+    Costs a listing of the lake, and beyond that only what is new. LAKE is where the lake is now, if
+    it has moved. Searches go on meanwhile, and see the update when they are started after it.
 
     In Python: pexeso.open_index(INDEX).append().
     """  # noqa: D301  click reads \b
@@ -61,8 +67,8 @@ def delete(request: DeleteRequest, form: str | None) -> None:
     Example:
       pexeso delete lake.pexeso sales/2019.csv
 
-    Tables are named as pexeso search prints them. Their files are not touched; the next pexeso append adds them again where
-    they are still in the lake.
+    Tables are named as pexeso search prints them. Their files are not touched; the next pexeso
+    append adds them again where they are still in the lake.
 
     In Python: pexeso.open_index(INDEX).delete(TABLES).
     """  # noqa: D301  click reads \b
@@ -87,7 +93,8 @@ def compact(request: CompactRequest, form: str | None) -> None:
     Example:
       pexeso compact lake.pexeso
 
-    Reads nothing of the lake. Answers stay the same, and come faster where there were many small partitions.
+    Reads nothing of the lake. Answers stay the same, and come faster where there were many small
+    partitions.
 
     In Python: pexeso.open_index(INDEX).compact().
     """  # noqa: D301  click reads \b
@@ -107,9 +114,9 @@ def build_overlap(form: str | None, **given: Any) -> None:
     Example:
       pexeso overlap build lake.pexeso
 
-    The part has all columns, those of numbers too, as sets of values with posting lists. The tables of the lake are read once
-    more; those that have changed since the index was written are left out until pexeso append. Later updates keep the part up to
-    date.
+    The part has all columns, those of numbers too, as sets of values with posting lists. The tables
+    of the lake are read once more; those that have changed since the index was written are left out
+    until pexeso append. Later updates keep the part up to date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["overlap"]).
     """  # noqa: D301  click reads \b
@@ -128,8 +135,8 @@ def build_containment(form: str | None, **given: Any) -> None:
     Example:
       pexeso contain build lake.pexeso
 
-    The part has a signature of each column. It brings the part for overlaps; where the index has that, no table is read again.
-    Later updates keep both up to date.
+    The part has a signature of each column. It brings the part for overlaps; where the index has
+    that, no table is read again. Later updates keep both up to date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["containment"]).
     """  # noqa: D301  click reads \b
@@ -145,21 +152,35 @@ def compact_summary(done: Update) -> str:
     """Say in a few words what a compaction did."""
     if not done.committed:
         return "There was nothing to compact"
-    rewritten = f"Rewrote {count(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
+    rewritten = (
+        f"Rewrote {count(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
+    )
     if not done.shards_rewritten:
         return rewritten
-    return f"{rewritten}, and {count(done.shards_rewritten, 'shard')} of token sets as {done.shards_added:,}"
+    return (
+        f"{rewritten}, and {count(done.shards_rewritten, 'shard')} of token sets as "
+        f"{done.shards_added:,}"
+    )
 
 
 def append_summary(done: Update) -> str:
     """Say in a few words what an append did."""
     kept = [f"{count(done.unchanged, 'table')} unchanged"]
     if done.missing:
-        kept.append(f"{count(done.missing, 'table')} no longer in the lake (--delete-missing deletes them)")
+        kept.append(
+            f"{count(done.missing, 'table')} no longer in the lake (--delete-missing deletes them)"
+        )
     if not done.committed:
         return f"Nothing to append: {', '.join(kept)}"
-    parts = [f"{done.new:,} new", f"{done.changed:,} changed", *([f"{done.deleted:,} deleted"] if done.deleted else [])]
-    return f"Appended: {', '.join(parts)}; {', '.join(kept)}. {count(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
+    parts = [
+        f"{done.new:,} new",
+        f"{done.changed:,} changed",
+        *([f"{done.deleted:,} deleted"] if done.deleted else []),
+    ]
+    return (
+        f"Appended: {', '.join(parts)}; {', '.join(kept)}. "
+        f"{count(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
+    )
 
 
 def _tell(done: Update | Added, form: str | None, said: str, seconds: float) -> None:
@@ -174,7 +195,8 @@ def added_summary(added: Added) -> str:
     if not added.committed:
         return f"There was nothing to add: the index has {' and '.join(added.parts)} ({has})"
     left_out = (
-        f"; {count(added.left_out, 'table')} that changed since the index was written are left out until pexeso append"
+        f"; {count(added.left_out, 'table')} that changed since the index was written are left "
+        "out until pexeso append"
         if added.left_out
         else ""
     )

@@ -35,10 +35,15 @@ def advice_line(advice: Advice, min_joinability: float | None) -> str:
     >>> advice_line(Advice(0.31, 0.5, "unrelated neighbours are rare."), 0.5)
     'Chosen: --max-distance 0.31 --min-joinability 0.5: unrelated neighbours are rare.'
     >>> advice_line(Advice(0.31, 0.5, "unrelated neighbours are rare."), 0.75)
-    'Chosen: --max-distance 0.31 --min-joinability 0.75: unrelated neighbours are rare. Of a column of so few values more must match: fewer could be chance.'
+    'Chosen: --max-distance 0.31 --min-joinability 0.75: unrelated neighbours are \
+rare. Of a column of so few values more must match: fewer could be chance.'
     """
     line = f"Chosen: {thresholds(advice.max_distance, min_joinability)}: {advice.why}"
-    if min_joinability is None or advice.min_joinability is None or min_joinability <= advice.min_joinability:
+    if (
+        min_joinability is None
+        or advice.min_joinability is None
+        or min_joinability <= advice.min_joinability
+    ):
         return line
     return f"{line} Of a column of so few values more must match: fewer could be chance."
 

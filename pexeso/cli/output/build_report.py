@@ -9,7 +9,17 @@ from pexeso.cli.output.output import human_bytes, table_lines
 if TYPE_CHECKING:
     from pexeso.build.report import BuildReport, StageReport
 
-_COLUMNS = ("stage", "seconds", "rows in", "rows out", "bytes in", "bytes out", "tasks", "slowest", "skew")
+_COLUMNS = (
+    "stage",
+    "seconds",
+    "rows in",
+    "rows out",
+    "bytes in",
+    "bytes out",
+    "tasks",
+    "slowest",
+    "skew",
+)
 
 
 def report_lines(report: BuildReport) -> list[str]:
@@ -21,7 +31,10 @@ def report_lines(report: BuildReport) -> list[str]:
 
 def _row(stage: StageReport) -> tuple[str, ...]:
     counts = [_or_nothing(number, "{:,}") for number in (stage.rows_in, stage.rows_out)]
-    sizes = ["" if number is None else human_bytes(number) for number in (stage.bytes_in, stage.bytes_out)]
+    sizes = [
+        "" if number is None else human_bytes(number)
+        for number in (stage.bytes_in, stage.bytes_out)
+    ]
     return (
         stage.stage,
         f"{stage.seconds:,.1f}",

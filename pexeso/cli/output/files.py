@@ -14,11 +14,13 @@ from pexeso.errors import OutputError
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
-    """Return a temporary path next to `path` to write to; it is renamed to `path` where the block ends well."""
+    """Yield a temporary path next to `path` that is renamed to `path` if the block succeeds."""
     target = Path(path)
     require_free(target, overwrite=overwrite)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        descriptor, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
         os.close(descriptor)
         temporary = Path(name)
         try:
@@ -36,7 +38,9 @@ def require_free(target: Path, *, overwrite: bool) -> None:
     if target.is_dir():
         raise OutputError(f"'{target}' is a folder: give the name of a file.")
     if not overwrite and os.path.lexists(target):
-        raise OutputError(f"'{target}' is there already. Replace it by --overwrite, or choose another name.")
+        raise OutputError(
+            f"'{target}' is there already. Replace it by --overwrite, or choose another name."
+        )
 
 
 def _finish(temporary: Path, target: Path) -> None:

@@ -1,4 +1,7 @@
-"""How commands write: the output options they share, tables for people, JSON and CSV for programs, talk on stderr."""
+"""Output of commands: shared output options, tables for people, JSON and CSV, and messages.
+
+JSON and CSV are for programs; messages go to stderr.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,19 @@ _HELP = {
 
 
 def output_options(*forms: str) -> Callable[[Command], Command]:
-    """Add the options ``-t/--table``, ``--json``, ``--jsonl``, ``--csv``, those named, as the parameter `form`."""
+    """Add output options as the parameter `form`.
+
+    The options are those named, of ``-t/--table``, ``--json``, ``--jsonl``, ``--csv``.
+    """
 
     def decorate(command: Command) -> Command:
         for form in reversed(("table", *forms)):
             names = ["-t", "--table"] if form == "table" else [f"--{form}"]
-            # A default of None, filled in by `chosen_form`: click's versions disagree on defaults of such groups.
-            command = click.option(*names, "form", flag_value=form, default=None, help=_HELP[form])(command)
+            # A default of None, filled in by `chosen_form`: click's versions disagree on defaults
+            # of such groups.
+            command = click.option(*names, "form", flag_value=form, default=None, help=_HELP[form])(
+                command
+            )
         return escape_formulas_option(command) if "csv" in forms else command
 
     return decorate
@@ -72,13 +81,21 @@ def escapes_formulas() -> bool:
 
 
 def without_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula; plain numbers stay."""
-    is_formula = isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
+    """Put an apostrophe before a text that a spreadsheet would run as a formula.
+
+    Plain numbers stay as they are.
+    """
+    is_formula = (
+        isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
+    )
     return f"'{cell}" if is_formula else cell
 
 
 def write_data(text: str) -> None:
-    """Write a text on stdout as it is: click would take escape sequences out where stdout is no terminal."""
+    """Write a text to stdout unchanged.
+
+    click would remove escape sequences where stdout is no terminal.
+    """
     click.echo(text, nl=False, color=True)
 
 
@@ -120,7 +137,9 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def table_lines(
     columns: Sequence[str], rows: Sequence[Sequence[str]], align: str, *, most: int = MAX_CELL
 ) -> list[str]:
-    """Lay out a table for people: the header, unless all its names are empty, and a line for each row.
+    """Lay out a table for people.
+
+    It has the header, unless all its names are empty, and a line for each row.
 
     `align` has ``<`` or ``>`` for each column; a cell has `most` characters at most.
 
@@ -136,14 +155,19 @@ def table_lines(
         for cells in zip(*shown, strict=True)
     ]
     lines = [
-        "  ".join(_pad(cell, width, side) for cell, width, side in zip(row, widths, align, strict=True)).rstrip()
+        "  ".join(
+            _pad(cell, width, side) for cell, width, side in zip(row, widths, align, strict=True)
+        ).rstrip()
         for row in shown
     ]
     return lines if any(columns) else lines[1:]
 
 
 def display_width(text: str) -> int:
-    """Count the terminal cells that a text takes: two for wide letters, none for marks on a letter."""
+    """Count the terminal cells that a text takes.
+
+    A wide letter takes two, a mark on a letter none.
+    """
     if text.isascii():
         return len(text)
     return sum(_cells(letter) for letter in text)

@@ -17,9 +17,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def page_options(command: Command) -> Command:
     """Add ``--html`` and ``--overwrite``, as the parameters `html` and `overwrite`."""
-    overwrite = click.option("--overwrite", is_flag=True, help="With --html: replace a file PAGE that is there.")
+    overwrite = click.option(
+        "--overwrite", is_flag=True, help="With --html: replace a file PAGE that is there."
+    )
     html = click.option(
-        "--html", metavar="PAGE", help="Write a page for the browser too: one file, which loads nothing else."
+        "--html",
+        metavar="PAGE",
+        help="Write a page for the browser too: one file, which loads nothing else.",
     )
     return html(overwrite(command))
 
@@ -39,8 +43,14 @@ def require_page(html: str | None, *, overwrite: bool) -> None:
 
 
 def write_page(pieces: Iterator[str], html: str, *, overwrite: bool) -> None:
-    """Write a page piece by piece to its file, which is there whole or not at all, and say where it is."""
-    with written_whole(html, overwrite=overwrite) as temporary, temporary.open("w", encoding="utf-8") as stream:
+    """Write a page piece by piece to its file, and report where it is.
+
+    The file is written completely or not at all.
+    """
+    with (
+        written_whole(html, overwrite=overwrite) as temporary,
+        temporary.open("w", encoding="utf-8") as stream,
+    ):
         for piece in pieces:
             stream.write(piece)
     talk(f"Page for the browser: '{html}' ({human_bytes(Path(html).stat().st_size)})")

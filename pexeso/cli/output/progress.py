@@ -63,7 +63,9 @@ def stage_progress() -> Iterator[Callable[[str], None] | None]:
 def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
     """Show a bar for a run over the lines of a batch file, or ``-``; or log how far it is."""
     if logs_json():
-        yield lambda run: log_event("answered", lines=run.answered, earlier=run.earlier, failed=run.failed)
+        yield lambda run: log_event(
+            "answered", lines=run.answered, earlier=run.earlier, failed=run.failed
+        )
         return
     with _bar(desc="answering", unit=" queries") as bar:
         if bar is not None and queries != "-":
@@ -74,7 +76,9 @@ def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
 
 
 def run_stages(request: IndexRequest, unfinished: str = "is as it was") -> tuple[Any, float]:
-    """Run a build or an update with a bar of its stages; return the response and the seconds it took.
+    """Run a build or an update with a bar of its stages.
+
+    Returns the response and the seconds it took.
 
     After Ctrl-C it says how the index was left, in the words of `unfinished`, and how to go on.
     """
@@ -84,6 +88,7 @@ def run_stages(request: IndexRequest, unfinished: str = "is as it was") -> tuple
             return run(request, progress=progress), time.perf_counter() - started
     except KeyboardInterrupt as error:
         raise Interrupted(
-            f"Interrupted: '{request.index}' {unfinished}, and what is finished is kept for the next run. "
+            f"Interrupted: '{request.index}' {unfinished}, and what is finished is kept for the "
+            "next run. "
             f"Go on: {command_again()}"
         ) from error

@@ -1,4 +1,7 @@
-"""Results of searches for people and programs: tables, matching values, JSON, CSV, and what the search did."""
+"""Results of searches for people and programs.
+
+Tables, matching values, JSON, CSV, and what the search did.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from pexeso.cli.output.output import MAX_NAME, count, table_lines, talk, write_csv, write_json, write_json_line
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    table_lines,
+    talk,
+    write_csv,
+    write_json,
+    write_json_line,
+)
 from pexeso.runtime.formatting import percent, plain
 
 if TYPE_CHECKING:
@@ -30,7 +41,9 @@ class PairsCount(click.ParamType):
 
     name = "pairs"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """Read the number; `ALL_PAIRS` for ``all``."""
         if value == "all":
             return ALL_PAIRS
@@ -44,9 +57,18 @@ class PairsCount(click.ParamType):
 
 
 def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
-    """Return the option for the number of values shown of each column, as the parameter `n_shown`."""
+    """Return the option for the number of values shown of each column.
+
+    It gives the parameter `n_shown`.
+    """
     return click.option(
-        name, "n_shown", type=PairsCount(), default=5, metavar="N|all", show_default=True, help=help_text
+        name,
+        "n_shown",
+        type=PairsCount(),
+        default=5,
+        metavar="N|all",
+        show_default=True,
+        help=help_text,
     )
 
 
@@ -56,7 +78,8 @@ class Layout(NamedTuple):
     table: Callable[[Any], Table]
     """From a result."""
     why: Callable[[Any, float, str], list[str]]
-    """From a match, how many values to show, and the option by which more are shown: lines below its row."""
+    """From a match, how many values to show, and the option by which more are shown: lines below
+    its row."""
     nothing: Callable[[Any], str]
     """From an empty result."""
     work: Callable[[Any], str]
@@ -77,10 +100,12 @@ def write_results(
     name_queries: bool,
     option: str = "--pairs",
 ) -> None:
-    """Write the result of each query column, all asked alike, in a form of `output_options`; without one as tables.
+    """Write the result of each query column, all asked alike, in a form of `output_options`.
 
-    With `explain` the values that match are written too, in a table `n_shown` of each column, and `option` shows more.
-    With `name_queries` each result is headed by its query column.
+    Without a form they are written as tables.
+
+    With `explain` the values that match are written too, in a table `n_shown` of each column, and
+    `option` shows more. With `name_queries` each result is headed by its query column.
     """
     if form == "csv":
         _write_csv(layout, results, explain, name_queries)
@@ -94,9 +119,13 @@ def write_results(
                 write_json_line({**named, **row})
         else:
             if name_queries:
-                click.echo(f"{chr(10) if position else ''}{plain(result.query['column'], MAX_NAME)}")
+                click.echo(
+                    f"{chr(10) if position else ''}{plain(result.query['column'], MAX_NAME)}"
+                )
             if len(result):
-                click.echo("\n".join(result_lines(layout, result, n_shown if explain else 0, option)))
+                click.echo(
+                    "\n".join(result_lines(layout, result, n_shown if explain else 0, option))
+                )
             else:
                 talk(layout.nothing(result))
 
@@ -109,14 +138,19 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
 
 
 def result_lines(layout: Layout, result: Any, n_shown: float, option: str = "--pairs") -> list[str]:
-    """Lay out the columns found, best first, each with up to so many of its matching values below it."""
+    """Lay out the columns found, best first.
+
+    Each has up to `n_shown` of its matching values below it.
+    """
     names, rows, alignment = layout.table(result)
     header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
     if not n_shown:
         return [header, *lines]
     below = [layout.why(match, n_shown, option) for match in result]
     apart = [""] if any(below) else []
-    shown = [each for line, more in zip(lines, below, strict=True) for each in (line, *more, *apart)]
+    shown = [
+        each for line, more in zip(lines, below, strict=True) for each in (line, *more, *apart)
+    ]
     return [header, *(shown[:-1] if apart else shown)]
 
 
@@ -141,7 +175,13 @@ def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -
     """Lay out value pairs, and say how many more there are."""
     chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
     rows = [
-        (pair.query, "=" if pair.query == pair.value else "~", pair.value, f"{pair.distance:.3f}", pair.kind)
+        (
+            pair.query,
+            "=" if pair.query == pair.value else "~",
+            pair.value,
+            f"{pair.distance:.3f}",
+            pair.kind,
+        )
         for pair in chosen
     ]
     lines = [_INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
@@ -162,18 +202,30 @@ def _more_line(n_more: int, noun: str, option: str) -> list[str]:
 def _alike_table(result: SearchResult) -> Table:
     at_least = ">= " if result.options.counts == "decide" and result.options.k is None else ""
     rows = [
-        (f"{at_least}{percent(match.joinability)}", f"{match.matched:,}/{match.total:,}", match.table, match.column)
+        (
+            f"{at_least}{percent(match.joinability)}",
+            f"{match.matched:,}/{match.total:,}",
+            match.table,
+            match.column,
+        )
         for match in result
     ]
     names = ("joinability", "matched", "table", "column")
     if not result.reranked:
         return names, rows, ">><<"
     scores = ["" if match.opinion is None else f"{match.opinion.score:.2f}" for match in result]
-    return ("score", *names), [(score, *row) for score, row in zip(scores, rows, strict=True)], ">>><<"
+    return (
+        ("score", *names),
+        [(score, *row) for score, row in zip(scores, rows, strict=True)],
+        ">>><<",
+    )
 
 
 def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
-    """Return what speaks for a column and against it, where it was looked at for that; kinds; pairs."""
+    """Return what speaks for a column and against it, the kinds of its matches, and pairs.
+
+    What speaks for it and against it is there where the column was looked at for that.
+    """
     sides = [] if match.opinion is None else match.opinion.in_words()
     lines = [*(f"{side}: {'; '.join(phrases)}" for side, phrases in sides), shares(match.kinds())]
     return [*(f"{_INDENT}{line}" for line in lines), *pair_lines(match.pairs(), n_shown, option)]
@@ -186,17 +238,21 @@ def _nothing_alike(result: SearchResult) -> str:
     within = f"of the {count(rows, 'row')}"
     if options.min_joinability is None:
         return (
-            f"No column has any value within distance {options.max_distance:g} {within}. Try a larger --max-distance."
+            f"No column has any value within distance {options.max_distance:g} {within}. Try "
+            "a larger --max-distance."
         )
     return (
-        f"No column matches at least {percent(options.min_joinability)} {within} within distance {options.max_distance:g}. "
+        f"No column matches at least {percent(options.min_joinability)} {within} within distance "
+        f"{options.max_distance:g}. "
         "Try a larger --max-distance, a smaller --min-joinability, or -k 10 for the best there are."
     )
 
 
 def _phases(result: SearchResult) -> str:
     seconds: dict[str, float] = result.stats["seconds"]
-    phases = ", ".join(f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index))
+    phases = ", ".join(
+        f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index)
+    )
     return f" in {milliseconds(sum(seconds.values()))} ms ({phases})"
 
 
@@ -223,17 +279,31 @@ def _nothing_equal(result: TokenSearchResult) -> str:
     least = result.options.get("min_containment")
     asked = "the one value" if values == 1 else f"the {count(values, 'value')}"
     if least is None:
-        return f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks for other spellings too."
-    return f"No column has {percent(least)} of {asked}. Try a smaller --min-containment, or pexeso search for other spellings."
+        return (
+            f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks "
+            "for other spellings too."
+        )
+    return (
+        f"No column has {percent(least)} of {asked}. Try a smaller --min-containment, or "
+        "pexeso search for other spellings."
+    )
 
 
 def _combined_table(result: CombinedResult) -> Table:
-    """Lay out the share that a column is ranked by, the rows that match semantically, and the values that it shares."""
+    """Lay out the columns that two searches found, a row each.
+
+    A row has the share that the column is ranked by, the rows that match semantically, and the
+    values that it shares.
+    """
     rows = [
         (
             percent(match.share),
-            "" if match.meaning is None else f"{match.meaning.matched:,}/{match.meaning.total:,} rows",
-            "" if match.equal_text is None else f"{match.equal_text.overlap:,}/{result.query['values']:,} values",
+            ""
+            if match.meaning is None
+            else f"{match.meaning.matched:,}/{match.meaning.total:,} rows",
+            ""
+            if match.equal_text is None
+            else f"{match.equal_text.overlap:,}/{result.query['values']:,} values",
             match.table,
             match.column,
         )
@@ -243,10 +313,15 @@ def _combined_table(result: CombinedResult) -> Table:
 
 
 def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str]:
-    """Lay out the pairs that match semantically, which the shared values are among; without any, the shared values."""
+    """Format the semantic pairs of a match, or its shared values if there are none.
+
+    The shared values are among the semantic pairs.
+    """
     if match.meaning is not None:
         return pair_lines(match.meaning.pairs(), n_shown, option)
-    return [] if match.equal_text is None else value_lines(match.equal_text.shared(), n_shown, option)
+    return (
+        [] if match.equal_text is None else value_lines(match.equal_text.shared(), n_shown, option)
+    )
 
 
 def _shared(match: TokenMatch) -> list[tuple[str]]:
@@ -272,7 +347,10 @@ EQUAL = Layout(
 COMBINED = Layout(
     _combined_table,
     _combined_why,
-    lambda result: "No column was found in any way. Try a larger --max-distance, or a smaller --min-joinability.",
+    lambda result: (
+        "No column was found in any way. Try a larger --max-distance, or a smaller "
+        "--min-joinability."
+    ),
     lambda result: "",
     (),
     lambda match: [()],
@@ -294,9 +372,16 @@ def unmatchable(result: SearchResult) -> list[str]:
         parts.append(f"{query['unknown']:,} unknown to the model")
     if not parts:
         return []
-    how = "they are not counted" if result.options.ignore_missing else "--ignore-missing leaves them out"
+    how = (
+        "they are not counted"
+        if result.options.ignore_missing
+        else "--ignore-missing leaves them out"
+    )
     name = "the query" if query["column"] is None else f"'{plain(query['column'])}'"
-    return [f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} ({how})."]
+    return [
+        f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "
+        f"({how})."
+    ]
 
 
 def milliseconds(seconds: float) -> str:

@@ -1,7 +1,10 @@
-"""The two streams of the command line: nothing of a lake or an argument can steer the terminal that shows it.
+"""Safe stdout and stderr streams of the command line.
 
-A cell, a file's name or an argument may hold escape sequences, which a terminal obeys. Messages (stderr) never have control
-characters: they are written as escapes. Data (stdout) has them as they are, byte for byte, unless the stream is a terminal.
+No text from a lake or an argument can control the terminal that shows it.
+
+A cell, a file's name or an argument may hold escape sequences, which a terminal obeys. Messages
+(stderr) never have control characters: they are written as escapes. Data (stdout) has them as they
+are, byte for byte, unless the stream is a terminal.
 """
 
 from __future__ import annotations
@@ -16,8 +19,11 @@ from typing import TextIO
 
 from pexeso.errors import OutputError
 
-# Control characters but line feed and tab, line separators, lone surrogates, marks that turn the direction of writing.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# Control characters but line feed and tab, line separators, lone surrogates, marks that turn the
+# direction of writing.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def without_control_characters(text: str) -> str:
@@ -32,14 +38,15 @@ def without_control_characters(text: str) -> str:
 
 
 class SafeStream:
-    """A text stream that writes to another one, control characters as escapes where `escapes` says so.
+    """Text stream that writes to another stream, with control characters escaped if `escapes`.
 
     Parameters
     ----------
     stream : text stream
     escapes : bool
     is_data : bool
-        A failed write raises an OutputError; otherwise what cannot be written is lost, as there is nobody to read it.
+        A failed write raises an OutputError; otherwise what cannot be written is lost, as there is
+        nobody to read it.
     """
 
     # No attribute `buffer`: what is written must come through here.
@@ -74,7 +81,10 @@ class SafeStream:
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Write a text; a carriage return at its start, by which progress bars are drawn, stays in messages."""
+        """Write a text, escaping control characters where the stream does.
+
+        A carriage return at the start stays in messages, since progress bars are drawn with it.
+        """
         if not isinstance(text, str):
             raise TypeError(f"A text stream takes texts. Got {type(text).__name__}.")
         if not text:
@@ -102,12 +112,16 @@ class SafeStream:
             self._drop()
             if self._is_data:
                 raise OutputError(
-                    f"Standard output cannot be written: {error.strerror or error}. Make room, or write elsewhere; "
+                    f"Standard output cannot be written: {error.strerror or error}. Make room, "
+                    "or write elsewhere; "
                     "what was written so far is cut off."
                 ) from error
 
     def _drop(self) -> None:
-        """Let what is still buffered go nowhere, so that the end of the process does not fail over it once more."""
+        """Discard what is still buffered.
+
+        Otherwise the end of the process would fail over it once more.
+        """
         with contextlib.suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())

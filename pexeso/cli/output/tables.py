@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def require_writable(path: str, *, overwrite: bool, option: str, formats: tuple[str, ...] = ()) -> None:
-    """Refuse a file, given by an option, whose name has no ending of `formats`, or that is there and may not be replaced."""
+def require_writable(
+    path: str, *, overwrite: bool, option: str, formats: tuple[str, ...] = ()
+) -> None:
+    """Refuse a file, given by an option, that cannot be written.
+
+    Its name has no ending of `formats`, or it is there and may not be replaced.
+    """
     allowed = formats or tuple(_WRITERS)
     if not path.lower().endswith(allowed):
         *others, last = allowed
@@ -46,7 +51,9 @@ def _for_csv(table: pa.Table) -> pd.DataFrame:
     frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     for index, field in enumerate(table.schema):
         if pa.types.is_list(field.type):
-            texts = [None if each is None else _json(each) for each in table.column(index).to_pylist()]
+            texts = [
+                None if each is None else _json(each) for each in table.column(index).to_pylist()
+            ]
             frame.isetitem(index, pd.Series(texts, dtype=object))
     return _without_formulas(frame) if escapes_formulas() else frame
 

@@ -1,1 +1,4 @@
-"""Building a partition: vectors checked, mapped, ordered and cut; the map and the levels of a grid chosen by cost."""
+"""Building a partition: vectors are checked, mapped, ordered and cut.
+
+The map and the number of levels of a grid are chosen by cost.
+"""

@@ -1,4 +1,7 @@
-"""Building a partition: vectors checked, mapped, ordered and cut into cells; postings turned both ways; on any device."""
+"""Building a partition: vectors are checked, mapped, ordered and cut into cells.
+
+Postings are stored in both directions. The build runs on any device.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,14 @@ def build_partition(
     Parameters
     ----------
     vectors : float32 (n, d)
-        The distinct values' vectors: unit length, or zero where a value has no meaning. Zero vectors are left out: they match nothing.
+        The distinct values' vectors: unit length, or zero where a value has no meaning. Zero
+        vectors are left out: they match nothing.
     column_offsets : int64 (C + 1,)
     column_values : int64 (column_offsets[-1],)
         Row numbers of `vectors` for each column (CSR); repeats are merged.
     device : torch.device or str
-        Where the work is done. Mapped coordinates may differ in their last bits from one device to another, and with them the order; answers do not.
+        Where the work is done. Mapped coordinates may differ in their last bits from one device to
+        another, and with them the order; answers do not.
 
     Returns
     -------
@@ -56,9 +61,14 @@ def build_partition(
     """
     stored = check_vectors(vectors)
     options, _ = resolve_options(vectors, column_offsets, column_values, options)
-    columns = (as_tensor(np.ascontiguousarray(part), device).long() for part in (column_offsets, column_values))
+    columns = (
+        as_tensor(np.ascontiguousarray(part), device).long()
+        for part in (column_offsets, column_values)
+    )
     tensors, order = build_checked(as_tensor(vectors, device), stored.to(device), *columns, options)
-    return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}, order.numpy(force=True)
+    return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}, order.numpy(
+        force=True
+    )
 
 
 def n_cells(arrays: Mapping[str, np.ndarray]) -> int:
@@ -77,14 +87,22 @@ def n_levels(arrays: Mapping[str, np.ndarray]) -> int | None:
 
 
 def check_vectors(vectors: np.ndarray) -> torch.Tensor:
-    """Refuse vectors that are not finite or not of unit length; give the numbers of those that are not zero, int64."""
+    """Raise if a vector is not finite or not of unit length; return the nonzero ones, int64.
+
+    The nonzero vectors are returned by number. Zero vectors are allowed.
+    """
     if vectors.ndim != 2 or vectors.dtype != np.float32:
         raise InputError(
-            f"Vectors must be a float32 array of two axes. Got {vectors.dtype} of shape {vectors.shape} instead."
+            f"Vectors must be a float32 array of two axes. Got {vectors.dtype} of shape "
+            f"{vectors.shape} instead."
         )
     if vectors.shape[1] > MAX_DIMENSIONS:
-        raise InputError(f"Vectors must have at most {MAX_DIMENSIONS:,} dimensions. Got {vectors.shape[1]:,} instead.")
-    # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have length 0.
+        raise InputError(
+            f"Vectors must have at most {MAX_DIMENSIONS:,} dimensions. Got {vectors.shape[1]:,} "
+            "instead."
+        )
+    # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have
+    # length 0.
     lengths = torch.from_numpy(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
     _refuse_lengths(lengths)
     return torch.nonzero(lengths)[:, 0]
@@ -101,7 +119,8 @@ def check_tensors(vectors: torch.Tensor) -> torch.Tensor:
 def _refuse_shape(vectors: torch.Tensor) -> None:
     if vectors.dim() != 2 or vectors.dtype != torch.float32 or vectors.shape[1] > MAX_DIMENSIONS:
         raise InputError(
-            f"Vectors must be a float32 tensor of two axes, of at most {MAX_DIMENSIONS:,} dimensions. "
+            f"Vectors must be a float32 tensor of two axes, of at most {MAX_DIMENSIONS:,} "
+            "dimensions. "
             f"Got {vectors.dtype} of shape {tuple(vectors.shape)} instead."
         )
 
@@ -112,14 +131,16 @@ def _refuse_lengths(lengths: torch.Tensor) -> None:
     if bool(wrong.any()):
         row = int(torch.nonzero(wrong)[0, 0])
         raise InputError(
-            f"Vectors must be of unit length or zero. Got length {float(lengths[row])} at row {row} "
+            f"Vectors must be of unit length or zero. Got length {float(lengths[row])} at row "
+            f"{row} "
             f"({int(wrong.sum())} of {len(lengths)} rows are wrong); "
             "divide each vector by its length, and leave out those with NaN or infinite entries."
         )
 
 
 def _lengths(rows: torch.Tensor) -> torch.Tensor:
-    # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have length 0.
+    # In float64 no square of a float32 number vanishes or overflows, so that only zero vectors have
+    # length 0.
     return rows.double().square_().sum(1).sqrt_()
 
 
@@ -159,14 +180,18 @@ def cut_into_cells(
     return (_blocks if options.cells == "blocks" else _grid)(mapped, options)
 
 
-def _blocks(mapped: torch.Tensor, options: PartitionLayoutOptions) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def _blocks(
+    mapped: torch.Tensor, options: PartitionLayoutOptions
+) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     order_rows = fastest_order(len(mapped)) if mapped.device.type == "cpu" else order_by_splits
     order = order_rows(mapped, options.block_size)
     blocks = build_blocks(mapped, options.block_size, order)
     return {"boxes": blocks.boxes, "box_starts": blocks.starts, "block_codes": blocks.codes}, order
 
 
-def _grid(mapped: torch.Tensor, options: PartitionLayoutOptions) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def _grid(
+    mapped: torch.Tensor, options: PartitionLayoutOptions
+) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     origin, extent = corner_and_edges(mapped)
     codes, order = torch.sort(leaf_codes(mapped, origin, extent, options.n_levels), stable=True)
     grid = build_grid(codes, mapped[order], options.n_levels)
@@ -191,7 +216,9 @@ def turned_postings(
     }
 
 
-def _column_values(offsets: torch.Tensor, values: torch.Tensor, order: torch.Tensor, n_given: int) -> Csr:
+def _column_values(
+    offsets: torch.Tensor, values: torch.Tensor, order: torch.Tensor, n_given: int
+) -> Csr:
     """Renumber the columns' values to stored rows; values without a vector drop out."""
     device = order.device
     stored_row = torch.full((n_given,), -1, dtype=torch.int64, device=device)

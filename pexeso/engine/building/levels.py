@@ -85,7 +85,9 @@ def expected_distances(
     return (end - torch.searchsorted(sorted_axes, centre - reach)).amin(0)
 
 
-def choose_levels(mapped: torch.Tensor, queries: torch.Tensor, taus: Sequence[float]) -> list[LevelTrial]:
+def choose_levels(
+    mapped: torch.Tensor, queries: torch.Tensor, taus: Sequence[float]
+) -> list[LevelTrial]:
     """Return what a grid would cost with each number of levels.
 
     Parameters
@@ -140,7 +142,7 @@ def _walks(
     most: int,
     taus: Sequence[float],
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield for each number of levels its leaf cells, and the cells that a query value's walk touches."""
+    """Yield each number of levels with its leaf cells and the cells touched per query value."""
     codes, order = torch.sort(leaf_codes(rows, origin, extent, most), stable=True)
     sizes, near, below = [], [], []
     for level in levels_upward(codes, rows[order], most):
@@ -159,7 +161,9 @@ def _walks(
         touched += below[n_levels - 1]
 
 
-def _share_reached(queries: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, taus: torch.Tensor) -> torch.Tensor:
+def _share_reached(
+    queries: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, taus: torch.Tensor
+) -> torch.Tensor:
     """Return the share of (query value, tau) pairs that reach each cell, float64 (c,)."""
     gap = torch.zeros((len(queries), len(lower)), dtype=queries.dtype)
     for axis in range(queries.shape[1]):

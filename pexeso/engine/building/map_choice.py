@@ -1,10 +1,14 @@
-"""The choice of map and number of axes by cost, measured on a sample of the partition's own columns.
+"""The choice of the map and of the number of axes by measured cost.
 
-Section 6 of the paper estimates the distance computations of a workload drawn from the lake and takes the number of levels that makes them
-fewest. By that alone finer is always better, since looking at a cell costs nothing there. Here a few maps are tried on a sample of
-the values: query columns drawn from the partition's own walk the boxes of each, at several thresholds, and everything they look at
-is counted and weighed: boxes, rows by their mapped coordinates, and candidates by their distance. Counts depend on the data alone,
-so the same partition gets the same choice on every machine.
+The cost is measured on a sample of the partition's own columns.
+
+Section 6 of the paper estimates the distance computations of a workload drawn from the lake and
+takes the number of levels that makes them fewest. By that alone finer is always better, since
+looking at a cell costs nothing there. Here a few maps are tried on a sample of the values: query
+columns drawn from the partition's own walk the boxes of each, at several thresholds, and everything
+they look at is counted and weighed: boxes, rows by their mapped coordinates, and candidates by
+their distance. Counts depend on the data alone, so the same partition gets the same choice on every
+machine.
 """
 
 from __future__ import annotations
@@ -21,7 +25,14 @@ from pexeso.engine.building.levels import LevelTrial, choose_levels
 from pexeso.engine.interface import MAX_PAIRS, Query, Threshold
 from pexeso.engine.kernels import choose_kernel, fastest_order
 from pexeso.engine.layout.blocks import AXES_MULTIPLE, build_blocks
-from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots, map_of, slack
+from pexeso.engine.layout.maps import (
+    PivotMap,
+    ProjectionMap,
+    choose_axes,
+    choose_pivots,
+    map_of,
+    slack,
+)
 from pexeso.engine.layout.options import PROJECTED_METRICS, PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition, choose_anchors
 from pexeso.engine.metrics import Metric
@@ -43,8 +54,9 @@ _MAX_DISTANCES = (0.02, 0.06, 0.1)
 _BOX, _BOX_AXIS = 1.5, 0.25
 _ROW, _ROW_AXIS = 0.5, 0.06
 _CANDIDATE, _CANDIDATE_AXIS = 60.0, 0.15
-"""Nanoseconds on one core at 2.5 GHz: what a box, a row of mapped coordinates and a candidate's vector take, and what each of their axes adds.
-benchmarks/NOTES.md (entry 3) holds them against measured time."""
+"""Nanoseconds on one core at 2.5 GHz: what a box, a row of mapped coordinates and a candidate's
+vector take, and what each of their axes adds. benchmarks/NOTES.md (entry 3) holds them against
+measured time."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,10 @@ class Trial:
 
 
 def resolve_options(
-    vectors: np.ndarray, column_offsets: np.ndarray, column_values: np.ndarray, options: PartitionLayoutOptions
+    vectors: np.ndarray,
+    column_offsets: np.ndarray,
+    column_values: np.ndarray,
+    options: PartitionLayoutOptions,
 ) -> tuple[PartitionLayoutOptions, list[Trial] | list[LevelTrial]]:
     """Replace what is left to choose by what costs least.
 
@@ -105,14 +120,20 @@ def resolve_options(
         return fallback, []
     sample, queries = _sample(vectors, real, column_offsets, column_values, options.seed)
     tried = sorted(
-        ((_trial(sample, queries, each), each) for each in _alternatives(options, vectors.shape[1])),
+        (
+            (_trial(sample, queries, each), each)
+            for each in _alternatives(options, vectors.shape[1])
+        ),
         key=lambda pair: pair[0].microseconds,
     )
     return tried[0][1], [trial for trial, _ in tried]
 
 
 def _resolve_levels(
-    vectors: np.ndarray, column_offsets: np.ndarray, column_values: np.ndarray, options: PartitionLayoutOptions
+    vectors: np.ndarray,
+    column_offsets: np.ndarray,
+    column_values: np.ndarray,
+    options: PartitionLayoutOptions,
 ) -> tuple[PartitionLayoutOptions, list[LevelTrial]]:
     """Choose the number of levels of a grid by the published model."""
     real = np.flatnonzero(vectors.any(axis=1))
@@ -129,22 +150,33 @@ def _resolve_levels(
     return replace(options, n_levels=trials[0].n_levels if trials else 1), trials
 
 
-def _alternatives(options: PartitionLayoutOptions, dimensions: int) -> Iterator[PartitionLayoutOptions]:
+def _alternatives(
+    options: PartitionLayoutOptions, dimensions: int
+) -> Iterator[PartitionLayoutOptions]:
     if options.metric in PROJECTED_METRICS and options.map in ("auto", "projection"):
         for n_axes in AXES_TRIED if options.n_axes is None else (options.n_axes,):
             if n_axes <= max(dimensions, AXES_TRIED[0]):
                 yield replace(options, map="projection", n_axes=n_axes)
     if options.map == "auto":
         for n_pivots in PIVOTS_TRIED:
-            yield replace(options, map="pivots", n_pivots=n_pivots, n_axes=options.n_axes or DEFAULT_AXES)
+            yield replace(
+                options, map="pivots", n_pivots=n_pivots, n_axes=options.n_axes or DEFAULT_AXES
+            )
 
 
 def _sample(
     vectors: np.ndarray, real: np.ndarray, offsets: np.ndarray, values: np.ndarray, seed: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw values of the partition, and the values of whole columns as queries: columns hold values of one kind."""
+    """Sample values of the partition, and the values of whole columns as queries.
+
+    Queries are whole columns because a column holds values of one kind.
+    """
     generator = np.random.default_rng(seed)
-    rows = real if len(real) <= _SAMPLE_VALUES else np.sort(generator.choice(real, _SAMPLE_VALUES, replace=False))
+    rows = (
+        real
+        if len(real) <= _SAMPLE_VALUES
+        else np.sort(generator.choice(real, _SAMPLE_VALUES, replace=False))
+    )
     queries: list[np.ndarray] = []
     n_values = 0
     sizes = np.diff(offsets)
@@ -191,12 +223,25 @@ def _trial(sample: torch.Tensor, queries: torch.Tensor, options: PartitionLayout
 def _without_columns(sample: torch.Tensor, options: PartitionLayoutOptions) -> Partition:
     """Make a partition that can be walked, of the sample alone."""
     if options.map == "projection":
-        chosen: PivotMap | ProjectionMap = ProjectionMap(choose_axes(sample, options.n_axes, seed=options.seed))
+        chosen: PivotMap | ProjectionMap = ProjectionMap(
+            choose_axes(sample, options.n_axes, seed=options.seed)
+        )
     else:
-        pivots = choose_pivots(sample, options.n_pivots, choice=options.pivot_choice, seed=options.seed)
+        pivots = choose_pivots(
+            sample, options.n_pivots, choice=options.pivot_choice, seed=options.seed
+        )
         chosen = PivotMap(pivots, Metric(options.metric))
     mapped = chosen.map(sample)
     order = fastest_order(len(mapped))(mapped, options.block_size)
-    nothing = Csr(torch.zeros(len(sample) + 1, dtype=torch.int64), torch.zeros(0, dtype=torch.int32))
+    nothing = Csr(
+        torch.zeros(len(sample) + 1, dtype=torch.int64), torch.zeros(0, dtype=torch.int32)
+    )
     none = Csr(torch.zeros(1, dtype=torch.int64), torch.zeros(0, dtype=torch.int32))
-    return Partition(options, sample[order], chosen, build_blocks(mapped[order], options.block_size), nothing, none)
+    return Partition(
+        options,
+        sample[order],
+        chosen,
+        build_blocks(mapped[order], options.block_size),
+        nothing,
+        none,
+    )

@@ -17,9 +17,12 @@ WORTH_LOADING = 1 << 27
 
 
 class AdaptiveKernel(KernelChoice):
-    """A choice between two kernels: tensor operations at first, compiled loops as soon as loading them pays.
+    """A choice between two kernels.
 
-    Loading takes about a second, in which tensor operations have answered a query on a small lake many times over.
+    It takes tensor operations at first, and compiled loops as soon as loading them pays.
+
+    Loading takes about a second, in which tensor operations have answered a query on a small lake
+    many times over.
 
     Parameters
     ----------
@@ -35,7 +38,10 @@ class AdaptiveKernel(KernelChoice):
         self._lock = threading.Lock()
 
     def for_work(self, n_pairs: int) -> Kernel:
-        """Return the fast kernel when the work of this process so far, with this, is worth loading it."""
+        """Return the fast kernel if the work of this process so far justifies loading it.
+
+        The work of this call is included.
+        """
         with self._lock:
             self._asked += n_pairs
             return self._fast() if self._asked >= WORTH_LOADING else self._light()
@@ -46,7 +52,12 @@ KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 _MANY_ROWS = 1 << 16
 
 _PACKAGES = {"compiled": "numba", "triton": "triton", "faiss": "faiss"}
-_DEVICES = {"compiled": ("cpu",), "torch": ("cpu", "cuda"), "triton": ("cuda", "cpu"), "faiss": ("cpu",)}
+_DEVICES = {
+    "compiled": ("cpu",),
+    "torch": ("cpu", "cuda"),
+    "triton": ("cuda", "cpu"),
+    "faiss": ("cpu",),
+}
 
 
 def choose_kernel(name: str, device: torch.device) -> KernelChoice:
@@ -55,8 +66,9 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
     Parameters
     ----------
     name : str
-        One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as soon as loading it pays (`AdaptiveKernel`), or
-        ``"torch"`` where the package that they need is absent.
+        One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as
+        soon as loading it pays (`AdaptiveKernel`), or ``"torch"`` where the package that they need
+        is absent.
     """
     if name not in KERNELS:
         raise InputError(f"The kernel must be one of {', '.join(KERNELS)}. Got {name!r} instead.")
@@ -66,15 +78,22 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
         name = "triton" if device.type == "cuda" and _is_there("triton") else "torch"
     if device.type not in _DEVICES[name]:
         raise InputError(
-            f"The kernel {name} runs on {' and '.join(_DEVICES[name])}. Got the device {device} instead; use the kernel auto."
+            f"The kernel {name} runs on {' and '.join(_DEVICES[name])}. Got the device {device} "
+            "instead; use the kernel auto."
         )
     if not _is_there(name):
-        raise MissingPackageError(f"The kernel {name} needs the package {_PACKAGES[name]}, which is not installed.")
+        raise MissingPackageError(
+            f"The kernel {name} needs the package {_PACKAGES[name]}, which is not installed."
+        )
     return _make(name)
 
 
 def fastest_order(n_rows: int) -> Callable[[torch.Tensor, int], torch.Tensor]:
-    """Return `pexeso.engine.layout.ordering.order_by_splits`, or its compiled twin where it is installed and worth loading."""
+    """Return the fastest available implementation of `order_by_splits`.
+
+    It is `pexeso.engine.layout.ordering.order_by_splits`, or its compiled counterpart where that is
+    installed and worth loading.
+    """
     if n_rows >= _MANY_ROWS and _is_there("compiled"):
         from pexeso.engine.kernels.numba.order import order_by_splits
     else:

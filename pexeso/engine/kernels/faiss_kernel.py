@@ -1,4 +1,4 @@
-"""The kernel that compares by faiss: boxes rule blocks out, and a flat range search goes over the blocks that are left."""
+"""The faiss kernel: boxes rule blocks out, and a flat range search covers the blocks left."""
 
 from __future__ import annotations
 
@@ -19,16 +19,24 @@ _LEAST_ROWS = 256
 
 
 class FaissKernel(TorchKernel):
-    """faiss compares whole vectors, so mapped coordinates play no part beyond the boxes; it knows Euclidean distances only.
+    """Kernel that compares whole vectors with faiss.
 
-    Blocks that survive for any query value are searched for all of them. What faiss finds within the wider limit of its own rounding
-    is a candidate, and is decided as by `TorchKernel`. Other metrics go the way of `TorchKernel` altogether.
+    Mapped coordinates play no part beyond the boxes. faiss supports Euclidean distances only.
+
+    Blocks that survive for any query value are searched for all of them. What faiss finds within
+    the wider limit of its own rounding is a candidate, and is decided as by `TorchKernel`. Other
+    metrics go the way of `TorchKernel` altogether.
     """
 
     name = "faiss"
 
     def candidates(
-        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        max_pairs: int,
+        stats: SearchStats,
     ) -> Pairs | None:
         """Find the surviving blocks, then search them."""
         if partition.metric.name not in ("euclidean", "angular"):
@@ -40,8 +48,11 @@ class FaissKernel(TorchKernel):
             alive[blocks] = True
         found: list[tuple[torch.Tensor, torch.Tensor]] = []
         n_found = 0
-        # Were every pair found, each would take four times as much on the way as it does in the end.
-        n_rows = min(ELEMENTS_AT_ONCE // partition.dimensions, max_pairs // (4 * max(1, len(query))))
+        # Were every pair found, each would take four times as much on the way as it does in the
+        # end.
+        n_rows = min(
+            ELEMENTS_AT_ONCE // partition.dimensions, max_pairs // (4 * max(1, len(query)))
+        )
         at_once = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
         for blocks in torch.split(torch.nonzero(alive)[:, 0], at_once):
             found.append(_range_search(partition, query, blocks, limit, stats))

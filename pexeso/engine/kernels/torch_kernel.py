@@ -1,4 +1,7 @@
-"""The kernel of tensor operations: any device, nothing compiled; what the others are held against."""
+"""The kernel of tensor operations: any device, nothing compiled.
+
+The other kernels are compared with it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,23 @@ from collections.abc import Iterator
 
 import torch
 
-from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks, offsets_of, run_lengths
-from pexeso.engine.interface import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.arrays import (
+    any_in_rows,
+    expand_ranges,
+    expand_ranges_in_chunks,
+    offsets_of,
+    run_lengths,
+)
+from pexeso.engine.interface import (
+    Counts,
+    Groups,
+    Kernel,
+    Limits,
+    Pairs,
+    Query,
+    Threshold,
+    merge_by_query,
+)
 from pexeso.engine.layout.blocks import FANOUT, STEPS, pad_axes
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import Lemma
@@ -38,7 +56,12 @@ class TorchKernel(Kernel):
     name = "torch"
 
     def candidates(
-        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        max_pairs: int,
+        stats: SearchStats,
     ) -> Pairs | None:
         """Walk the boxes level by level, a bounded frontier at a time."""
         descent = Descent(partition, query, threshold, stats)
@@ -54,7 +77,12 @@ class TorchKernel(Kernel):
         return merge_by_query(found, len(query), partition.device)
 
     def count(
-        self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
+        self,
+        partition: Partition,
+        pairs: Pairs,
+        members: torch.Tensor,
+        weights: torch.Tensor,
+        counts: Counts | None,
     ) -> Counts:
         """Count distinct (query value, column) pairs by sorting them."""
         if counts is None:
@@ -78,7 +106,10 @@ class TorchKernel(Kernel):
         limits: Limits,
         stats: SearchStats,
     ) -> None:
-        """Decide pairs with a column that matters; every (query value, column) pair without a match sinks the possible count."""
+        """Decide pairs with a column that matters, and update the counts.
+
+        Every (query value, column) pair without a match lowers the possible count.
+        """
         for some, weights in _runs_of_members(pairs, members, query.weights[members]):
             position, rows = _members_of(pairs, some)
             wanted = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
@@ -92,7 +123,12 @@ class TorchKernel(Kernel):
             counts.possible.index_add_(0, matched[1], weights[matched[0]])
 
     def matches(
-        self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        pairs: Pairs,
+        threshold: Threshold,
+        stats: SearchStats,
     ) -> Pairs:
         """Decide all pairs."""
         everyone = torch.arange(len(query), device=partition.device)
@@ -106,7 +142,10 @@ class TorchKernel(Kernel):
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Count distinct (member, column) pairs by sorting them, a bounded number of query columns at a time."""
+        """Count distinct (member, column) pairs by sorting them.
+
+        A bounded number of query columns is handled at a time.
+        """
         device = partition.device
         sizes = groups.offsets[1:] - groups.offsets[:-1]
         owner = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
@@ -117,12 +156,16 @@ class TorchKernel(Kernel):
                 partition, matches, groups.members[members], groups.weights[members], owner[members]
             )
             key, slot = torch.unique(keys, return_inverse=True)
-            count = torch.zeros(len(key), dtype=torch.int64, device=device).index_add_(0, slot, counts)
+            count = torch.zeros(len(key), dtype=torch.int64, device=device).index_add_(
+                0, slot, counts
+            )
             which = torch.div(key, max(1, partition.n_columns), rounding_mode="floor")
             kept = count >= groups.needed[which]
             found.append((which[kept], (key - which * partition.n_columns)[kept], count[kept]))
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
-        which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
+        which, column, count = (
+            torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True)
+        )
         return which, column, count
 
     def _count_members(
@@ -133,7 +176,10 @@ class TorchKernel(Kernel):
         weights: torch.Tensor,
         owner: torch.Tensor,
     ) -> Couples:
-        """Return ``owner * C + column`` and the weight that some of the owner's members add to it, int64 each; a key may come more than once."""
+        """Compute keys ``owner * C + column`` and the weights that members add, int64 each.
+
+        A key may occur more than once.
+        """
         found: list[Couples] = [(members[:0], weights[:0])]
         begin = 0
         for some, some_weights in _runs_of_members(matches, members, weights):
@@ -160,7 +206,9 @@ class TorchKernel(Kernel):
         open_pairs = torch.nonzero(~hit)[:, 0]
         at_once = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
         for part in torch.split(open_pairs, at_once):
-            hit[part] = self._decide_part(partition, query, queries[part], rows[part], threshold, stats)
+            hit[part] = self._decide_part(
+                partition, query, queries[part], rows[part], threshold, stats
+            )
         return hit
 
     def _decide_part(
@@ -178,7 +226,9 @@ class TorchKernel(Kernel):
         hit = quick <= band.surely
         band_pairs = torch.nonzero(~hit & (quick <= band.possibly))[:, 0]
         stats.defining_distances += len(band_pairs)
-        distance = partition.metric.distances(query.vectors[queries[band_pairs]], partition.vectors[rows[band_pairs]])
+        distance = partition.metric.distances(
+            query.vectors[queries[band_pairs]], partition.vectors[rows[band_pairs]]
+        )
         hit[band_pairs] = distance <= threshold.tau
         return hit
 
@@ -186,8 +236,15 @@ class TorchKernel(Kernel):
 class Descent:
     """The walk from the coarsest boxes to the rows, for all query values together."""
 
-    def __init__(self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats) -> None:
-        self._blocks, self._map, self._threshold, self._stats = partition.blocks, partition.map, threshold, stats
+    def __init__(
+        self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
+    ) -> None:
+        self._blocks, self._map, self._threshold, self._stats = (
+            partition.blocks,
+            partition.map,
+            threshold,
+            stats,
+        )
         self._points = pad_axes(query.mapped)
         self._accept = threshold.tau - threshold.slack
         upper, possible = partition.map.upper_points(query.mapped, self._accept)
@@ -211,10 +268,14 @@ class Descent:
             self._stats.box_pairs += len(queries) * FANOUT
             self._stats.bytes_read += box.numel() * 4
             lower, upper = box[:, :, 0].transpose(1, 2), box[:, :, 1].transpose(1, 2)
-            reach = self._threshold.reach(Lemma.VECTOR_CELL_FILTERING if last else Lemma.CELL_CELL_FILTERING)
+            reach = self._threshold.reach(
+                Lemma.VECTOR_CELL_FILTERING if last else Lemma.CELL_CELL_FILTERING
+            )
             near = self._map.near_box(self._points[queries][:, None], lower, upper, reach)
             number = groups[:, None] * FANOUT + torch.arange(FANOUT, device=device)
-            below = len(blocks) if last else int(blocks.starts[level + 2] - blocks.starts[level + 1])
+            below = (
+                len(blocks) if last else int(blocks.starts[level + 2] - blocks.starts[level + 1])
+            )
             position, child = torch.nonzero(near & (number < below), as_tuple=True)
             queries, number = queries[position], number[position, child]
             if last:
@@ -225,13 +286,20 @@ class Descent:
             todo += [(level + 1, piece) for piece in zip(*pieces, strict=True)]
 
     def rows_of(self, queries: torch.Tensor, numbers: torch.Tensor) -> Iterator[Couples]:
-        """Yield (query value, row) pairs of blocks that mapped coordinates cannot tell apart (Lemma 1); complements surely match."""
+        """Yield (query value, row) pairs that mapped coordinates do not rule out (Lemma 1).
+
+        The rows are those of the given blocks; rows that surely match are given as complements.
+        """
         size, n_axes = self._blocks.size, self._points.shape[1]
         at_once = max(1, ELEMENTS_AT_ONCE // (size * n_axes))
-        for some, blocks in zip(torch.split(queries, at_once), torch.split(numbers, at_once), strict=True):
+        for some, blocks in zip(
+            torch.split(queries, at_once), torch.split(numbers, at_once), strict=True
+        ):
             lower, upper = self._blocks.corners_of(blocks)
             if self._may_accept:
-                sure = self._possible[some] & self._map.within_box(self._upper[some], lower, upper, self._accept)
+                sure = self._possible[some] & self._map.within_box(
+                    self._upper[some], lower, upper, self._accept
+                )
                 yield self._all_rows(some[sure], blocks[sure])
                 some, blocks, lower, upper = (each[~sure] for each in (some, blocks, lower, upper))
             codes = self._blocks.codes[blocks].transpose(1, 2).float()  # (p, B, A)
@@ -247,7 +315,9 @@ class Descent:
             yield some[position], rows[position, row]
 
     def _all_rows(self, queries: torch.Tensor, blocks: torch.Tensor) -> Couples:
-        rows = blocks[:, None] * self._blocks.size + torch.arange(self._blocks.size, device=blocks.device)
+        rows = blocks[:, None] * self._blocks.size + torch.arange(
+            self._blocks.size, device=blocks.device
+        )
         position, row = torch.nonzero(rows < self._blocks.n_rows, as_tuple=True)
         self._stats.matched_by_map += len(position)
         return queries[position], ~rows[position, row]
@@ -256,7 +326,10 @@ class Descent:
 def _quick_distances(
     partition: Partition, query: Query, queries: torch.Tensor, rows: torch.Tensor, tau: float
 ) -> tuple[torch.Tensor, Band]:
-    """Return rounded distances of pairs (squared if Euclidean), and the band around tau that they cannot decide."""
+    """Compute rounded distances of pairs (squared if Euclidean), and their undecided band.
+
+    The band is the range around tau that the rounded distances cannot decide.
+    """
     difference = query.vectors[queries] - partition.vectors[rows]
     band = difference_band(partition.metric, tau, partition.dimensions)
     if partition.metric.name == "manhattan":
@@ -270,12 +343,16 @@ def _runs_of_members(
     pairs: Pairs, members: torch.Tensor, weights: torch.Tensor
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Cut members and their weights into runs of about as many pairs as are looked at together."""
-    lengths = [len(members)] if len(pairs) <= PAIRS_AT_ONCE else run_lengths(pairs.sizes[members], PAIRS_AT_ONCE)
+    lengths = (
+        [len(members)]
+        if len(pairs) <= PAIRS_AT_ONCE
+        else run_lengths(pairs.sizes[members], PAIRS_AT_ONCE)
+    )
     return zip(torch.split(members, lengths), torch.split(weights, lengths), strict=True)
 
 
 def _members_of(pairs: Pairs, members: torch.Tensor) -> Couples:
-    """Return the pairs of some query values: the place among `members`, and the row, int64 (p,) each."""
+    """Return the pairs of some query values as positions in `members` and rows, int64 (p,) each."""
     position, pair = expand_ranges(pairs.offsets[members], pairs.sizes[members])
     return position, pairs.rows[pair].long()
 
@@ -288,20 +365,26 @@ def _distinct_columns(partition: Partition, position: torch.Tensor, rows: torch.
     """Return the distinct (place, column) pairs behind (place, row) pairs."""
     csr, n_columns = partition.value_columns, partition.n_columns
     keys = [torch.zeros(0, dtype=torch.int64, device=partition.device)]
-    for owner, posting in expand_ranges_in_chunks(csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE):
+    for owner, posting in expand_ranges_in_chunks(
+        csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE
+    ):
         keys.append(torch.unique(position[owner] * n_columns + csr.members[posting].long()))
     key = torch.unique(torch.cat(keys)) if len(keys) > 2 else keys[-1]
     column = key % max(1, n_columns)
     return torch.div(key - column, max(1, n_columns), rounding_mode="floor"), column
 
 
-def _in_wanted_column(partition: Partition, rows: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def _in_wanted_column(
+    partition: Partition, rows: torch.Tensor, wanted: torch.Tensor
+) -> torch.Tensor:
     """Return which rows stand in a column that is wanted, bool (p,)."""
     csr = partition.value_columns
     kept = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     if len(rows) > len(csr.members):
         return any_in_rows(wanted[csr.members.long()], csr.offsets)[rows]
-    for owner, posting in expand_ranges_in_chunks(csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE):
+    for owner, posting in expand_ranges_in_chunks(
+        csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE
+    ):
         kept[owner[wanted[csr.members[posting].long()]]] = True
     return kept
 

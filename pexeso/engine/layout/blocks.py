@@ -1,9 +1,12 @@
-"""Blocks: equal runs of neighbouring vectors, a hierarchy of tight boxes over them, and each vector's place in its box.
+"""Blocks: equal runs of neighbouring vectors, with a hierarchy of tight boxes over them.
 
-A block is one slice of the vectors, one tile of work. Sixteen boxes that stand next to each other form a group and are tested together; a
-box of a coarser level encloses a group of the next. A vector's mapped coordinates are kept as one byte an axis, its place in the
-box of its block (a vector approximation in the sense of Weber, Schek and Blott 1998, with the box as the grid): 256 steps of an already
-small box hardly lose anything, and a search reads a quarter of the bytes.
+The position of each vector in its box is stored too.
+
+A block is one slice of the vectors, one tile of work. Sixteen boxes that stand next to each other
+form a group and are tested together; a box of a coarser level encloses a group of the next. A
+vector's mapped coordinates are kept as one byte an axis, its place in the box of its block (a
+vector approximation in the sense of Weber, Schek and Blott 1998, with the box as the grid): 256
+steps of an already small box hardly lose anything, and a search reads a quarter of the bytes.
 """
 
 from __future__ import annotations
@@ -36,24 +39,27 @@ SAMPLE_BLOCKS = 64
 _ROWS_AT_ONCE = 1 << 20
 
 NOWHERE = 1e6
-"""Both corners of a box that pads a group: farther from everything than any limit, and finite when squared."""
+"""Both corners of a box that pads a group: farther from everything than any limit, and finite when
+squared."""
 
 
 @dataclass(frozen=True)
 class Blocks:
     """The blocks of a partition.
 
-    Shape letters: N vectors, A mapped coordinates (padded), K blocks of B vectors, G groups of boxes over all levels.
+    Shape letters: N vectors, A mapped coordinates (padded), K blocks of B vectors, G groups of
+    boxes over all levels.
 
     Attributes
     ----------
     boxes : float32 (G, A, 2, 16)
         Lower and upper corners of the boxes of each group, coarse levels first.
     starts : int64 (L + 1,)
-        First group of each level. Box j of group g within its level is number ``16 g + j``: the group of that number on the next
-        level, or on the last one the block.
+        First group of each level. Box j of group g within its level is number ``16 g + j``: the
+        group of that number on the next level, or on the last one the block.
     codes : uint8 (K, A, B)
-        Coordinate ``x`` of a vector lies in ``lower + width * [c, c + 1] / 256`` of its block's box.
+        Coordinate ``x`` of a vector lies in ``lower + width * [c, c + 1] / 256`` of its block's
+        box.
     n_rows : int
         N; the last block may hold fewer than B.
     """
@@ -79,7 +85,10 @@ class Blocks:
         return len(self.codes)
 
     def outer_corners(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the corners of the box around everything, float32 (A,) each; empty where there is nothing."""
+        """Return the corners of the box around all vectors, float32 (A,) each.
+
+        They are empty where there are no vectors.
+        """
         if not len(self.boxes):
             nothing = self.boxes.new_zeros(0)
             return nothing, nothing
@@ -88,7 +97,9 @@ class Blocks:
 
     @property
     def n_summary_groups(self) -> int:
-        """Groups of boxes that are the summary: of the coarse levels, the finest of which encloses 16 blocks a box.
+        """Return the number of groups of boxes in the summary.
+
+        The summary is the coarse levels, the finest of which encloses 16 blocks a box.
 
         Where there are no more than 16 blocks it is their own boxes.
         """
@@ -97,10 +108,15 @@ class Blocks:
     def is_finite(self) -> bool:
         """Return whether the boxes of the summary have two finite corners, in order."""
         boxes = self.boxes[: self.n_summary_groups]
-        return bool((boxes[:, :, 0] <= boxes[:, :, 1]).all()) and float(boxes.abs().amax()) < math.inf
+        return (
+            bool((boxes[:, :, 0] <= boxes[:, :, 1]).all()) and float(boxes.abs().amax()) < math.inf
+        )
 
     def corners_of_rows(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the corners of the step of its block's box in which each row lies, float32 (n, A) each."""
+        """Return the corners of the quantisation step of each row, float32 (n, A) each.
+
+        The step is the one of its block's box in which the row lies.
+        """
         block = torch.div(rows, self.size, rounding_mode="floor")
         lower, upper = self.corners_of(block)
         step = (upper - lower) / STEPS
@@ -116,8 +132,10 @@ class Blocks:
         for name, wanted in (("vectors", rows), ("block_codes", block), ("boxes", group)):
             partition.pages.want(name, torch.unique(wanted))
 
-    def fetch(self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
-        """Ask for the boxes that query values will walk, and for the codes of the blocks that are left."""
+    def fetch(
+        self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
+    ) -> None:
+        """Request the boxes that query values will walk, and the codes of the remaining blocks."""
         if self.n_levels > 1:
             groups = kernel.boxes_marked(partition, query, threshold, self.n_levels - 2)
             if groups is None:
@@ -140,7 +158,10 @@ class Blocks:
         return kernel.candidates(partition, query, threshold, max_pairs, stats)
 
     def corners_of(self, blocks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return lower and upper corners of some blocks' boxes, int64 (p,) to float32 (p, A) each; no other box is read."""
+        """Return lower and upper corners of the boxes of some blocks, float32 (p, A) each.
+
+        `blocks` is int64 (p,); no other box is read.
+        """
         group = torch.div(blocks, FANOUT, rounding_mode="floor") + int(self.starts[-2])
         corners = self.boxes[group, :, :, blocks % FANOUT]
         return corners[:, :, 0], corners[:, :, 1]
@@ -153,13 +174,20 @@ class Blocks:
 
     @cached_property
     def sample_boxes(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Lower and upper corners of the boxes of `SAMPLE_BLOCKS` blocks, or all, evenly spread, float32 (s, A) each."""
+        """Return lower and upper corners of a sample of block boxes, float32 (s, A) each.
+
+        The sample is `SAMPLE_BLOCKS` evenly spread blocks, or all.
+        """
         lower, upper = self.corners_of(self._sample)
         return lower.contiguous(), upper.contiguous()
 
     @cached_property
     def sample_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Lower and upper corners of where one vector of each of these blocks lies, as its code says, float32 (s, A) each."""
+        """Return the corners around one vector of each sampled block, float32 (s, A) each.
+
+        The blocks are those of `sample_boxes`. The lower and upper corners are where the vector
+        lies according to its code.
+        """
         lower, upper = self.sample_boxes
         step = (upper - lower) / STEPS
         corner = lower + self.codes[self._sample, :, self._sample % self.size].float() * step
@@ -172,7 +200,9 @@ class Blocks:
 
 
 def pad_axes(mapped: torch.Tensor, fill: float = 0.0) -> torch.Tensor:
-    """Pad mapped coordinates to a multiple of eight axes: zeros on both sides of a comparison add nothing.
+    """Pad mapped coordinates to a multiple of eight axes.
+
+    Zeros on both sides of a comparison add nothing.
 
     Parameters
     ----------
@@ -188,7 +218,9 @@ def pad_axes(mapped: torch.Tensor, fill: float = 0.0) -> torch.Tensor:
     return torch.nn.functional.pad(mapped, (0, missing), value=fill).contiguous()
 
 
-def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torch.Tensor | None = None) -> Blocks:
+def build_blocks(
+    mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torch.Tensor | None = None
+) -> Blocks:
     """Build the blocks over rows in the order of `pexeso.engine.layout.ordering.order_by_splits`.
 
     Parameters
@@ -202,7 +234,8 @@ def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torc
     Returns
     -------
     Blocks
-        O(N P) time; on the device of the rows. Beside what is given 256 MiB are held, for 16 coordinates.
+        O(N P) time; on the device of the rows. Beside what is given 256 MiB are held, for 16
+        coordinates.
     """
     n_rows = len(mapped)
     n_blocks, n_axes = -(-n_rows // block_size), mapped.shape[1] + -mapped.shape[1] % AXES_MULTIPLE
@@ -215,7 +248,9 @@ def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torc
         rows = pad_axes(mapped[taken] if order is None else mapped.index_select(0, order[taken]))
         # The last block is filled with its own last row, which changes no box.
         fill = (end - begin) * block_size - len(rows)
-        tiles = torch.cat([rows, rows[-1:].expand(fill, -1)]).reshape(end - begin, block_size, n_axes)
+        tiles = torch.cat([rows, rows[-1:].expand(fill, -1)]).reshape(
+            end - begin, block_size, n_axes
+        )
         lower[begin:end], upper[begin:end] = tiles.amin(1), tiles.amax(1)
         codes[begin:end] = _codes(tiles, lower[begin:end], upper[begin:end])
     levels = [_groups(lower, upper)]
@@ -227,18 +262,31 @@ def build_blocks(mapped: torch.Tensor, block_size: int = BLOCK_SIZE, order: torc
 
 
 def _codes(tiles: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
-    """Return each coordinate's step in its box, uint8 (K, A, B); a coordinate is never outside its step by more than its own rounding."""
+    """Compute each coordinate's step in its box, uint8 (K, A, B).
+
+    A coordinate is never outside its step by more than its own rounding.
+    """
     width = (upper - lower)[:, None]
-    position = (tiles - lower[:, None]) / torch.where(width > 0, width, torch.ones_like(width)) * STEPS
+    position = (
+        (tiles - lower[:, None]) / torch.where(width > 0, width, torch.ones_like(width)) * STEPS
+    )
     return position.clamp_(0, STEPS - 1).to(torch.uint8).permute(0, 2, 1).contiguous()
 
 
 def _groups(lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
-    """Lay boxes out in groups, float32 (g, A, 2, 16); the last group is padded with boxes that nothing is near to."""
+    """Arrange boxes in groups, float32 (g, A, 2, 16).
+
+    The last group is padded with boxes that nothing is near to.
+    """
     boxes = torch.stack([lower, upper], 2)  # (b, A, 2)
     n_groups = -(-len(boxes) // FANOUT)
     padding = boxes.new_full((n_groups * FANOUT - len(boxes), *boxes.shape[1:]), NOWHERE)
-    return torch.cat([boxes, padding]).reshape(n_groups, FANOUT, *boxes.shape[1:]).permute(0, 2, 3, 1).contiguous()
+    return (
+        torch.cat([boxes, padding])
+        .reshape(n_groups, FANOUT, *boxes.shape[1:])
+        .permute(0, 2, 3, 1)
+        .contiguous()
+    )
 
 
 def _around(level: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,11 +1,13 @@
 """The hierarchical grid over mapped vectors: a sorted array of Morton codes with tight boxes.
 
-The mapped space is cut into ``2**i`` equal parts per axis at level i = 1..m (section 4 of the paper). A cell at level i is a prefix of
-``P i`` bits of the leaf code, hence a contiguous run of the sorted codes: no pointers, and the same arrays serve from a memory-mapped
-file and on a GPU. Only cells that hold something exist.
+The mapped space is cut into ``2**i`` equal parts per axis at level i = 1..m (section 4 of the
+paper). A cell at level i is a prefix of ``P i`` bits of the leaf code, hence a contiguous run of
+the sorted codes: no pointers, and the same arrays serve from a memory-mapped file and on a GPU.
+Only cells that hold something exist.
 
-Each cell carries the tight bounding box of what it holds instead of its geometric bounds. The box lies inside the cell, so every
-lemma that is stated for a cell holds for it and prunes at least as much; and nothing depends on how a cell's border is rounded.
+Each cell carries the tight bounding box of what it holds instead of its geometric bounds. The box
+lies inside the cell, so every lemma that is stated for a cell holds for it and prunes at least as
+much; and nothing depends on how a cell's border is rounded.
 
 Vectors beyond the grid's extent go to the outermost cells, which are thereby unbounded outward.
 """
@@ -57,7 +59,9 @@ class Grid:
         return self.levels[-1]
 
 
-def leaf_codes(mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, n_levels: int) -> torch.Tensor:
+def leaf_codes(
+    mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, n_levels: int
+) -> torch.Tensor:
     """Return the Morton code of the leaf cell of each mapped vector: int64 (n,).
 
     Parameters
@@ -85,8 +89,10 @@ def check_code_bits(n_axes: int, n_levels: int) -> None:
     """Refuse a grid whose codes do not fit in 62 bits."""
     if n_axes * n_levels > MAX_CODE_BITS:
         raise InputError(
-            f"n_pivots * n_levels must be at most {MAX_CODE_BITS}, so that a cell's code fits in 64 bits. Got {n_axes} * {n_levels} = "
-            f"{n_axes * n_levels} instead; lower n_levels to {max(1, MAX_CODE_BITS // n_axes)} or less."
+            f"n_pivots * n_levels must be at most {MAX_CODE_BITS}, so that a cell's code fits in "
+            f"64 bits. Got {n_axes} * {n_levels} = "
+            f"{n_axes * n_levels} instead; lower n_levels to {max(1, MAX_CODE_BITS // n_axes)} "
+            "or less."
         )
 
 

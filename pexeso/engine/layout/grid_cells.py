@@ -55,8 +55,13 @@ class GridCells:
             partition.pages.want("vectors", rows)
             partition.pages.want("mapped", rows)
 
-    def fetch(self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
-        """Ask for nothing: which cells are reached shows as the walk goes, and it asks for their rows."""
+    def fetch(
+        self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
+    ) -> None:
+        """Do nothing, since the cells that are reached show only during the walk.
+
+        The walk itself requests their rows.
+        """
 
     def candidates(
         self,

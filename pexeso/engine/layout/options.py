@@ -15,7 +15,8 @@ CELLS = ("blocks", "grid")
 MAX_AXES = 127
 
 LAYOUT_VERSION = 2
-"""Of the arrays that `pexeso.engine.building.building` gives: changes when a partition written before cannot be searched any more."""
+"""Of the arrays that `pexeso.engine.building.building` gives: changes when a partition written
+before cannot be searched any more."""
 
 MAX_BLOCK_SIZE = 4096
 
@@ -29,19 +30,22 @@ class PartitionLayoutOptions:
     metric : str
         See `pexeso.engine.metrics.Metric`.
     map : {"auto", "pivots", "projection"}
-        The contractive map. ``"projection"`` prunes far more, and is for the Euclidean and angular metrics only; ``"auto"`` takes what costs least
-        on a sample (`pexeso.engine.building.map_choice`).
+        The contractive map. ``"projection"`` prunes far more, and is for the Euclidean and angular
+        metrics only; ``"auto"`` takes what costs least on a sample
+        (`pexeso.engine.building.map_choice`).
     cells : {"blocks", "grid"}
-        What the mapped space is cut into: blocks of equal size by halving, or the published hierarchy of equal cells.
+        What the mapped space is cut into: blocks of equal size by halving, or the published
+        hierarchy of equal cells.
     n_pivots : int
         The paper's |P|, at least 1. For the pivots.
     n_levels : int or None
-        The paper's m, at least 1. For the grid: m times the number of coordinates is at most 62. None: the number that
-        costs least by the published model (`pexeso.engine.building.levels`).
+        The paper's m, at least 1. For the grid: m times the number of coordinates is at most 62.
+        None: the number that costs least by the published model (`pexeso.engine.building.levels`).
     pivot_choice : {"pca", "random"}
     seed : int
     n_axes : int or None
-        Axes of the projection, 1 to 127; with the length of the rest that makes one coordinate more. None: as many as cost least.
+        Axes of the projection, 1 to 127; with the length of the rest that makes one coordinate
+        more. None: as many as cost least.
     block_size : int
         Vectors of a block, 1 to 4,096.
     """
@@ -62,22 +66,31 @@ class PartitionLayoutOptions:
         for name, allowed in (("map", ("auto", *MAPS)), ("cells", CELLS)):
             if getattr(self, name) not in allowed:
                 raise InputError(
-                    f"The option {name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead."
+                    f"The option {name} must be one of {', '.join(allowed)}. Got "
+                    f"{getattr(self, name)!r} instead."
                 )
         if self.map == "projection" and self.metric not in PROJECTED_METRICS:
             raise InputError(
-                f"The map 'projection' is for the metrics {' and '.join(PROJECTED_METRICS)}. Got {self.metric!r}; use the map 'pivots'."
+                f"The map 'projection' is for the metrics {' and '.join(PROJECTED_METRICS)}. Got "
+                f"{self.metric!r}; use the map 'pivots'."
             )
         for name, most in (("n_axes", MAX_AXES), ("block_size", MAX_BLOCK_SIZE)):
             if (getattr(self, name) or 0) > most:
-                raise InputError(f"{name} must be at most {most:,}. Got {getattr(self, name):,} instead.")
+                raise InputError(
+                    f"{name} must be at most {most:,}. Got {getattr(self, name):,} instead."
+                )
         for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
         if self.cells == "grid":
             if self.map == "auto" or self.n_axes is None:
-                raise InputError("Only blocks leave the map or n_axes to choose: give both with the cells of a grid.")
-            check_code_bits(self.n_pivots if self.map == "pivots" else self.n_axes + 1, self.n_levels or 1)
+                raise InputError(
+                    "Only blocks leave the map or n_axes to choose: give both with the cells of "
+                    "a grid."
+                )
+            check_code_bits(
+                self.n_pivots if self.map == "pivots" else self.n_axes + 1, self.n_levels or 1
+            )
 
     @property
     def is_resolved(self) -> bool:

@@ -1,4 +1,7 @@
-"""The order of rows in which every block is close together: halve at the widest axis until blocks are left."""
+"""The order of rows in which the rows of every block are close together.
+
+Segments are halved at their widest axis until blocks are left.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ _ROWS_AT_ONCE = 1 << 20
 def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
     """Order rows so that every run of `block_size` is close together.
 
-    A segment is halved where it is widest: the rows of smaller coordinates go left, equal ones in their present order, and both
-    halves keep that order. Halves are whole blocks, so that only the very last block is not full.
+    A segment is halved where it is widest: the rows of smaller coordinates go left, equal ones in
+    their present order, and both halves keep that order. Halves are whole blocks, so that only the
+    very last block is not full.
 
     Parameters
     ----------
@@ -27,8 +31,9 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
 
     Notes
     -----
-    One stable sort of n for each of ``log2(n / block_size)`` halvings, all segments at once. How large the segments are does not depend on the rows, so that
-    a device is never waited for. Memory beside the rows: at most 64 bytes a row, and 256 MiB for pieces of 16 coordinates.
+    One stable sort of n for each of ``log2(n / block_size)`` halvings, all segments at once. How
+    large the segments are does not depend on the rows, so that a device is never waited for. Memory
+    beside the rows: at most 64 bytes a row, and 256 MiB for pieces of 16 coordinates.
     `pexeso.engine.kernels.numba.order` gives the same order faster on the CPU.
     """
     n = len(mapped)
@@ -50,10 +55,17 @@ def left_sizes(sizes: torch.Tensor, block_size: int) -> torch.Tensor:
     return torch.minimum(torch.div(n_blocks + 1, 2, rounding_mode="floor") * block_size, sizes)
 
 
-def _widest_axes(mapped: torch.Tensor, order: torch.Tensor, sizes: torch.Tensor, block_size: int) -> torch.Tensor:
-    """Return the axis on which each segment is widest, int64: from the boxes of its blocks, for a segment is a run of blocks."""
+def _widest_axes(
+    mapped: torch.Tensor, order: torch.Tensor, sizes: torch.Tensor, block_size: int
+) -> torch.Tensor:
+    """Compute the axis on which each segment is widest, int64.
+
+    It comes from the boxes of the segment's blocks, since a segment is a run of blocks.
+    """
     n_blocks = torch.div(sizes + block_size - 1, block_size, rounding_mode="floor")
-    lower = torch.empty((int(n_blocks.sum()), mapped.shape[1]), dtype=mapped.dtype, device=mapped.device)
+    lower = torch.empty(
+        (int(n_blocks.sum()), mapped.shape[1]), dtype=mapped.dtype, device=mapped.device
+    )
     upper = torch.empty_like(lower)
     for begin, end in _pieces(len(order), block_size):
         rows = mapped.index_select(0, order[begin:end])
@@ -68,20 +80,31 @@ def _widest_axes(mapped: torch.Tensor, order: torch.Tensor, sizes: torch.Tensor,
             upper[first + whole] = rows[whole * block_size :].amax(0)
     # Segments differ by one block at most: shorter ones look at their last block twice.
     ends = torch.cumsum(n_blocks, 0)
-    positions = torch.minimum((ends - n_blocks)[:, None] + torch.arange(int(n_blocks.max())), ends[:, None] - 1)
+    positions = torch.minimum(
+        (ends - n_blocks)[:, None] + torch.arange(int(n_blocks.max())), ends[:, None] - 1
+    )
     positions = positions.to(mapped.device)
     return (upper[positions].amax(1) - lower[positions].amin(1)).argmax(1)
 
 
 def _halved(
-    mapped: torch.Tensor, order: torch.Tensor, widest: torch.Tensor, sizes: torch.Tensor, left: torch.Tensor
+    mapped: torch.Tensor,
+    order: torch.Tensor,
+    widest: torch.Tensor,
+    sizes: torch.Tensor,
+    left: torch.Tensor,
 ) -> torch.Tensor:
-    """Return the order in which the `left` rows of each segment that are smallest on its widest axis stand before the others."""
+    """Return the order with the `left` smallest rows of each segment before the others.
+
+    Rows are compared on the segment's widest axis.
+    """
     n, device = len(order), order.device
     starts = torch.cumsum(sizes, 0) - sizes
     right = sizes - left
     rights_before = torch.cumsum(right, 0) - right
-    sizes, border, rights_before = (each.to(device) for each in (sizes, starts + left, rights_before))
+    sizes, border, rights_before = (
+        each.to(device) for each in (sizes, starts + left, rights_before)
+    )
     segment = torch.repeat_interleave(sizes, output_size=n)
     keys = torch.empty_like(order)
     for begin, end in _pieces(n, 1):
@@ -90,7 +113,8 @@ def _halved(
         keys[begin:end] = (of_piece << 32) + _as_integers(coordinates)
     by_key = torch.argsort(keys, stable=True)
     del keys
-    # A segment has its own places before and after the sort: what stands beyond its border goes right.
+    # A segment has its own places before and after the sort: what stands beyond its border goes
+    # right.
     goes_right = torch.empty(n, dtype=torch.bool, device=device)
     position = torch.arange(n, device=device)
     border = border[segment]
@@ -103,7 +127,10 @@ def _halved(
 
 
 def _as_integers(numbers: torch.Tensor) -> torch.Tensor:
-    """Return float32 numbers as int64 in [0, 2**32) that are ordered alike; -0 and 0 are one number."""
+    """Convert float32 numbers to int64 in [0, 2**32), in the same order.
+
+    -0 and 0 become the same number.
+    """
     bits = (numbers + 0.0).view(torch.int32)
     return (bits ^ ((bits >> 31) & 0x7FFFFFFF)).long() + (1 << 31)
 

@@ -17,7 +17,14 @@ from pexeso.engine.fetching import Pages
 from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.grid import Grid, Level
 from pexeso.engine.layout.grid_cells import GridCells
-from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots, map_of, slack
+from pexeso.engine.layout.maps import (
+    PivotMap,
+    ProjectionMap,
+    choose_axes,
+    choose_pivots,
+    map_of,
+    slack,
+)
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.validation import require_shapes
 from pexeso.engine.metrics import Metric
@@ -48,12 +55,17 @@ class Cells(Protocol):
         """Return whether the boxes that a search begins with have two finite corners, in order."""
 
     def corners_of_rows(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the corners between which the coordinates of stored rows lie, float32 (n, A) each."""
+        """Return the corners that enclose the coordinates of stored rows, float32 (n, A) each."""
 
     def fetch_rows(self, partition: Partition, rows: torch.Tensor) -> None:
-        """Ask the partition's pages for stored rows, ascending, and for what `corners_of_rows` reads."""
+        """Request stored rows, ascending, from the partition's pages.
 
-    def fetch(self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
+        What `corners_of_rows` reads is requested too.
+        """
+
+    def fetch(
+        self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
+    ) -> None:
         """Ask the partition's pages for what can be known of a walk before it begins."""
 
     def candidates(
@@ -76,7 +88,8 @@ CSR_ARRAYS = ("value_columns", "column_values")
 class Partition:
     """The arrays of one partition as tensors on a device.
 
-    Shape letters: N stored vectors (distinct values), d dimensions, P mapped coordinates, C columns.
+    Shape letters: N stored vectors (distinct values), d dimensions, P mapped coordinates, C
+    columns.
 
     Attributes
     ----------
@@ -135,8 +148,14 @@ class Partition:
 
     @cached_property
     def lower_corner(self) -> list[float]:
-        """Smallest value of each mapped coordinate, (P,), of a partition that is cut into blocks; infinite where there is no vector."""
-        n_coordinates = len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)
+        """Return the smallest value of each mapped coordinate, (P,).
+
+        The partition is one that is cut into blocks. The values are infinite where there is no
+        vector.
+        """
+        n_coordinates = (
+            len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)
+        )
         return self.blocks.outer_corners()[0][:n_coordinates].tolist() or [math.inf] * n_coordinates
 
     @cached_property
@@ -153,26 +172,42 @@ class Partition:
         *,
         pages: Pages | None = None,
     ) -> Partition:
-        """View the arrays that `pexeso.engine.building.building.build_partition` gave; on the CPU nothing is copied, or read but the numbers of levels."""
+        """Create a partition from the arrays of `build_partition`.
+
+        On the CPU nothing is copied, and only the numbers of levels are read. See
+        `pexeso.engine.building.building.build_partition`.
+        """
         require_shapes(arrays, options)
-        made = cls.from_tensors({name: as_tensor(array, device) for name, array in arrays.items()}, options, pages)
+        made = cls.from_tensors(
+            {name: as_tensor(array, device) for name, array in arrays.items()}, options, pages
+        )
         if made.device.type != "cpu":
-            # Programs of a device go where these numbers lead; compiled loops and tensor operations look at them as they go.
+            # Programs of a device go where these numbers lead; compiled loops and tensor operations
+            # look at them as they go.
             made.value_columns.require_sound(made.n_columns)
             made.column_values.require_sound(made.n_values)
         return made
 
     @classmethod
     def from_tensors(
-        cls, tensors: Mapping[str, torch.Tensor], options: PartitionLayoutOptions, pages: Pages | None = None
+        cls,
+        tensors: Mapping[str, torch.Tensor],
+        options: PartitionLayoutOptions,
+        pages: Pages | None = None,
     ) -> Partition:
-        """View the tensors that `pexeso.engine.building.building.build_checked` gave, on the device where they are."""
+        """View the tensors that `pexeso.engine.building.building.build_checked` gave.
+
+        They stay on the device where they are.
+        """
         return cls(
             options=options,
             vectors=tensors["vectors"],
             map=map_of(tensors, options),
             cells=_blocks(tensors) if "block_codes" in tensors else _grid(tensors),
-            **{name: Csr(tensors[f"{name}_offsets"], tensors[f"{name}_members"]) for name in CSR_ARRAYS},
+            **{
+                name: Csr(tensors[f"{name}_offsets"], tensors[f"{name}_members"])
+                for name in CSR_ARRAYS
+            },
             pages=pages,
         )
 
@@ -185,13 +220,20 @@ def choose_anchors(
         return {"axes": choose_axes(rows, options.n_axes, seed=options.seed, among=stored)}
     if len(rows if stored is None else stored) == 0:
         return {"pivots": torch.zeros((1, rows.shape[1]), device=rows.device)}
-    pivots = choose_pivots(rows, options.n_pivots, choice=options.pivot_choice, seed=options.seed, among=stored)
+    pivots = choose_pivots(
+        rows, options.n_pivots, choice=options.pivot_choice, seed=options.seed, among=stored
+    )
     return {"pivots": pivots}
 
 
 def _blocks(tensors: Mapping[str, torch.Tensor]) -> Blocks:
     # Level numbers steer the host's loops: they stay there.
-    return Blocks(tensors["boxes"], tensors["box_starts"].cpu(), tensors["block_codes"], len(tensors["vectors"]))
+    return Blocks(
+        tensors["boxes"],
+        tensors["box_starts"].cpu(),
+        tensors["block_codes"],
+        len(tensors["vectors"]),
+    )
 
 
 def _grid(tensors: Mapping[str, torch.Tensor]) -> GridCells:

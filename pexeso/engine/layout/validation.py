@@ -1,8 +1,11 @@
-"""What must hold of the arrays of a partition, whoever wrote them: shapes before they are used, and all the rest when they are checked.
+"""Validation of the arrays of a partition, whoever wrote them.
 
-`require_shapes` reads hardly a byte. After it no shape leads a loop out of an array, and nothing is allocated by a number that a file has
-made up; numbers that are read during a search are looked at where they are used (`pexeso.engine.kernels.numba.counts`,
-`pexeso.engine.postings`). `check_arrays` reads everything and says what is wrong.
+Shapes are checked before they are used, and all the rest when an index is checked.
+
+`require_shapes` reads hardly a byte. After it no shape leads a loop out of an array, and nothing is
+allocated by a number that a file has made up; numbers that are read during a search are looked at
+where they are used (`pexeso.engine.kernels.numba.counts`, `pexeso.engine.postings`). `check_arrays`
+reads everything and says what is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +18,12 @@ import numpy as np
 from pexeso.engine.layout.blocks import AXES_MULTIPLE, FANOUT
 from pexeso.engine.layout.grid import MAX_CODE_BITS
 from pexeso.engine.layout.maps import MAX_DIMENSIONS
-from pexeso.engine.layout.options import MAX_AXES, MAX_BLOCK_SIZE, PROJECTED_METRICS, PartitionLayoutOptions
+from pexeso.engine.layout.options import (
+    MAX_AXES,
+    MAX_BLOCK_SIZE,
+    PROJECTED_METRICS,
+    PartitionLayoutOptions,
+)
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.mixing import mixed
 
@@ -60,13 +68,18 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        Those that `pexeso.engine.building.building.build_partition` gives; `column_ids` and `posting_texts` too, where they are there. Of the arrays of
-        blocks the numbers of levels are read, a few bytes; of those of a grid the levels and the runs of its cells, 16 bytes a cell.
+        Those that `pexeso.engine.building.building.build_partition` gives; `column_ids` and
+        `posting_texts` too, where they are there. Of the arrays of blocks the numbers of levels are
+        read, a few bytes; of those of a grid the levels and the runs of its cells, 16 bytes a cell.
     options : PartitionLayoutOptions
         Those of the index.
     """
     cells = _BLOCK_ARRAYS if "block_codes" in arrays else tuple(_GRID_ARRAYS)
-    for name in ("vectors", *cells, *(f"{csr}_{part}" for csr in _CSR_NAMES for part in ("offsets", "members"))):
+    for name in (
+        "vectors",
+        *cells,
+        *(f"{csr}_{part}" for csr in _CSR_NAMES for part in ("offsets", "members")),
+    ):
         if name not in arrays:
             _refuse(f"The array {name} of a partition is missing")
     if ("axes" in arrays) == ("pivots" in arrays):
@@ -75,7 +88,8 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
         dtype, n_axes = _KINDS.get(name, (None, None))
         if dtype is not None and (array.dtype != np.dtype(dtype) or array.ndim != n_axes):
             _refuse(
-                f"The array {name} of a partition holds {array.dtype} with {array.ndim} axes, where {dtype} with {n_axes} must be"
+                f"The array {name} of a partition holds {array.dtype} with {array.ndim} axes, "
+                f"where {dtype} with {n_axes} must be"
             )
     n_coordinates = _require_map(arrays, options)
     _require_postings(arrays)
@@ -89,7 +103,8 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
 def damage_made_plain(where: str) -> Iterator[None]:
     """Turn the error of a tensor operation that was led out of an array into one of ours.
 
-    Compiled loops look at what they read themselves; tensor operations do so too, and raise IndexError.
+    Compiled loops look at what they read themselves; tensor operations do so too, and raise
+    IndexError.
 
     Parameters
     ----------
@@ -100,7 +115,8 @@ def damage_made_plain(where: str) -> Iterator[None]:
         yield
     except IndexError as error:
         raise IndexCorruptError(
-            f"A file of {where} names a value, column or text that is not there: it was changed. 'pexeso check' tells more."
+            f"A file of {where} names a value, column or text that is not there: it was changed. "
+            "'pexeso check' tells more."
         ) from error
 
 
@@ -112,7 +128,9 @@ def level_starts(n_blocks: int) -> list[int]:
     return [sum(sizes[:level]) for level in range(len(sizes) + 1)]
 
 
-def check_arrays(arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: int | None = None) -> list[str]:
+def check_arrays(
+    arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: int | None = None
+) -> list[str]:
     """Return everything that is wrong with the arrays of a partition.
 
     Parameters
@@ -123,12 +141,14 @@ def check_arrays(arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: in
     Returns
     -------
     list of str
-        A sentence for each promise that is broken, with the first place where it is; none where all hold.
+        A sentence for each promise that is broken, with the first place where it is; none where all
+        hold.
 
     Notes
     -----
-    O(N P d + postings) time; 300 MiB at most are held, whatever the size of the partition. That one inverted index is the other one turned is
-    told by two sums of 64 bits over a hash of all their pairs, so that neither need be turned.
+    O(N P d + postings) time; 300 MiB at most are held, whatever the size of the partition. That one
+    inverted index is the other one turned is told by two sums of 64 bits over a hash of all their
+    pairs, so that neither need be turned.
     """
     from pexeso.engine.layout.validation_cells import check_cells
 
@@ -137,11 +157,18 @@ def check_arrays(arrays: Arrays, options: PartitionLayoutOptions, *, n_texts: in
     except IndexCorruptError as error:
         return [str(error)]
     wrong = [*_check_options(arrays, options), *_check_vectors(arrays["vectors"])]
-    sound = [name for name in _CSR_NAMES if not (found := list(_check_postings(arrays, name))) or wrong.extend(found)]
+    sound = [
+        name
+        for name in _CSR_NAMES
+        if not (found := list(_check_postings(arrays, name))) or wrong.extend(found)
+    ]
     if len(sound) == len(_CSR_NAMES) and _pairs_hash(arrays, "value_columns", 1) != _pairs_hash(
         arrays, "column_values", 0
     ):
-        wrong.append("value_columns and column_values: they do not hold the same pairs of values and columns.")
+        wrong.append(
+            "value_columns and column_values: they do not hold the same pairs of values and "
+            "columns."
+        )
     wrong += _check_numbers(arrays, n_texts)
     # Mapping vectors that are not finite tells nothing more.
     return wrong if wrong else [*wrong, *check_cells(arrays, options)]
@@ -160,11 +187,16 @@ def _require_map(arrays: Arrays, options: PartitionLayoutOptions) -> int:
     """Check the map against the vectors; give the number of coordinates."""
     dimensions = arrays["vectors"].shape[1]
     if not 1 <= dimensions <= MAX_DIMENSIONS:
-        _refuse(f"The array vectors of a partition has {dimensions:,} dimensions; allowed are 1 to {MAX_DIMENSIONS:,}")
+        _refuse(
+            f"The array vectors of a partition has {dimensions:,} dimensions; allowed are 1 to "
+            f"{MAX_DIMENSIONS:,}"
+        )
     name = "axes" if "axes" in arrays else "pivots"
     n_anchors = len(arrays[name])
     if n_anchors < 1 or (name == "axes" and n_anchors > MAX_AXES):
-        _refuse(f"The array {name} of a partition has {n_anchors:,} rows; allowed are 1 to {MAX_AXES}")
+        _refuse(
+            f"The array {name} of a partition has {n_anchors:,} rows; allowed are 1 to {MAX_AXES}"
+        )
     if name == "axes" and options.metric not in PROJECTED_METRICS:
         _refuse(f"A partition has the array axes, which is not for the metric {options.metric}")
     _require(arrays, name, n_anchors, dimensions)
@@ -175,7 +207,10 @@ def _require_postings(arrays: Arrays) -> None:
     n_values, n_postings = len(arrays["vectors"]), len(arrays["value_columns_members"])
     n_columns = len(arrays["column_values_offsets"]) - 1
     if n_columns < 0 or max(n_values, n_columns) >= 2**31:
-        _refuse(f"A partition has {n_values:,} values and {n_columns:,} columns; their numbers must fit 31 bits")
+        _refuse(
+            f"A partition has {n_values:,} values and {n_columns:,} columns; their numbers must "
+            "fit 31 bits"
+        )
     _require(arrays, "value_columns_offsets", n_values + 1)
     _require(arrays, "column_values_members", n_postings)
     if "column_ids" in arrays:
@@ -187,23 +222,32 @@ def _require_postings(arrays: Arrays) -> None:
 def _require_blocks(arrays: Arrays, n_coordinates: int) -> None:
     n_values, size = len(arrays["vectors"]), arrays["block_codes"].shape[2]
     if not 1 <= size <= MAX_BLOCK_SIZE:
-        _refuse(f"The blocks of a partition hold {size:,} vectors; allowed are 1 to {MAX_BLOCK_SIZE:,}")
+        _refuse(
+            f"The blocks of a partition hold {size:,} vectors; allowed are 1 to {MAX_BLOCK_SIZE:,}"
+        )
     n_blocks, n_axes = -(-n_values // size), n_coordinates + -n_coordinates % AXES_MULTIPLE
     _require(arrays, "block_codes", n_blocks, n_axes, size)
     starts = level_starts(n_blocks)
     _require(arrays, "box_starts", len(starts))
     if arrays["box_starts"].tolist() != starts:
-        _refuse(f"The array box_starts of a partition does not hold the levels of {n_blocks:,} blocks")
+        _refuse(
+            f"The array box_starts of a partition does not hold the levels of {n_blocks:,} blocks"
+        )
     _require(arrays, "boxes", starts[-1], n_axes, 2, FANOUT)
 
 
 def _require_grid(arrays: Arrays, n_coordinates: int) -> None:
     n_values, n_levels = len(arrays["vectors"]), len(arrays["level_sizes"])
     if not 1 <= n_levels <= MAX_CODE_BITS:
-        _refuse(f"The grid of a partition has {n_levels:,} levels; allowed are 1 to {MAX_CODE_BITS}")
+        _refuse(
+            f"The grid of a partition has {n_levels:,} levels; allowed are 1 to {MAX_CODE_BITS}"
+        )
     sizes = [int(size) for size in arrays["level_sizes"]]
     if min(sizes) < 0 or max(sizes) > n_values:
-        _refuse(f"The array level_sizes of a partition does not hold the levels of a grid over {n_values:,} vectors")
+        _refuse(
+            "The array level_sizes of a partition does not hold the levels of a grid over "
+            f"{n_values:,} vectors"
+        )
     n_cells = sum(sizes)
     for name in ("codes", "first", "count"):
         _require(arrays, f"cell_{name}", n_cells)
@@ -215,31 +259,55 @@ def _require_grid(arrays: Arrays, n_coordinates: int) -> None:
     for size, n_below in zip(sizes, [*sizes[1:], n_values], strict=True):
         first, count = (arrays[f"cell_{name}"][begin : begin + size] for name in ("first", "count"))
         # Compared, not added up: the sum of two numbers of a file may overflow.
-        runs_on = bool((first[1:] == first[:-1] + count[:-1]).all()) and bool(((count > 0) & (count <= n_below)).all())
-        if not runs_on or (size and (first[0] != 0 or first[-1] != n_below - count[-1])) or (not size and n_below):
-            _refuse("The cells of a partition's grid do not have all cells or vectors below them, each once")
+        runs_on = bool((first[1:] == first[:-1] + count[:-1]).all()) and bool(
+            ((count > 0) & (count <= n_below)).all()
+        )
+        if (
+            not runs_on
+            or (size and (first[0] != 0 or first[-1] != n_below - count[-1]))
+            or (not size and n_below)
+        ):
+            _refuse(
+                "The cells of a partition's grid do not have all cells or vectors below them, "
+                "each once"
+            )
         begin += size
 
 
 def _check_options(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[str]:
-    """Return which options are not those of the arrays; searches go by the arrays, and updates by the options."""
+    """Yield a message for each option that does not agree with the arrays.
+
+    Searches use the arrays, and updates use the options.
+    """
     found = {"cells": "blocks" if "block_codes" in arrays else "grid"}
     found["map"] = "projection" if "axes" in arrays else "pivots"
     for name, value in found.items():
         if getattr(options, name) not in (value, "auto"):
-            yield f"The arrays are those of the {name} {value!r}, and the options of the index say {getattr(options, name)!r}."
+            yield (
+                f"The arrays are those of the {name} {value!r}, "
+                f"and the options of the index say {getattr(options, name)!r}."
+            )
     if options.map == "auto":
         return
     most = options.n_pivots if found["map"] == "pivots" else options.n_axes
     n_anchors = len(arrays["pivots" if found["map"] == "pivots" else "axes"])
     if most is not None and n_anchors > most:
-        yield f"{'pivots' if found['map'] == 'pivots' else 'axes'}: there are {n_anchors:,}, and the options of the index say {most:,}."
+        yield (
+            f"{'pivots' if found['map'] == 'pivots' else 'axes'}: "
+            f"there are {n_anchors:,}, and the options of the index say {most:,}."
+        )
     if found["cells"] == "grid":
         n_levels = len(arrays["level_sizes"])
         if options.n_levels is not None and n_levels != options.n_levels:
-            yield f"level_sizes: there are {n_levels} levels, and the options of the index say {options.n_levels}."
+            yield (
+                f"level_sizes: there are {n_levels} levels, "
+                f"and the options of the index say {options.n_levels}."
+            )
     elif arrays["block_codes"].shape[2] != options.block_size:
-        yield f"block_codes: blocks hold {arrays['block_codes'].shape[2]:,} vectors, and the options of the index say {options.block_size:,}."
+        yield (
+            f"block_codes: blocks hold {arrays['block_codes'].shape[2]:,} vectors, "
+            f"and the options of the index say {options.block_size:,}."
+        )
 
 
 def _check_vectors(vectors: np.ndarray) -> Iterator[str]:
@@ -253,16 +321,22 @@ def _check_vectors(vectors: np.ndarray) -> Iterator[str]:
         first = begin + int(wrong[0]) if first < 0 and len(wrong) else first
         n_wrong += len(wrong)
     if n_wrong:
-        yield f"vectors: {n_wrong:,} of {len(vectors):,} are not of unit length, the first is {first:,}."
+        yield (
+            f"vectors: {n_wrong:,} of {len(vectors):,} are not of unit length, "
+            f"the first is {first:,}."
+        )
 
 
 def _check_postings(arrays: Arrays, name: str) -> Iterator[str]:
-    """Check one inverted index: runs that follow each other, members in range and ascending within each run."""
+    """Check one inverted index: consecutive runs, members in range and ascending in each run."""
     offsets, members = arrays[f"{name}_offsets"], arrays[f"{name}_members"]
     n_members = len(arrays["column_values_offsets" if name == "value_columns" else "vectors"])
     n_members -= name == "value_columns"
     if offsets[0] != 0 or offsets[-1] != len(members):
-        yield f"{name}_offsets: it goes from {offsets[0]} to {offsets[-1]} instead of from 0 to {len(members)}."
+        yield (
+            f"{name}_offsets: it goes from {offsets[0]} to {offsets[-1]} "
+            f"instead of from 0 to {len(members)}."
+        )
         return
     for begin in range(0, len(offsets) - 1, ITEMS_AT_ONCE):
         part = offsets[begin : begin + ITEMS_AT_ONCE + 1]
@@ -276,14 +350,20 @@ def _check_postings(arrays: Arrays, name: str) -> Iterator[str]:
         outside = np.flatnonzero((part < 0) | (part >= n_members))
         if len(outside):
             position = int(outside[0])
-            yield f"{name}_members: entry {begin + position:,} is {part[position]}, which is not from 0 to {n_members - 1}."
+            yield (
+                f"{name}_members: entry {begin + position:,} is {part[position]}, "
+                f"which is not from 0 to {n_members - 1}."
+            )
             return
         before = members[max(0, begin - 1) : end]
         rises = np.ones(len(part), dtype=bool)
         rises[len(part) - len(before) + 1 :] = before[1:] > before[:-1]
         rises[_starts_within(offsets, begin, end)] = True
         if not rises.all():
-            yield f"{name}_members: entry {begin + int(np.flatnonzero(~rises)[0]):,} is no more than the one before it in its row."
+            yield (
+                f"{name}_members: entry {begin + int(np.flatnonzero(~rises)[0]):,} "
+                "is no more than the one before it in its row."
+            )
             return
 
 
@@ -322,5 +402,8 @@ def _check_numbers(arrays: Arrays, n_texts: int | None) -> Iterator[str]:
         outside = np.flatnonzero((part < 0) | (part >= n_texts))
         if len(outside):
             position = int(outside[0])
-            yield f"posting_texts: entry {begin + position:,} is {part[position]}, and there are {n_texts:,} texts."
+            yield (
+                f"posting_texts: entry {begin + position:,} is {part[position]}, "
+                f"and there are {n_texts:,} texts."
+            )
             return

@@ -1,4 +1,7 @@
-"""What the query columns of one pass share: their distinct values, and the counting of their matches."""
+"""Shared state of the query columns of one pass.
+
+These are their distinct values, and the counting of their matches.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +35,28 @@ class BatchQuery:
     min_count: int
 
 
-def vectors_of(vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> tuple[torch.Tensor, list[BatchQuery]]:
+def vectors_of(
+    vectors: torch.Tensor, queries: Sequence[BatchQuery]
+) -> tuple[torch.Tensor, list[BatchQuery]]:
     """Keep the vectors of some query columns."""
-    used, members = torch.unique(torch.cat([query.members for query in queries]), return_inverse=True)
+    used, members = torch.unique(
+        torch.cat([query.members for query in queries]), return_inverse=True
+    )
     parts = torch.split(members, [len(query.members) for query in queries])
-    return vectors[used], [replace(query, members=part) for query, part in zip(queries, parts, strict=True)]
+    return vectors[used], [
+        replace(query, members=part) for query, part in zip(queries, parts, strict=True)
+    ]
 
 
 class BatchCounter:
     """Counts matches for the query columns of a batch."""
 
     def __init__(
-        self, partition: Partition, kernel: Kernel, queries: Sequence[BatchQuery], position: torch.Tensor
+        self,
+        partition: Partition,
+        kernel: Kernel,
+        queries: Sequence[BatchQuery],
+        position: torch.Tensor,
     ) -> None:
         self._partition, self._kernel, self._n_queries = partition, kernel, len(queries)
         sizes = torch.tensor([0, *(len(query.members) for query in queries)])
@@ -53,31 +66,48 @@ class BatchCounter:
         kept = (members >= 0) & (weights > 0)
         offsets = offsets_of(kept.long())[torch.cumsum(sizes, 0)]
         needed = torch.tensor([query.min_count for query in queries], dtype=torch.int64)
-        self._groups = Groups(*(each.to(partition.device) for each in (offsets, members[kept], weights[kept], needed)))
+        self._groups = Groups(
+            *(each.to(partition.device) for each in (offsets, members[kept], weights[kept], needed))
+        )
 
     def count(self, matches: Pairs) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Return each query column's columns, ascending, and their counts."""
         which, column, count = self._kernel.count_batch(self._partition, matches, self._groups)
         sizes = torch.bincount(which, minlength=self._n_queries).tolist()
         on_cpu = which.device.type == "cpu"
-        order = order_by_numpy(which, column) if on_cpu else order_by_keys(which, column, self._partition.n_columns)
+        order = (
+            order_by_numpy(which, column)
+            if on_cpu
+            else order_by_keys(which, column, self._partition.n_columns)
+        )
         columns, counts = (torch.split(each[order].cpu(), sizes) for each in (column, count))
         return list(zip(columns, counts, strict=True))
 
 
 def order_by_numpy(which: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
-    """Return the order by query column, then column, of int64 tensors on the CPU; numpy sorts them several times as fast as torch."""
+    """Return the order by query column, then column, of int64 tensors on the CPU.
+
+    numpy sorts them several times as fast as torch.
+    """
     return torch.from_numpy(np.lexsort((column.numpy(), which.numpy())))
 
 
 def order_by_keys(which: torch.Tensor, column: torch.Tensor, n_columns: int) -> torch.Tensor:
-    """Do as `order_by_numpy` where the tensors are: a thousand query columns may have millions of answers."""
+    """Return the order of `order_by_numpy`, computed on the device of the tensors.
+
+    A thousand query columns may have millions of answers.
+    """
     return torch.argsort(which * n_columns + column)
 
 
 def join_pairs(parts: Sequence[Pairs], n_queries: int, partition: Partition) -> Pairs:
-    """Put the pairs of consecutive runs of query values together; without any run no query value has a pair."""
-    offsets = [torch.zeros(1 if parts else n_queries + 1, dtype=torch.int64, device=partition.device)]
+    """Concatenate the pairs of consecutive runs of query values.
+
+    Without any run no query value has a pair.
+    """
+    offsets = [
+        torch.zeros(1 if parts else n_queries + 1, dtype=torch.int64, device=partition.device)
+    ]
     for part in parts:
         offsets.append(part.offsets[1:] + offsets[-1][-1])
     nothing = torch.zeros(0, dtype=torch.int32, device=partition.device)

@@ -1,4 +1,7 @@
-"""The value pairs behind an answer: all that match between a query column and some columns of a partition, with their distances."""
+"""The value pairs behind an answer, with their distances.
+
+These are all pairs that match between a query column and some columns of a partition.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def column_pairs(
     max_distance: float,
     stats: SearchStats,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return all matching value pairs of some columns, by brute force over the values of these columns.
+    """Find all matching value pairs of some columns, by brute force over their values.
 
     Parameters
     ----------

@@ -1,10 +1,15 @@
-"""Prefixes: most columns are ruled out by some of the query values, and the rest of the values need only look at the columns that are left.
+"""Prefixes of the query values, which rule out most columns.
 
-A column needs ``min_count`` of the query values. If it matches none of any |Q| - ``min_count`` + 1 of them, it cannot have as many (the prefix filter of set
-similarity joins: Chaudhuri, Ganti and Kaushik, *A primitive operator for similarity joins in data cleaning*, 2006; here values match approximately). If it
-matches fewer than r of any |Q| - ``min_count`` + r, neither. So a prefix of the query values walks the whole partition and is verified; what is left are a few
-columns, whose values are compared with the other query values outright. The values that reach the fewest blocks come first: on a large lake a few values reach
-most of the blocks and have nearly all the candidates, and as a rule they never have to walk.
+The remaining query values are compared only with the columns that are left.
+
+A column needs ``min_count`` of the query values. If it matches none of any |Q| - ``min_count`` + 1
+of them, it cannot have as many (the prefix filter of set similarity joins: Chaudhuri, Ganti and
+Kaushik, *A primitive operator for similarity joins in data cleaning*, 2006; here values match
+approximately). If it matches fewer than r of any |Q| - ``min_count`` + r, neither. So a prefix of
+the query values walks the whole partition and is verified; what is left are a few columns, whose
+values are compared with the other query values outright. The values that reach the fewest blocks
+come first: on a large lake a few values reach most of the blocks and have nearly all the
+candidates, and as a rule they never have to walk.
 """
 
 from __future__ import annotations
@@ -26,23 +31,30 @@ LEAST_WORK = 1 << 25
 """(query value, stored value) pairs that are walked faster than another step is begun."""
 
 WALKED_IN_THE_TIME_OF_A_ROW = 12_500
-"""(query value, stored value) pairs that are walked in the time in which one value of the columns that are left is fetched and multiplied."""
+"""(query value, stored value) pairs that are walked in the time in which one value of the columns
+that are left is fetched and multiplied."""
 
 LEAST_WORK_LOOKED = 1 << 22
-"""The same where the partition's summary has been looked at, so that their order is known already."""
+"""The same where the partition's summary has been looked at, so that their order is known
+already."""
 
 LEAST_WORK_MULTIPLIED = 1 << 21
-"""The same where query values are multiplied with all that is stored (`pexeso.engine.search.products`)."""
+"""The same where query values are multiplied with all that is stored
+(`pexeso.engine.search.products`)."""
 
 _PRODUCTS_AT_ONCE = 1 << 20
 _GATHERED = 2
-"""Stored values that are multiplied where they stand in the time in which one is fetched and multiplied."""
+"""Stored values that are multiplied where they stand in the time in which one is fetched and
+multiplied."""
 
 _MARGINS = (8, 3)
-"""The prefixes that are tried leave columns with an eighth, and with a third, of the count that is needed."""
+"""The prefixes that are tried leave columns with an eighth, and with a third, of the count that is
+needed."""
 
 
-def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int, least_work: int = LEAST_WORK) -> list[int]:
+def prefix_sizes(
+    weights: torch.Tensor, min_count: int, n_values: int, least_work: int = LEAST_WORK
+) -> list[int]:
     """Return how many query values each prefix has, ascending; the last has all.
 
     Parameters
@@ -67,9 +79,15 @@ def prefix_sizes(weights: torch.Tensor, min_count: int, n_values: int, least_wor
 
 
 def prefixes_of(
-    partition: Partition, outlook: PartitionProbe, min_count: int, kernel: Kernel, stats: SearchStats
+    partition: Partition,
+    outlook: PartitionProbe,
+    min_count: int,
+    kernel: Kernel,
+    stats: SearchStats,
 ) -> tuple[Query, list[int]]:
-    """Return the query values, those that reach the fewest blocks first, and the sizes of the prefixes.
+    """Return the query values ordered by the blocks that they reach, and the prefix sizes.
+
+    Values that reach the fewest blocks come first.
 
     Where prefixes do not pay the values stay as they are, and there is one size.
     """
@@ -87,16 +105,25 @@ def prefixes_of(
 
 
 def prefixes_multiplied(query: Query, min_count: int, n_values: int) -> tuple[Query, list[int]]:
-    """Return the query values in the order in which they are multiplied with all that is stored, and the sizes of the prefixes.
+    """Return the query values in the order of multiplication, and the prefix sizes.
 
-    Each takes as long as any other: those that stand for the most rows come first, so that a prefix has few.
+    They are multiplied with all stored vectors.
+
+    Each takes as long as any other: those that stand for the most rows come first, so that a prefix
+    has few.
     """
     query = query.take(torch.argsort(query.weights, descending=True, stable=True))
     return query, prefix_sizes(query.weights, min_count, n_values, LEAST_WORK_MULTIPLIED)
 
 
-def few_values(partition: Partition, columns: torch.Tensor, n_queries: int, *, multiplied: bool = False) -> bool:
-    """Return whether some columns have so few values that comparing with them takes less time than so many query values would walk, or be multiplied."""
+def few_values(
+    partition: Partition, columns: torch.Tensor, n_queries: int, *, multiplied: bool = False
+) -> bool:
+    """Return whether comparing with the values of some columns is the cheaper way.
+
+    The alternative is that `n_queries` query values walk, or with `multiplied` that they are
+    multiplied with all stored vectors.
+    """
     n_rows = int(partition.column_values.sizes_of(columns).sum())
     if multiplied:
         return _GATHERED * n_rows <= partition.n_values
@@ -104,9 +131,16 @@ def few_values(partition: Partition, columns: torch.Tensor, n_queries: int, *, m
 
 
 def compare_with_columns(
-    partition: Partition, query: Query, columns: torch.Tensor, threshold: Threshold, max_pairs: int, stats: SearchStats
+    partition: Partition,
+    query: Query,
+    columns: torch.Tensor,
+    threshold: Threshold,
+    max_pairs: int,
+    stats: SearchStats,
 ) -> Iterator[tuple[Query, Pairs]]:
-    """Yield runs of query values with the pairs of theirs with any value of some columns that may match.
+    """Yield runs of query values with their pairs that may match in some columns.
+
+    The pairs are with the values of these columns.
 
     Parameters
     ----------
@@ -116,7 +150,8 @@ def compare_with_columns(
 
     Notes
     -----
-    Under the Euclidean and angular metrics products leave what their band cannot rule out (`pexeso.engine.precision`); under the others all pairs are left.
+    Under the Euclidean and angular metrics products leave what their band cannot rule out
+    (`pexeso.engine.precision`); under the others all pairs are left.
     """
     csr = partition.column_values
     _, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
@@ -139,10 +174,15 @@ def _near(
     threshold: Threshold,
     stats: SearchStats,
 ) -> Pairs:
-    """Return the pairs of query values with stored vectors that may match, rows of those that surely do as complements."""
+    """Return the pairs of query values and stored vectors that may match.
+
+    Rows that surely match are given as complements.
+    """
     if partition.metric.name in ("euclidean", "angular"):
         band = product_band(threshold.tau, partition.dimensions)
-        quick = _squares(query.vectors)[:, None] + _squares(stored) - 2.0 * (query.vectors @ stored.T)
+        quick = (
+            _squares(query.vectors)[:, None] + _squares(stored) - 2.0 * (query.vectors @ stored.T)
+        )
         stats.distances += quick.numel()
         queries, positions = torch.nonzero(quick <= band.possibly, as_tuple=True)
         found = rows[positions]

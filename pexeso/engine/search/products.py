@@ -1,10 +1,14 @@
-"""Products: every query value against every stored vector, tile by tile, where filters leave more pairs than can be looked at one by one.
+"""Products: every query value against every stored vector, tile by tile.
 
-A filter prunes what a few coordinates tell apart. Vectors that spread over all their dimensions, at a distance so wide that
-these say little, pass nearly all of it; and a pair that is verified by itself costs what 20 pairs of a matrix product do. So before a walk
-the filters are tried on a sample, what they would leave is weighed, and where products cost less they take the place of boxes
-and mapped coordinates. Everything after them stays as it is: a product finds candidates, those that surely match as
-complements, and pairs in the band that its rounding leaves open are verified like any other.
+They are used where filters leave more pairs than can be examined one by one.
+
+A filter prunes what a few coordinates tell apart. Vectors that spread over all their dimensions, at
+a distance so wide that these say little, pass nearly all of it; and a pair that is verified by
+itself costs what 20 pairs of a matrix product do. So before a walk the filters are tried on a
+sample, what they would leave is weighed, and where products cost less they take the place of boxes
+and mapped coordinates. Everything after them stays as it is: a product finds candidates, those that
+surely match as complements, and pairs in the band that its rounding leaves open are verified like
+any other.
 """
 
 from __future__ import annotations
@@ -42,16 +46,20 @@ _LEAST_ROWS, _MOST_ROWS = 64, 1 << 14
 
 _PRODUCT, _PRODUCT_AXIS = 1.0, 0.016
 _READ_AXIS = 0.5
-"""Nanoseconds on one core at 2.5 GHz: what a pair takes to be multiplied, what each dimension adds, and what one of a stored vector takes to be read."""
+"""Nanoseconds on one core at 2.5 GHz: what a pair takes to be multiplied, what each dimension adds,
+and what one of a stored vector takes to be read."""
 
 _SHORT_SHARE = 0.25
-"""Of the candidates that cost what the products do, those that a walk may find that was not weighed."""
+"""Of the candidates that cost what the products do, those that a walk may find that was not
+weighed."""
 
 _MANY_OF_A_TILE = 1 << 10
-"""Pairs of a tile that are put in their places in less time than they are sorted together with others."""
+"""Pairs of a tile that are put in their places in less time than they are sorted together with
+others."""
 
 _MORE_PARTS = 1.25
-"""Parts that query values with too many pairs are cut into, as a share of those that the pairs found so far ask for."""
+"""Parts that query values with too many pairs are cut into, as a share of those that the pairs
+found so far ask for."""
 
 Couples = tuple[torch.Tensor, torch.Tensor]
 
@@ -65,9 +73,11 @@ class WalkCosts:
     row, row_axis : float
         A pair that a box lets through, and each of its mapped coordinates.
     candidate, candidate_axis : float
-        A pair that mapped coordinates let through, to be found, counted and verified, and each of its dimensions.
+        A pair that mapped coordinates let through, to be found, counted and verified, and each of
+        its dimensions.
     least_pairs : int
-        (query value, stored value) pairs of which fewer are walked, where filters prune well, in the time that a look at a sample takes.
+        (query value, stored value) pairs of which fewer are walked, where filters prune well, in
+        the time that a look at a sample takes.
     """
 
     row: float
@@ -81,26 +91,31 @@ _WALKS = {
     "compiled": WalkCosts(0.5, 0.08, 50.0, 0.35, least_pairs=1 << 24),
     "torch": WalkCosts(20.0, 5.0, 600.0, 2.0, least_pairs=1 << 18),
 }
-"""By kernel; those that are not here multiply by themselves. benchmarks/NOTES.md (entry 9) holds all these numbers against measured time."""
+"""By kernel; those that are not here multiply by themselves. benchmarks/NOTES.md (entry 9) holds
+all these numbers against measured time."""
 
 
 def products_pay(
     partition: Partition, query: Query, threshold: Threshold, kernel: Kernel, *, begun: bool = False
 ) -> bool:
-    """Return whether multiplying query values with all stored vectors costs less than a walk and the verification of what it leaves.
+    """Return whether multiplying query values with all stored vectors is the cheaper way.
+
+    The alternative is a walk and the verification of what it leaves.
 
     Parameters
     ----------
     kernel : Kernel
         What would walk.
     begun : bool
-        Whether a walk found more than `walk_limit` allows. Before it short walks are not weighed at all. After it those that are not short have
-        shown what they cost; but of several threads each gives up when it has found its part, and matches may be nearly all in one.
+        Whether a walk found more than `walk_limit` allows. Before it short walks are not weighed at
+        all. After it those that are not short have shown what they cost; but of several threads
+        each gives up when it has found its part, and matches may be nearly all in one.
 
     Notes
     -----
-    Counted are the pairs that boxes, and mapped coordinates, let through between 32 query values and one stored value in each of 64 blocks, all evenly
-    spread: some 0.2 ms. The counts depend on the data alone, so the same search goes the same way on every machine. A search with some
+    Counted are the pairs that boxes, and mapped coordinates, let through between 32 query values
+    and one stored value in each of 64 blocks, all evenly spread: some 0.2 ms. The counts depend on
+    the data alone, so the same search goes the same way on every machine. A search with some
     filters switched off shows what these do, and never multiplies.
     """
     walk = _walk_costs(partition, threshold, kernel)
@@ -111,45 +126,67 @@ def products_pay(
             return False
     elif begun and not (kernel.brings_threads and available_threads() > 1):
         return True
-    product, candidate = _product_cost(partition, query), walk.candidate + walk.candidate_axis * partition.dimensions
-    near = _near_some(partition, query, partition.blocks.sample_boxes, threshold.reach(Lemma.VECTOR_CELL_FILTERING))
+    product, candidate = (
+        _product_cost(partition, query),
+        walk.candidate + walk.candidate_axis * partition.dimensions,
+    )
+    near = _near_some(
+        partition,
+        query,
+        partition.blocks.sample_boxes,
+        threshold.reach(Lemma.VECTOR_CELL_FILTERING),
+    )
     row = near * (walk.row + walk.row_axis * partition.blocks.codes.shape[1])
     if row + near * candidate <= product:
         return False
-    left = _near_some(partition, query, partition.blocks.sample_rows, threshold.reach(Lemma.PIVOT_FILTERING))
+    left = _near_some(
+        partition, query, partition.blocks.sample_rows, threshold.reach(Lemma.PIVOT_FILTERING)
+    )
     return row + left * candidate > product
 
 
-def walk_limit(partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> int | None:
-    """Return how many candidates a walk may find before it is given up; None where nothing can be multiplied.
+def walk_limit(
+    partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
+) -> int | None:
+    """Return how many candidates a walk may find before it is given up.
 
-    Where it was weighed before, as many as cost what the products do: a net below the sample. A short walk spares the sample where filters prune well, and
-    is given up soon where they do not.
+    None is returned where nothing can be multiplied.
+
+    Where it was weighed before, as many as cost what the products do: a net below the sample. A
+    short walk spares the sample where filters prune well, and is given up soon where they do not.
     """
     walk = _walk_costs(partition, threshold, kernel)
     if walk is None:
         return None
-    share = _product_cost(partition, query) / (walk.candidate + walk.candidate_axis * partition.dimensions)
+    share = _product_cost(partition, query) / (
+        walk.candidate + walk.candidate_axis * partition.dimensions
+    )
     n_pairs = len(query) * partition.n_values
-    return max(LEAST_LIMIT, int(share * n_pairs * (_SHORT_SHARE if n_pairs <= walk.least_pairs else 1.0)))
+    return max(
+        LEAST_LIMIT, int(share * n_pairs * (_SHORT_SHARE if n_pairs <= walk.least_pairs else 1.0))
+    )
 
 
 def product_candidates(
     partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
 ) -> Iterator[tuple[Query, Pairs]]:
-    """Yield runs of query values with the pairs of theirs that products cannot rule out; those that surely match as complements.
+    """Yield runs of query values with the pairs that products cannot rule out.
+
+    Pairs that surely match are given as complements.
 
     Parameters
     ----------
     partition : Partition
         Of a metric of `METRICS`.
     max_pairs : int
-        Most pairs of a run, unless a single query value has more. A run with too many is cut, and begun again.
+        Most pairs of a run, unless a single query value has more. A run with too many is cut, and
+        begun again.
 
     Notes
     -----
-    O(n N d) time. Beside the pairs each thread holds a tile of at most 2**19 products, 2**23 on a device, and no more than a quarter of `max_pairs`: 5 bytes
-    each, and as much again for pairs on the way.
+    O(n N d) time. Beside the pairs each thread holds a tile of at most 2**19 products, 2**23 on a
+    device, and no more than a quarter of `max_pairs`: 5 bytes each, and as much again for pairs on
+    the way.
     """
     everyone = torch.arange(len(query) if partition.n_values else 0)
     todo = [part for part in reversed(torch.split(everyone, QUERIES_AT_ONCE)) if len(part)]
@@ -172,7 +209,11 @@ def product_candidates(
 
 
 def _walk_costs(partition: Partition, threshold: Threshold, kernel: Kernel) -> WalkCosts | None:
-    """Return what a walk costs; None where products are not as exact as their band takes for granted, or some filter is switched off."""
+    """Return the cost of a walk, or None if products cannot be used.
+
+    They cannot where they are not as exact as their band takes for granted, or where some filter is
+    switched off.
+    """
     can_multiply = (
         partition.metric.name in METRICS
         and partition.cells.has_summary
@@ -187,8 +228,13 @@ def _product_cost(partition: Partition, query: Query) -> float:
     return _PRODUCT + (_PRODUCT_AXIS + _READ_AXIS / max(1, len(query))) * partition.dimensions
 
 
-def _near_some(partition: Partition, query: Query, boxes: tuple[torch.Tensor, torch.Tensor], reach: float) -> float:
-    """Return the share of pairs of some query values, evenly spread, and boxes that are near to each other."""
+def _near_some(
+    partition: Partition, query: Query, boxes: tuple[torch.Tensor, torch.Tensor], reach: float
+) -> float:
+    """Return the share of (query value, box) pairs that are near to each other.
+
+    Some evenly spread query values are used.
+    """
     some = query.mapped[:: -(-len(query) // _SAMPLE_QUERIES)]
     near = partition.map.near_box(pad_axes(some)[:, None], *boxes, reach)
     return int(near.sum()) / near.numel()
@@ -225,10 +271,17 @@ def _multiply(
         near, n_near = _near(products, possibly)
         n_found, n_rows = n_found + n_near, n_rows + end - begin
         if n_near and n_found <= room:
-            # Where nearly all match they are listed a part at a time: on the way a pair takes 40 bytes.
-            at_a_time = len(query) if n_near <= listed_at_once else max(1, listed_at_once // (end - begin))
-            parts = zip(*(torch.split(each, at_a_time) for each in (near, products, surely)), strict=True)
-            tiles[begin] = [_pairs_of(number * at_a_time, begin, *part) for number, part in enumerate(parts)]
+            # Where nearly all match they are listed a part at a time: on the way a pair takes 40
+            # bytes.
+            at_a_time = (
+                len(query) if n_near <= listed_at_once else max(1, listed_at_once // (end - begin))
+            )
+            parts = zip(
+                *(torch.split(each, at_a_time) for each in (near, products, surely)), strict=True
+            )
+            tiles[begin] = [
+                _pairs_of(number * at_a_time, begin, *part) for number, part in enumerate(parts)
+            ]
 
     in_pieces(partition.n_values, at_once, device, multiply_tile)
     found = [couple for begin in sorted(tiles) for couple in tiles[begin]]
@@ -247,12 +300,24 @@ def _near(products: torch.Tensor, possibly: torch.Tensor) -> tuple[torch.Tensor,
 
 
 def _pairs_of(
-    first_query: int, first_row: int, near: torch.Tensor, products: torch.Tensor, surely: torch.Tensor
+    first_query: int,
+    first_row: int,
+    near: torch.Tensor,
+    products: torch.Tensor,
+    surely: torch.Tensor,
 ) -> Couples:
-    """List the pairs of a tile, or of some query values in it, that may match, by query value; rows that surely match as complements."""
+    """List the pairs of a tile that may match, by query value.
+
+    A tile may be given in part, with some of its query values. Rows that surely match are given as
+    complements.
+    """
     # numpy's is many times as fast where few are set.
     on_cpu = near.device.type == "cpu"
-    flat = torch.from_numpy(np.flatnonzero(near.numpy())) if on_cpu else torch.nonzero(near.flatten())[:, 0]
+    flat = (
+        torch.from_numpy(np.flatnonzero(near.numpy()))
+        if on_cpu
+        else torch.nonzero(near.flatten())[:, 0]
+    )
     queries = torch.div(flat, near.shape[1], rounding_mode="floor")
     rows = flat - queries * near.shape[1] + first_row
     rows = torch.where(products.flatten()[flat] >= surely[queries, 0], ~rows, rows)
@@ -260,7 +325,10 @@ def _pairs_of(
 
 
 def _merge(found: list[Couples], n_queries: int, device: torch.device) -> Pairs:
-    """Bring the pairs of tiles into CSR form; `found` is emptied. Those of a tile are in order, so many of them are put in their places rather than sorted."""
+    """Bring the pairs of tiles into CSR form; `found` is emptied.
+
+    Those of a tile are in order, so many of them are put in their places rather than sorted.
+    """
     sizes = torch.zeros(n_queries, dtype=torch.int64, device=device)
     for queries, _ in found:
         sizes += torch.bincount(queries, minlength=n_queries)
@@ -279,10 +347,13 @@ def _merge(found: list[Couples], n_queries: int, device: torch.device) -> Pairs:
 
 
 def _product_bounds(query: Query, tau: float, dimensions: int) -> Couples:
-    """Return the product below which a pair of each query value is no match, and that from which it surely is one, float32 (n, 1) each.
+    """Return the bounds of the product for a possible and for a sure match, float32 (n, 1) each.
 
-    ``|x - y|**2 = |x|**2 + |y|**2 - 2 x . y``, and of a stored vector it is only known that its length is 1 to within a thousandth. Taking it for the
-    least and the largest that it can be spares a pass over all vectors, and leaves hardly any pair more to be verified.
+    A pair of the query value is no match below the first, and surely one from the second on.
+
+    ``|x - y|**2 = |x|**2 + |y|**2 - 2 x . y``, and of a stored vector it is only known that its
+    length is 1 to within a thousandth. Taking it for the least and the largest that it can be
+    spares a pass over all vectors, and leaves hardly any pair more to be verified.
     """
     band = product_band(tau, dimensions)
     squares = query.vectors.double().square_().sum(1)[:, None]

@@ -17,7 +17,12 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.search.batch import BatchCounter, BatchQuery, join_pairs, vectors_of
-from pexeso.engine.search.prefixes import compare_with_columns, few_values, prefixes_multiplied, prefixes_of
+from pexeso.engine.search.prefixes import (
+    compare_with_columns,
+    few_values,
+    prefixes_multiplied,
+    prefixes_of,
+)
 from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
 from pexeso.engine.search.summary import PartitionProbe, prepare_query, threshold_of
 from pexeso.engine.search.verification import Verifier
@@ -28,7 +33,8 @@ from pexeso.errors import DeviceError
 _DECIMALS = 10**9
 
 _MATCHES_A_PAIR = 3
-"""Matches of a batch that may be held for each pair of the budget: 8 bytes each while they are put together, a third of what a pair takes."""
+"""Matches of a batch that may be held for each pair of the budget: 8 bytes each while they are put
+together, a third of what a pair takes."""
 
 _SHRINK_BY = 4
 
@@ -45,7 +51,8 @@ class Goal:
     Attributes
     ----------
     max_distance : float
-        In [0, 1], inclusive; a fraction of the metric's largest distance (the paper's tau as a ratio).
+        In [0, 1], inclusive; a fraction of the metric's largest distance (the paper's tau as a
+        ratio).
     min_count : int
         Matches a column needs, at least 1.
     k : int or None
@@ -63,7 +70,9 @@ class Goal:
 
 
 def count_needed(min_joinability: float, total: int) -> int:
-    """Return the smallest count c with c / total >= min_joinability, free of float surprises; at least 1.
+    """Compute the smallest count c >= 1 with c / total >= min_joinability.
+
+    The result is free of floating-point surprises.
 
     Thresholds are taken to nine decimals: ``c * 10**9 >= round(T * 10**9) * |Q|``.
     """
@@ -101,18 +110,20 @@ def search_partition(
     kernel : KernelChoice, optional
         By default the fastest for the partition's device.
     max_pairs : int
-        Most (query value, stored value) pairs held at a time; a query column with more candidates is taken in parts. A single
-        query value may exceed it, up to the number of stored values. Where a device runs out of memory it is lowered.
+        Most (query value, stored value) pairs held at a time; a query column with more candidates
+        is taken in parts. A single query value may exceed it, up to the number of stored values.
+        Where a device runs out of memory it is lowered.
     outlook : PartitionProbe, optional
-        What the partition's summary says of these values at this threshold, where it has been looked at.
+        What the partition's summary says of these values at this threshold, where it has been
+        looked at.
 
     Returns
     -------
     columns : int64 (r,)
         Column numbers in the partition, ascending.
     counts : int64 (r,)
-        Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns that tie with the k-th are given:
-        ranking over partitions is the caller's.
+        Matching query rows per column, exact unless ``goal.decide``. With ``goal.k`` all columns
+        that tie with the k-th are given: ranking over partitions is the caller's.
     """
     work = _Work.begun(partition, goal, stats, kernel, max_pairs, len(vectors))
 
@@ -125,7 +136,10 @@ def search_partition(
 
 @dataclass(frozen=True)
 class _Work:
-    """A search of one partition: for what, by which kernel, and with how many pairs held at a time."""
+    """A search of one partition.
+
+    It says what is searched for, by which kernel, and with how many pairs held at a time.
+    """
 
     partition: Partition
     goal: Goal
@@ -146,7 +160,9 @@ class _Work:
         """Choose the kernel for so many query values, and count the partition."""
         stats.partitions += 1
         kernel = kernel or choose_kernel("auto", partition.device)
-        return cls(partition, goal, stats, kernel.for_work(n_vectors * partition.n_values), max_pairs)
+        return cls(
+            partition, goal, stats, kernel.for_work(n_vectors * partition.n_values), max_pairs
+        )
 
     @property
     def threshold(self) -> Threshold:
@@ -156,7 +172,9 @@ class _Work:
     def unseen(self, vectors: torch.Tensor, weights: torch.Tensor, total: int) -> PartitionProbe:
         """Map query values without a look at the partition's summary."""
         with self.stats.phase("map"):
-            return PartitionProbe(*prepare_query(self.partition, vectors, weights, total), self.threshold, None)
+            return PartitionProbe(
+                *prepare_query(self.partition, vectors, weights, total), self.threshold, None
+            )
 
     def search(self, outlook: PartitionProbe, left_out: torch.Tensor | None) -> Found:
         """Search for one query column."""
@@ -184,12 +202,18 @@ class _Work:
         return columns.cpu(), counts.cpu()
 
     def _verify_in_prefixes(self, outlook: PartitionProbe, verifier: Verifier) -> None:
-        """Let query values walk until the columns that are left are few, or none; then compare the other values with those columns alone."""
+        """Let query values walk until few columns are left, then compare only with those.
+
+        The columns that are left may also be none. The other query values are compared with these
+        columns alone.
+        """
         partition, threshold, stats = self.partition, outlook.threshold, self.stats
         with stats.phase("block"):
             multiply = products_pay(partition, outlook.query, threshold, self.kernel)
             if multiply:
-                query, ends = prefixes_multiplied(outlook.query, self.goal.min_count, partition.n_values)
+                query, ends = prefixes_multiplied(
+                    outlook.query, self.goal.min_count, partition.n_values
+                )
             else:
                 query, ends = walking_order(partition, outlook, self.goal, self.kernel, stats)
         begin = 0
@@ -205,12 +229,19 @@ class _Work:
                 columns = verifier.alive()
                 if not few_values(partition, columns, len(rest), multiplied=multiply):
                     continue
-                for part, pairs in compare_with_columns(partition, rest, columns, threshold, self.max_pairs, stats):
+                for part, pairs in compare_with_columns(
+                    partition, rest, columns, threshold, self.max_pairs, stats
+                ):
                     verifier.add(part, pairs)
                 return
 
-    def candidates(self, query: Query, threshold: Threshold, multiply: bool) -> Iterator[tuple[Query, Pairs]]:
-        """Yield runs of query values with their candidate pairs, by products or by a walk; a run with too many is multiplied or halved."""
+    def candidates(
+        self, query: Query, threshold: Threshold, multiply: bool
+    ) -> Iterator[tuple[Query, Pairs]]:
+        """Yield runs of query values with their candidate pairs, by products or by a walk.
+
+        A run with too many pairs is multiplied or halved.
+        """
         partition, kernel, stats = self.partition, self.kernel, self.stats
         if multiply:
             yield from product_candidates(partition, query, threshold, self.max_pairs, stats)
@@ -228,14 +259,20 @@ class _Work:
                 yield part, pairs
             elif limit is None or limit >= room:
                 half = len(part) // 2
-                todo += [(part.take(slice(half, None)), limited), (part.take(slice(None, half)), limited)]
+                todo += [
+                    (part.take(slice(half, None)), limited),
+                    (part.take(slice(None, half)), limited),
+                ]
             elif products_pay(partition, part, threshold, kernel, begun=True):
                 yield from product_candidates(partition, part, threshold, self.max_pairs, stats)
             else:
                 todo.append((part, False))
 
     def search_batch(self, vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> list[Found]:
-        """Search all query columns in one pass, or in several where their matches would be too many to be held together."""
+        """Search all query columns in one pass, or in several if there are too many matches.
+
+        There are too many if their matches cannot be held together.
+        """
         found = self._search_together(vectors, queries)
         if found is not None:
             return found
@@ -247,15 +284,21 @@ class _Work:
             return [alone.search(outlook, None)]
         half = len(queries) // 2
         return [
-            each for some in (queries[:half], queries[half:]) for each in self.search_batch(*vectors_of(vectors, some))
+            each
+            for some in (queries[:half], queries[half:])
+            for each in self.search_batch(*vectors_of(vectors, some))
         ]
 
-    def _search_together(self, vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> list[Found] | None:
+    def _search_together(
+        self, vectors: torch.Tensor, queries: Sequence[BatchQuery]
+    ) -> list[Found] | None:
         """Search all query columns in one pass; None when there are too many matches."""
         partition, kernel, stats = self.partition, self.kernel, self.stats
         with stats.phase("map"):
             taken = vectors.to(partition.device)
-            real = check_vectors(taken.numpy()) if taken.device.type == "cpu" else check_tensors(taken)
+            real = (
+                check_vectors(taken.numpy()) if taken.device.type == "cpu" else check_tensors(taken)
+            )
             if len(real) < len(taken):
                 taken = taken[real]
             mapped = partition.map.map(taken)
@@ -272,13 +315,19 @@ class _Work:
             with stats.phase("verify"):
                 matches.append(kernel.matches(partition, part, pairs, threshold, stats))
             # What a single part gave fits, as its candidates did.
-            if len(matches) > 1 and sum(len(each) for each in matches) > _MATCHES_A_PAIR * self.max_pairs:
+            if (
+                len(matches) > 1
+                and sum(len(each) for each in matches) > _MATCHES_A_PAIR * self.max_pairs
+            ):
                 return None
         with stats.phase("verify"):
             return counter.count(join_pairs(matches, len(taken), partition))
 
     def within_memory(self, attempt: Callable[[_Work], Result]) -> Result:
-        """Search, and where the device runs out of memory search again with a quarter of the pairs, as often as it takes."""
+        """Run a search, and retry it with fewer pairs when the device runs out of memory.
+
+        Each retry has a quarter of the pairs of the attempt before.
+        """
         work = self
         while True:
             try:
@@ -286,16 +335,19 @@ class _Work:
                     return attempt(work)
             except torch.OutOfMemoryError as error:
                 reason = str(error).partition("\n")[0]
-            # Outside of the handler, where the traceback keeps nothing alive any more that the attempt held.
+            # Outside of the handler, where the traceback keeps nothing alive any more that the
+            # attempt held.
             self.kernel.forget()
             if self.partition.device.type == "cuda":
                 torch.cuda.empty_cache()
             self.stats.times_out_of_memory += 1
             if work.max_pairs <= 1:
                 raise DeviceError(
-                    f"The device {self.partition.device} has not enough memory for a single query value over "
+                    f"The device {self.partition.device} has not enough memory for a single "
+                    "query value over "
                     f"{self.partition.n_values:,} stored values ({reason}). "
-                    "Build the index with smaller partitions (--partition-bytes), or search on the CPU (--device cpu)."
+                    "Build the index with smaller partitions (--partition-bytes), or search on "
+                    "the CPU (--device cpu)."
                 )
             work = replace(work, max_pairs=work.max_pairs // _SHRINK_BY)
 
@@ -303,9 +355,12 @@ class _Work:
 def walking_order(
     partition: Partition, outlook: PartitionProbe, goal: Goal, kernel: Kernel, stats: SearchStats
 ) -> tuple[Query, list[int]]:
-    """Return the query values in the order in which they walk, and how many of them each prefix has; the last has all.
+    """Return the query values in walking order, and the sizes of the prefixes.
 
-    With ``goal.k`` the count needed is that of the k-th column found in other partitions; while it is 1 all walk at once.
+    The last prefix has all query values.
+
+    With ``goal.k`` the count needed is that of the k-th column found in other partitions; while it
+    is 1 all walk at once.
     """
     if Lemma.COLUMN_PRUNING not in goal.lemmas or not partition.cells.has_summary:
         return outlook.query, [len(outlook.query)]
@@ -323,7 +378,9 @@ def search_batch_partition(
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
 ) -> list[Found]:
-    """Find the joinable columns for many query columns in one pass: each distinct value is compared once, whichever query columns hold it.
+    """Find the joinable columns for many query columns in one pass.
+
+    Each distinct value is compared once, whichever query columns hold it.
 
     Parameters
     ----------
@@ -335,22 +392,27 @@ def search_batch_partition(
     lemmas : frozenset of Lemma
         Lemma 7 has no part in it: a pair serves many columns.
     kernel, max_pairs
-        As in `search_partition`; besides, three times as many matches are held until they are counted. Where there are more, half of
-        the query columns are searched after the other half.
+        As in `search_partition`; besides, three times as many matches are held until they are
+        counted. Where there are more, half of the query columns are searched after the other half.
 
     Returns
     -------
     list of (columns, counts)
         For each query column as `search_partition` gives them, counts exact.
     """
-    work = _Work.begun(partition, Goal(max_distance, lemmas=lemmas), stats, kernel, max_pairs, len(vectors))
+    work = _Work.begun(
+        partition, Goal(max_distance, lemmas=lemmas), stats, kernel, max_pairs, len(vectors)
+    )
     return work.within_memory(lambda work: work.search_batch(vectors, queries))
 
 
 def _ranked(
     columns: torch.Tensor, counts: torch.Tensor, goal: Goal, left_out: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Bring what a kernel found into the order of columns; keep the best, and those that tie with the last of them."""
+    """Keep the best columns that a kernel found, and sort them by column.
+
+    Columns that tie with the last of the best are kept too.
+    """
     if left_out is not None:
         kept = ~left_out.cpu()[columns]
         columns, counts = columns[kept], counts[kept]
@@ -368,10 +430,17 @@ def exact_partition(
     goal: Goal,
     left_out: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Do as `search_partition` by brute force: the oracle. With ``goal.k`` the same ties with the k-th are given."""
+    """Do as `search_partition` by brute force: the oracle.
+
+    With ``goal.k`` the same ties with the k-th are given.
+    """
     tau = partition.metric.threshold(goal.max_distance, partition.dimensions)
-    query, value, _ = oracle_pairs(vectors.to(partition.device), partition.vectors, tau, partition.metric)
-    counts = oracle_counts(query, value, weights.to(partition.device), partition.column_values, partition.n_values)
+    query, value, _ = oracle_pairs(
+        vectors.to(partition.device), partition.vectors, tau, partition.metric
+    )
+    counts = oracle_counts(
+        query, value, weights.to(partition.device), partition.column_values, partition.n_values
+    )
     if left_out is not None:
         counts[left_out.to(counts.device)] = 0
     floor = goal.min_count

@@ -1,8 +1,10 @@
 """What the summary of a partition, its coarse boxes, tells before anything else of it is read.
 
-A box that encloses 16 blocks, 1,024 vectors, takes 128 bytes at 16 coordinates: a 1,600th of the vectors at 50 dimensions. A query value that is near none of
-them matches nothing in the partition (Lemma 4). Where the query values that are near some occur in fewer rows than a column needs, no column of the partition
-can be found, and it is skipped: nothing else of it is read. Where it is not skipped, the boxes near each query value say in which order they walk
+A box that encloses 16 blocks, 1,024 vectors, takes 128 bytes at 16 coordinates: a 1,600th of the
+vectors at 50 dimensions. A query value that is near none of them matches nothing in the partition
+(Lemma 4). Where the query values that are near some occur in fewer rows than a column needs, no
+column of the partition can be found, and it is skipped: nothing else of it is read. Where it is not
+skipped, the boxes near each query value say in which order they walk
 (`pexeso.engine.search.prefixes`).
 """
 
@@ -35,7 +37,8 @@ class PartitionProbe:
     real : int64 (m,)
         Which of those given they are.
     boxes : int64 (m,) or None
-        Boxes of the summary that each value is near to; None where there is no summary (a partition that is cut into a grid).
+        Boxes of the summary that each value is near to; None where there is no summary (a partition
+        that is cut into a grid).
     """
 
     query: Query
@@ -81,13 +84,17 @@ def look(
     with stats.phase("map"):
         query, real = prepare_query(partition, vectors, weights, total)
     with stats.phase("block"):
-        return PartitionProbe(query, real, threshold, boxes_near(partition, query, threshold, kernel, stats))
+        return PartitionProbe(
+            query, real, threshold, boxes_near(partition, query, threshold, kernel, stats)
+        )
 
 
 def prepare_query(
     partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int
 ) -> tuple[Query, torch.Tensor]:
-    """Map the distinct query vectors, float32 (n, d), into the partition's space; zero vectors and values that never occur drop out.
+    """Map the distinct query vectors, float32 (n, d), into the partition's space.
+
+    Zero vectors and values that never occur are dropped.
 
     Returns
     -------
@@ -115,7 +122,10 @@ def threshold_of(partition: Partition, max_distance: float, lemmas: frozenset[Le
 def boxes_near(
     partition: Partition, query: Query, threshold: Threshold, kernel: Kernel, stats: SearchStats
 ) -> torch.Tensor | None:
-    """Count the boxes of the summary that each query value is near to (Lemma 4), int64 (n,); None for a partition that is cut into a grid."""
+    """Count the boxes of the summary near each query value (Lemma 4), int64 (n,).
+
+    None is returned for a partition that is cut into a grid.
+    """
     if not partition.cells.has_summary:
         return None
     if not partition.n_values or not len(query):
@@ -131,7 +141,9 @@ def boxes_near(
     return counts
 
 
-def _count_near(partition: Partition, query: Query, threshold: Threshold, stats: SearchStats) -> torch.Tensor:
+def _count_near(
+    partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
+) -> torch.Tensor:
     """Test all boxes of the summary's finest level, by tensor operations."""
     blocks = partition.blocks
     finest = max(0, blocks.n_levels - 2)

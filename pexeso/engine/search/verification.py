@@ -1,13 +1,15 @@
 """Verification: which columns the surviving pairs make joinable, with as few distances as possible.
 
-Algorithm 2 of the paper keeps a match and a mismatch count per column. As printed it raises them per *vector*; a query value must count once
-for a column however many of its vectors match, and as a mismatch only when all of them fail. Here two counts of query values enclose the
-truth: those that match for sure, and those that still may.
+Algorithm 2 of the paper keeps a match and a mismatch count per column. As printed it raises them
+per *vector*; a query value must count once for a column however many of its vectors match, and as a
+mismatch only when all of them fail. Here two counts of query values enclose the truth: those that
+match for sure, and those that still may.
 
-Before any distance the candidates say which columns can reach the count needed at all; the others are dead (Lemma 7 in bulk). Query values
-are then verified in rounds, those with the fewest candidates first: a column needs ``min_count`` of the |Q| query values, so it
-must match at least one of *any* ``|Q| - min_count + 1``. After the first round most columns are dead, and the expensive query values are
-verified against the few that are left.
+Before any distance the candidates say which columns can reach the count needed at all; the others
+are dead (Lemma 7 in bulk). Query values are then verified in rounds, those with the fewest
+candidates first: a column needs ``min_count`` of the |Q| query values, so it must match at least
+one of *any* ``|Q| - min_count + 1``. After the first round most columns are dead, and the expensive
+query values are verified against the few that are left.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Verifier:
     k : int, optional
         Only the k best columns are wanted: the k-th largest count known is a floor that only rises.
     decide : bool
-        A column that has the count needed is not verified further (the paper's early acceptance): counts become lower bounds.
+        A column that has the count needed is not verified further (the paper's early acceptance):
+        counts become lower bounds.
     left_out : bool (C,), optional
         Columns that must not be found.
     """
@@ -60,14 +63,22 @@ class Verifier:
         decide: bool = False,
         left_out: torch.Tensor | None = None,
     ) -> None:
-        self._partition, self._kernel, self._threshold, self._stats = partition, kernel, threshold, stats
+        self._partition, self._kernel, self._threshold, self._stats = (
+            partition,
+            kernel,
+            threshold,
+            stats,
+        )
         self._weight_ahead, self._floor, self._k, self._decide = weight, min_count, k, decide
         self._left_out = None if left_out is None else left_out.to(partition.device)
         self._counts: Counts | None = None
         self._n_dead = 0
 
     def add(self, query: Query, pairs: Pairs) -> None:
-        """Verify some of the query's values, each value once over all calls, against their candidates."""
+        """Verify some of the query's values against their candidates.
+
+        Over all calls each value must be added once.
+        """
         self._weight_ahead -= int(query.weights.sum())
         everyone = torch.arange(len(query), device=self._partition.device)
         fetch_postings(self._partition, pairs)
@@ -83,7 +94,14 @@ class Verifier:
                 n_dead = self._count_dead()
             fetch_vectors(self._partition, pairs, members, counts.possible, self._limits().needed)
             self._kernel.verify(
-                self._partition, query, pairs, members, self._threshold, counts, self._limits(), self._stats
+                self._partition,
+                query,
+                pairs,
+                members,
+                self._threshold,
+                counts,
+                self._limits(),
+                self._stats,
             )
             self._raise_floor()
         if Lemma.COLUMN_PRUNING in self._threshold.lemmas:
@@ -92,14 +110,21 @@ class Verifier:
             self._n_dead = n_dead
 
     def alive(self) -> torch.Tensor:
-        """Return the columns that may still be found, int64 (c,): none where the values to come cannot reach the count needed by themselves."""
+        """Return the columns that may still be found, int64 (c,).
+
+        Only columns with a candidate so far are considered. The values to come must not be able to
+        reach the count needed by themselves.
+        """
         if self._counts is None:
             return torch.zeros(0, dtype=torch.int64, device=self._partition.device)
         columns = self._real_columns()
         return columns[self._counts.possible[columns] >= self._limits().needed]
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the columns with as many matches as needed, ascending, and their counts, int64 (r,) each."""
+        """Return the columns with as many matches as needed and their counts, int64 (r,) each.
+
+        Columns are ascending.
+        """
         if self._counts is None:
             nothing = torch.zeros(0, dtype=torch.int64, device=self._partition.device)
             return nothing, nothing
@@ -116,7 +141,11 @@ class Verifier:
             self._counts = None
 
     def _rounds(self, query: Query, pairs: Pairs) -> list[torch.Tensor]:
-        """Cut the values, cheapest first, where the first |Q| - min_count + 1 are complete, and the rest in a few rounds."""
+        """Split the values, cheapest first, into rounds.
+
+        The first round completes the first |Q| - min_count + 1 of them, and the rest comes in a few
+        rounds.
+        """
         every = torch.argsort(pairs.sizes, stable=True)
         if len(pairs) <= FEW_PAIRS and self._k is None:
             return [every]
@@ -126,7 +155,9 @@ class Verifier:
         parts = [every[:prefix]]
         rest = every[prefix:]
         if len(rest):
-            n_rounds = min(LATER_ROUNDS, len(rest)) if int(pairs.sizes[rest].sum()) > FEW_PAIRS else 1
+            n_rounds = (
+                min(LATER_ROUNDS, len(rest)) if int(pairs.sizes[rest].sum()) > FEW_PAIRS else 1
+            )
             parts += list(torch.tensor_split(rest, n_rounds))
         return [part for part in parts if len(part)]
 

@@ -1,7 +1,9 @@
 """Abbreviations written out where their neighbours make clear what they stand for.
 
-Parsers of addresses are not used for it: usaddress labels six thousand values a second, one by one, knows the addresses of one country, and gives labels for
-parts, of which the abbreviations would still have to be written out; libpostal needs two gigabytes of data. Looking words up takes a column at a time.
+Parsers of addresses are not used for it: usaddress labels six thousand values a second, one by one,
+knows the addresses of one country, and gives labels for parts, of which the abbreviations would
+still have to be written out; libpostal needs two gigabytes of data. Looking words up takes a column
+at a time.
 """
 
 import json
@@ -28,26 +30,34 @@ _MAX_ROUNDS = 4
 
 @cache
 def packaged() -> dict[str, Any]:
-    """Return the dictionaries that come with the package: ``dictionaries.json``. Not to be changed by the caller."""
-    return json.loads(files("pexeso.lake.normalise").joinpath("dictionaries.json").read_text("utf-8"))
+    """Return the dictionaries that come with the package.
+
+    They are those of ``dictionaries.json``, not to be changed by the caller.
+    """
+    return json.loads(
+        files("pexeso.lake.normalise").joinpath("dictionaries.json").read_text("utf-8")
+    )
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that a normaliser knows, K of them, laid out so that each word of a lake is looked up once.
+    """The K words that a normaliser knows, arranged so that each lake word is looked up once.
 
     Attributes
     ----------
     known : pa.StringArray
         Length K, distinct.
     whens : tuple of str
-        The condition of each group of words, R of them, in the order in which they are asked; see `expand`.
+        The condition of each group of words, R of them, in the order in which they are asked; see
+        `expand`.
     places : int32 (R, K + 1)
-        Where the text for a word of a group is in `texts`, -1 where the group does not have the word; the last column stands for all other words.
+        Where the text for a word of a group is in `texts`, -1 where the group does not have the
+        word; the last column stands for all other words.
     texts : pa.StringArray
         What words stand for.
     n_once : int
-        So many of the first groups are asked in the first round alone: what the user's own words stand for is taken as it is.
+        So many of the first groups are asked in the first round alone: what the user's own words
+        stand for is taken as it is.
     is_month : bool (K + 1,)
         Which words may be names of months in a date; none where dates are not read.
     """
@@ -67,11 +77,18 @@ def vocabulary_of(names: Sequence[str], extra: Mapping[str, str]) -> Vocabulary:
     """
     groups: list[tuple[str, Mapping[str, str]]] = [(_ALWAYS, extra)] if extra else []
     n_once = len(groups)
-    groups += [(entry["when"], entry["words"]) for name in DICTIONARIES if name in names for entry in packaged()[name]]
+    groups += [
+        (entry["when"], entry["words"])
+        for name in DICTIONARIES
+        if name in names
+        for entry in packaged()[name]
+    ]
     months = set(month_words()[0].to_pylist()) if "dates" in names else set()
     if "accents" in names:
         # These never come up, and a smaller set is sooner prepared, which is done for every table.
-        months = {word for word in months if not any("\u00c0" <= letter <= "\u024f" for letter in word)}
+        months = {
+            word for word in months if not any("\u00c0" <= letter <= "\u024f" for letter in word)
+        }
     known = sorted({word for _, words in groups for word in words} | months)
     column = {word: number for number, word in enumerate(known)}
     positions, texts = np.full((len(groups), len(known) + 1), -1, dtype=np.int32), []
@@ -81,23 +98,34 @@ def vocabulary_of(names: Sequence[str], extra: Mapping[str, str]) -> Vocabulary:
             texts.append(text)
     is_month = np.array([word in months for word in known] + [False])
     whens = tuple(when for when, _ in groups)
-    return Vocabulary(pa.array(known, pa.string()), whens, positions, pa.array(texts, pa.string()), n_once, is_month)
+    return Vocabulary(
+        pa.array(known, pa.string()),
+        whens,
+        positions,
+        pa.array(texts, pa.string()),
+        n_once,
+        is_month,
+    )
 
 
-def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool = False) -> pa.StringArray:
+def expand(
+    values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool = False
+) -> pa.StringArray:
     """Write out the abbreviations in texts of words separated by single spaces, commas being words.
 
-    A value all of whose words are those of a date is read as one; see `date_words.read_named_dates`. Else the first rule that knows a word and whose
-    condition holds decides. What is written out may be the neighbour that another word waits for ("mar first" is "mar 1st" and then a date), so this is
-    repeated, at most `_MAX_ROUNDS` times. The conditions, for a word within its value:
+    A value all of whose words are those of a date is read as one; see
+    `date_words.read_named_dates`. Else the first rule that knows a word and whose condition holds
+    decides. What is written out may be the neighbour that another word waits for ("mar first" is
+    "mar 1st" and then a date), so this is repeated, at most `_MAX_ROUNDS` times. The conditions,
+    for a word within its value:
 
     ``always``
         No condition.
     ``by_number``
         The word before or after it starts with a digit: "5 mar", not "mar del plata".
     ``ends_part``
-        It is not the first word of its part and ends it: before a comma, the end, a number, or a direction or unit
-        ("main st nw", "main st apt 3"). So "main st" is a street.
+        It is not the first word of its part and ends it: before a comma, the end, a number, or a
+        direction or unit ("main st nw", "main st apt 3"). So "main st" is a street.
     ``before_word``
         A word that starts with a letter follows: "st petersburg" is a saint.
     ``before_word_not_after_number``
@@ -111,8 +139,8 @@ def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool 
     ``starts_before_year``
         It is the first of two words, and the other is a year of four digits: "c 1850".
     ``in_address``
-        The value starts with a number and names a kind of street, and the word comes right after the number or ends its
-        part: "120 n main st".
+        The value starts with a number and names a kind of street, and the word comes right after
+        the number or ends its part: "120 n main st".
 
     Parameters
     ----------
@@ -122,7 +150,8 @@ def expand(values: pa.StringArray, vocabulary: Vocabulary, *, drop_commas: bool 
     Examples
     --------
     >>> vocabulary = vocabulary_of(("dates", "date-words", "addresses"), {})
-    >>> expand(pa.array(["st petersburg", "main st , st louis", "5 mar 1953"]), vocabulary).to_pylist()
+    >>> texts = pa.array(["st petersburg", "main st , st louis", "5 mar 1953"])
+    >>> expand(texts, vocabulary).to_pylist()
     ['saint petersburg', 'main street , saint louis', '5 march 1953']
     """
     if not len(values):
@@ -159,14 +188,16 @@ def without_commas(words: pa.StringArray) -> pa.StringArray:
     return only_where(words, pc.match_substring(words, COMMA), remove)
 
 
-def _expand_all(values: pa.StringArray, vocabulary: Vocabulary, *, is_first: bool) -> tuple[pa.StringArray, np.ndarray]:
+def _expand_all(
+    values: pa.StringArray, vocabulary: Vocabulary, *, is_first: bool
+) -> tuple[pa.StringArray, np.ndarray]:
     """Return the values after one round, and which of them are dates."""
     lists = pc.split_pattern(values, " ")
     tokens = lists.flatten()
     context = _Context(lists, tokens)
-    entry = pc.fill_null(pc.index_in(context.lower, vocabulary.known), len(vocabulary.known)).to_numpy()[
-        context.codes.to_numpy()
-    ]
+    entry = pc.fill_null(
+        pc.index_in(context.lower, vocabulary.known), len(vocabulary.known)
+    ).to_numpy()[context.codes.to_numpy()]
     values, is_date = _with_dates(values, lists, context, vocabulary.is_month[entry])
     chosen = np.full(len(tokens), -1, dtype=np.int32)
     for number in range(0 if is_first else vocabulary.n_once, len(vocabulary.whens)):
@@ -174,7 +205,9 @@ def _expand_all(values: pa.StringArray, vocabulary: Vocabulary, *, is_first: boo
         if (position >= 0).any():
             when = vocabulary.whens[number]
             applies = (chosen < 0) & (position >= 0)
-            chosen = np.where(applies if when == _ALWAYS else applies & context.holds(when), position, chosen)
+            chosen = np.where(
+                applies if when == _ALWAYS else applies & context.holds(when), position, chosen
+            )
     chosen[is_date[context.row]] = -1
     if not (chosen >= 0).any():
         return values, is_date
@@ -186,16 +219,24 @@ def _expand_all(values: pa.StringArray, vocabulary: Vocabulary, *, is_first: boo
 def _with_dates(
     values: pa.StringArray, lists: pa.ListArray, context: "_Context", is_month: np.ndarray
 ) -> tuple[pa.StringArray, np.ndarray]:
-    """Return the values with dates in their form, and which are dates; looks closer only at values with one month and one or two numbers."""
+    """Return the values with dates in canonical form, and a mask of the dates.
+
+    Only values with one month and one or two numbers are examined further.
+    """
     n_months, n_numbers, n_words = (
-        np.bincount(context.row[flags], minlength=len(values)) for flags in (is_month, context.is_number, slice(None))
+        np.bincount(context.row[flags], minlength=len(values))
+        for flags in (is_month, context.is_number, slice(None))
     )
-    rows = np.flatnonzero((n_months == 1) & (n_numbers >= 1) & (n_numbers <= 2) & (n_words <= MAX_WORDS))
+    rows = np.flatnonzero(
+        (n_months == 1) & (n_numbers >= 1) & (n_numbers <= 2) & (n_words <= MAX_WORDS)
+    )
     is_date = np.zeros(len(values), dtype=bool)
     if not len(rows):
         return values, is_date
     some = lists.take(pa.array(rows))
-    dates = read_named_dates(pa.ListArray.from_arrays(_offsets(some), pc.utf8_lower(some.flatten())))
+    dates = read_named_dates(
+        pa.ListArray.from_arrays(_offsets(some), pc.utf8_lower(some.flatten()))
+    )
     found = dates.is_valid().to_numpy(zero_copy_only=False)
     is_date[rows[found]] = True
     return pc.replace_with_mask(values, pa.array(is_date), dates.drop_null()), is_date
@@ -203,7 +244,9 @@ def _with_dates(
 
 def _offsets(lists: pa.ListArray) -> pa.Int32Array:
     """Return where the words of each value begin among all of them, and the end."""
-    return pa.array(np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())]), pa.int32())
+    return pa.array(
+        np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())]), pa.int32()
+    )
 
 
 class _Context:
@@ -271,7 +314,9 @@ class _Context:
         starts_with_number = np.bincount(self.row[is_first & self.is_number], minlength=n_rows) > 0
         has_street = np.bincount(self.row[self._is_any("street_words")], minlength=n_rows) > 0
         after_house_number = self._previous(is_first & self.is_number)
-        return (starts_with_number & has_street)[self.row] & (after_house_number | self._ends_part())
+        return (starts_with_number & has_street)[self.row] & (
+            after_house_number | self._ends_part()
+        )
 
 
 def without_company_forms(words: pa.StringArray) -> pa.StringArray:
@@ -301,31 +346,46 @@ WORD_RULES: dict[str, Callable[[pa.StringArray], pa.StringArray]] = {
     "company-forms": without_company_forms,
     "articles": without_articles,
 }
-"""The rules that come after abbreviations are written out, in the order in which they are applied."""
+"""The rules that come after abbreviations are written out, in the order in which they are
+applied."""
 
 
-_STATE = r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: [0-9]{5}(?:-[0-9]{4})?)?\)?)$"
+_STATE = (
+    r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: "
+    r"[0-9]{5}(?:-[0-9]{4})?)?\)?)$"
+)
 
 
 def with_states(texts: pa.StringArray) -> pa.StringArray:
-    """Write out the code of a state behind the last comma, with a zip code or a closing parenthesis behind it or nothing.
+    """Write out the state code behind the last comma.
 
-    Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction ("701 Maryland Avenue, NE").
+    The code may be followed by a zip code, by a closing parenthesis or by nothing.
+
+    Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction
+    ("701 Maryland Avenue, NE").
 
     Examples
     --------
-    >>> with_states(pa.array(["Austin, TX 78701", "HS (Chicago, IL)", "Kessler, M.D.", "5 Main Ave., NE"])).to_pylist()
+    >>> with_states(
+    ...     pa.array(["Austin, TX 78701", "HS (Chicago, IL)", "Kessler, M.D.", "5 Main Ave., NE"])
+    ... ).to_pylist()
     ['Austin, texas 78701', 'HS (Chicago, illinois)', 'Kessler, M.D.', '5 Main Ave., NE']
     """
     return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _written_out)
 
 
 def _may_end_with_code(found: Bytes) -> np.ndarray:
-    """Return which texts end with a comma and two bytes, a parenthesis closed behind them, or with something like a zip code."""
+    """Return which texts may end with a state code.
+
+    These end with a comma and two bytes, optionally with a closing parenthesis, or with something
+    like a zip code.
+    """
     from_end = [found.at(-position) for position in range(1, 7)]
     comma, space = ord(","), ord(" ")
     at_end = (from_end[2] == comma) | ((from_end[2] == space) & (from_end[3] == comma))
-    within = (from_end[0] == ord(")")) & ((from_end[3] == comma) | ((from_end[3] == space) & (from_end[4] == comma)))
+    within = (from_end[0] == ord(")")) & (
+        (from_end[3] == comma) | ((from_end[3] == space) & (from_end[4] == comma))
+    )
     is_code = (from_end[0] >= ord("0")) & (from_end[0] <= ord("9"))
     return at_end | within | (is_code & ((from_end[5] == space) | (from_end[4] == ord("-"))))
 
@@ -337,7 +397,9 @@ def _written_out(texts: pa.StringArray) -> pa.StringArray:
     before, word, code, behind = (pc.struct_field(found, [position]) for position in range(4))
     states = packaged()["states"]
     entry = pc.index_in(pc.ascii_lower(code), pa.array(list(states)))
-    behind_street = pc.is_in(pc.utf8_rtrim(pc.ascii_lower(word), "."), pa.array(packaged()["street_words"]))
+    behind_street = pc.is_in(
+        pc.utf8_rtrim(pc.ascii_lower(word), "."), pa.array(packaged()["street_words"])
+    )
     is_state = pc.and_(entry.is_valid(), pc.invert(pc.fill_null(behind_street, False)))
     named = pc.binary_join_element_wise(before, pa.array(list(states.values())).take(entry), ", ")
     return pc.if_else(is_state, pc.binary_join_element_wise(named, behind, ""), texts)

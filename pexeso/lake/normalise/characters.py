@@ -1,6 +1,9 @@
-"""Texts as arrays of code points: what lets rules about single characters run over a whole column at once.
+"""Texts as arrays of code points.
 
-Regular expressions with Unicode classes would say the same, but each costs milliseconds to compile, for every column.
+Rules about single characters run over a whole column in one pass.
+
+Regular expressions with Unicode classes would say the same, but each costs milliseconds to compile,
+for every column.
 """
 
 import unicodedata
@@ -24,7 +27,10 @@ _CLASS_OF_CATEGORY = {"L": LETTER, "M": MARK, "N": NUMBER, "S": SYMBOL}
 def class_table() -> np.ndarray:
     """Return the class of every code point: uint8, shape (0x110000,)."""
     table = np.fromiter(
-        (_CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER) for point in range(0x110000)),
+        (
+            _CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER)
+            for point in range(0x110000)
+        ),
         dtype=np.uint8,
         count=0x110000,
     )
@@ -33,15 +39,17 @@ def class_table() -> np.ndarray:
 
 
 def change_characters(
-    values: pa.StringArray, change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    values: pa.StringArray,
+    change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> pa.StringArray:
-    """Apply a function of code points to texts, in blocks of about 4 MiB, so that memory stays bounded.
+    """Apply a function of code points to texts, in blocks of about 4 MiB to bound memory.
 
     Parameters
     ----------
     change
-        Takes the code points of a block (uint32), each value followed by a newline, and the row of each code point
-        (int64, ascending). Returns new code points without those newlines, and their rows.
+        Takes the code points of a block (uint32), each value followed by a newline, and the row of
+        each code point (int64, ascending). Returns new code points without those newlines, and
+        their rows.
     """
     blocks = [_assembled(*change(*_points(block)), len(block)) for block in _blocks(values)]
     return pa.concat_arrays(blocks) if blocks else values
@@ -81,16 +89,29 @@ class Bytes:
         _, offsets, data = values.buffers()
         n = len(values)
         self._offsets = (
-            np.frombuffer(offsets, np.int32)[values.offset : values.offset + n + 1] if n else np.zeros(1, np.int32)
+            np.frombuffer(offsets, np.int32)[values.offset : values.offset + n + 1]
+            if n
+            else np.zeros(1, np.int32)
         )
-        self._data = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+        self._data = (
+            np.frombuffer(data, np.uint8)
+            if data is not None and data.size
+            else np.zeros(1, np.uint8)
+        )
         self.lengths = np.diff(self._offsets)
 
     def at(self, position: int) -> np.ndarray:
-        """Return one byte of each text, uint8: counted from the start, or from the end with -1 for the last; 0 where the text is shorter."""
+        """Return one byte of each text as uint8, or 0 if the text is shorter.
+
+        Positions count from the start, or from the end with -1 for the last byte.
+        """
         if position >= 0:
-            return self._data.take(self._offsets[:-1] + position, mode="clip") * (self.lengths > position)
-        return self._data.take(self._offsets[1:] + position, mode="clip") * (self.lengths >= -position)
+            return self._data.take(self._offsets[:-1] + position, mode="clip") * (
+                self.lengths > position
+            )
+        return self._data.take(self._offsets[1:] + position, mode="clip") * (
+            self.lengths >= -position
+        )
 
     def hold_digits(self) -> bool:
         """Return whether any text holds a digit of ASCII."""
@@ -98,7 +119,10 @@ class Bytes:
         return bool(((data >= ord("0")) & (data <= ord("9"))).any())
 
     def start_with(self, positions: np.ndarray, start: bytes) -> np.ndarray:
-        """Return which of the texts at some places start with some bytes, capital letters of ASCII being small."""
+        """Return which of the texts at given positions start with some bytes.
+
+        ASCII capital letters are compared as small letters.
+        """
         found = self.lengths[positions] >= len(start)
         for step, byte in enumerate(start):
             found &= _small()[self._data.take(self._offsets[positions] + step, mode="clip")] == byte
@@ -132,7 +156,9 @@ def _blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
 def _points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the code points of the values, each followed by a newline, and their rows."""
     ended = pc.binary_join_element_wise(values, _END, "")
-    offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)[ended.offset : ended.offset + len(ended) + 1]
+    offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)[
+        ended.offset : ended.offset + len(ended) + 1
+    ]
     text = ended.buffers()[2].to_pybytes()[offsets[0] : offsets[-1]]
     if text.isascii():
         lengths = np.diff(offsets)

@@ -1,9 +1,11 @@
 """Dates whose month is named, in many languages, read from the words of a value.
 
-A value is such a date when all of its words are part of one: the name of a month, a day, a year, a weekday, or a word such as "of". So nothing
-that holds any other word is ever read as a date. Names of months come from `months.json`, which was written from the Unicode Common Locale Data
-Repository as Babel gives it. Babel is not asked when values are read, since another version of it would give values another form; dateparser and
-dateutil are not, since they take values one by one (hundreds and tens of thousands a second) and read "12.5", "sat 5" and "2020" as dates.
+A value is such a date when all of its words are part of one: the name of a month, a day, a year, a
+weekday, or a word such as "of". So nothing that holds any other word is ever read as a date. Names
+of months come from `months.json`, which was written from the Unicode Common Locale Data Repository
+as Babel gives it. Babel is not asked when values are read, since another version of it would give
+values another form; dateparser and dateutil are not, since they take values one by one (hundreds
+and tens of thousands a second) and read "12.5", "sat 5" and "2020" as dates.
 """
 
 from __future__ import annotations
@@ -22,11 +24,28 @@ MONTHS = (
 )
 """The month names of the canonical form."""
 
-FILLERS = ("of", "the", "de", "del", "d", "den", "di", "la", "le", "el", "\u0433", "года", "\u0440", "року", ",")
+FILLERS = (
+    "of",
+    "the",
+    "de",
+    "del",
+    "d",
+    "den",
+    "di",
+    "la",
+    "le",
+    "el",
+    "\u0433",
+    "года",
+    "\u0440",
+    "року",
+    ",",
+)
 """Words that stand between the parts of a date."""
 
 MAX_WORDS = 9
-"""Values of more words hold no date alone: a weekday, three parts, and a few words such as "of" and commas between them."""
+"""Values of more words hold no date alone: a weekday, three parts, and a few words such as "of" and
+commas between them."""
 
 FIRST_YEAR_OF_1900 = 30
 """Two-digit years from here on are 19xx, smaller ones 20xx: the rule of the common spreadsheets."""
@@ -35,7 +54,10 @@ _MIN_LETTERS = 5
 _NUMBERS = [
     *map(str, range(1, 32)),
     *(f"0{day}" for day in range(1, 10)),
-    *(f"{day}{'th' if 10 < day < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}" for day in range(1, 32)),
+    *(
+        f"{day}{'th' if 10 < day < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
+        for day in range(1, 32)
+    ),
     "1er",
     "1o",
 ]
@@ -59,7 +81,8 @@ def month_words() -> tuple[pa.StringArray, np.ndarray, np.ndarray, np.ndarray]:
     months : int64
         Of each, 1 to 12.
     is_english, is_plain : bool
-        Whether it is English; whether it can be no other word: English or, in another language, long or not of Latin letters.
+        Whether it is English; whether it can be no other word: English or, in another language,
+        long or not of Latin letters.
     """
     data = month_data()
     rows = [
@@ -69,7 +92,10 @@ def month_words() -> tuple[pa.StringArray, np.ndarray, np.ndarray, np.ndarray]:
         for word in words.split()
     ]
     words, months, english = zip(*rows, strict=True)
-    plain = [is_english or len(word) >= _MIN_LETTERS or not word.isascii() for word, _, is_english in rows]
+    plain = [
+        is_english or len(word) >= _MIN_LETTERS or not word.isascii()
+        for word, _, is_english in rows
+    ]
     return pa.array(words), np.array(months), np.array(english), np.array(plain)
 
 
@@ -79,10 +105,11 @@ def _weekdays() -> pa.StringArray:
 
 
 def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
-    """Write the dates among values as day, name of the month and year; null where a value is no date.
+    """Write the dates among values as day, month name and year; null for other values.
 
-    A date has one name of a month with a day and a year, a year alone, or a day alone. Where the name could be another word ("mars 2020" is a mission), the day
-    comes first and the year last. A year has four digits, or, behind a day and an English name, two.
+    A date has one name of a month with a day and a year, a year alone, or a day alone. Where the
+    name could be another word ("mars 2020" is a mission), the day comes first and the year last. A
+    year has four digits, or, behind a day and an English name, two.
 
     Parameters
     ----------
@@ -91,7 +118,8 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
 
     Examples
     --------
-    >>> lists = pa.array([["5", "marzo", "2020"], ["march", "5th", ",", "2020"], ["märz", "2020"], ["mars", "2020"]])
+    >>> english = [["march", "5th", ",", "2020"]]
+    >>> lists = pa.array([["5", "marzo", "2020"], *english, ["märz", "2020"], ["mars", "2020"]])
     >>> read_named_dates(lists).to_pylist()
     ['5 march 2020', '5 march 2020', 'march 2020', None]
     """
@@ -100,7 +128,9 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     texts = pa.nulls(len(lists), pa.string())
     if not is_date.any():
         return texts
-    return pc.replace_with_mask(texts, pa.array(is_date), written_dates(day[is_date], month[is_date], year[is_date]))
+    return pc.replace_with_mask(
+        texts, pa.array(is_date), written_dates(day[is_date], month[is_date], year[is_date])
+    )
 
 
 def written_dates(day: np.ndarray, month: np.ndarray, year: np.ndarray) -> pa.StringArray:
@@ -151,30 +181,53 @@ class _Words:
         return np.bincount(self.row[flags], minlength=self.n_rows)
 
     def _last(self, flags: np.ndarray, step: int = 1) -> np.ndarray:
-        """Return for each value the place of the last word with the flag, or of the first with a step of -1; 0 where there is none."""
+        """Return each value's position of the last flagged word, or of the first if step is -1.
+
+        The position is 0 if no word has the flag.
+        """
         positions, found = np.flatnonzero(flags)[::step], np.zeros(self.n_rows, dtype=np.int64)
         found[self.row[positions]] = positions
         return found
 
     def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return which values are dates (bool), and day, month and year of each (int64; 0 where there is none)."""
+        """Return a mask of the dates (bool), and day, month and year of each (int64).
+
+        The numbers are 0 for values that are no dates.
+        """
         if not len(self.row):
             nothing = np.zeros(self.n_rows, dtype=np.int64)
             return nothing > 0, nothing, nothing, nothing
-        at, first, last = self._last(self.is_month), self._last(self.is_number, -1), self._last(self.is_number)
+        at, first, last = (
+            self._last(self.is_month),
+            self._last(self.is_number, -1),
+            self._last(self.is_number),
+        )
         is_one, is_plain, is_english = first == last, self.is_plain[at], self.is_english[at]
         is_between = (first < at) & (at < last)
         starts_with_year = ~is_one & (self.year[first] >= 1000) & (self.day[last] > 0) & is_plain
-        is_day_year = ~is_one & (self.day[first] > 0) & (self.year[last] >= 1000) & (is_plain | is_between)
+        is_day_year = (
+            ~is_one & (self.day[first] > 0) & (self.year[last] >= 1000) & (is_plain | is_between)
+        )
         is_short = ~is_one & (self.day[first] > 0) & (self.year[last] > 0) & (self.year[last] < 100)
         is_short &= is_english & (is_between | self.is_ordinal[first])
         is_year = is_one & (self.year[first] >= 1000) & is_plain
         is_day = is_one & (self.day[first] > 0) & is_plain
-        day = np.where(starts_with_year, self.day[last], np.where(is_day_year | is_short | is_day, self.day[first], 0))
-        year = np.where(starts_with_year | is_year, self.year[first], np.where(is_day, 0, whole_years(self.year[last])))
+        day = np.where(
+            starts_with_year,
+            self.day[last],
+            np.where(is_day_year | is_short | is_day, self.day[first], 0),
+        )
+        year = np.where(
+            starts_with_year | is_year,
+            self.year[first],
+            np.where(is_day, 0, whole_years(self.year[last])),
+        )
         n_numbers = self._count(self.is_number)
         good = (
-            (self._count(~self.is_known) == 0) & (self._count(self.is_month) == 1) & (n_numbers >= 1) & (n_numbers <= 2)
+            (self._count(~self.is_known) == 0)
+            & (self._count(self.is_month) == 1)
+            & (n_numbers >= 1)
+            & (n_numbers <= 2)
         )
         good &= starts_with_year | is_day_year | is_short | is_year | is_day
         month = self.month[at]
@@ -183,6 +236,6 @@ class _Words:
 
 
 def _entries(tokens: pa.StringArray, words: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which words are among others (bool), and the place there of each (0 where it is not)."""
+    """Return which tokens are among the words (bool), and their positions there, 0 if absent."""
     entry = pc.index_in(tokens, words)
     return entry.is_valid().to_numpy(zero_copy_only=False), pc.fill_null(entry, 0).to_numpy()

@@ -7,7 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.normalise.characters import INVISIBLE, LETTER, MARK, NUMBER, change_characters, class_table
+from pexeso.lake.normalise.characters import (
+    INVISIBLE,
+    LETTER,
+    MARK,
+    NUMBER,
+    change_characters,
+    class_table,
+)
 
 COMMA = ","
 """The word that stands for a comma after `separate_words`: it ends a part of an address."""
@@ -16,14 +23,26 @@ _PLAIN = r"^[0-9A-Za-z]+(?: [0-9A-Za-z]+)*$"
 _APOSTROPHES = "'`\u2019\u02bc"
 _MINUS_SIGNS = "-\u2212"
 _ACCENTS = (0x300, 0x36F)
-# Blocks of Unicode whose letters take accents that may be dropped: Latin and Greek, with their extensions.
-_ACCENTED_SCRIPTS = ((0x41, 0x24F), (0x370, 0x3FF), (0x1E00, 0x1FFF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF))
+# Blocks of Unicode whose letters take accents that may be dropped: Latin and Greek, with their
+# extensions.
+_ACCENTED_SCRIPTS = (
+    (0x41, 0x24F),
+    (0x370, 0x3FF),
+    (0x1E00, 0x1FFF),
+    (0x2C60, 0x2C7F),
+    (0xA720, 0xA7FF),
+)
 
 
 def only_where(
-    values: pa.StringArray, mask: pa.BooleanArray, change: Callable[[pa.StringArray], pa.StringArray]
+    values: pa.StringArray,
+    mask: pa.BooleanArray,
+    change: Callable[[pa.StringArray], pa.StringArray],
 ) -> pa.StringArray:
-    """Return `values` with `change` applied to those chosen by `mask` (no nulls in it), an array to an array."""
+    """Return `values` with `change` applied to those that `mask` selects.
+
+    `mask` holds no nulls. `change` maps an array to an array.
+    """
     n_chosen = mask.true_count
     if n_chosen == 0:
         return values
@@ -32,15 +51,19 @@ def only_where(
     return pc.replace_with_mask(values, mask, change(values.filter(mask)))
 
 
-def fold_unicode(values: pa.StringArray, *, accents: bool, letters: dict[str, str]) -> pa.StringArray:
-    """Bring texts into Unicode's form NFKC, with the accents of Latin and Greek letters removed if `accents`.
+def fold_unicode(
+    values: pa.StringArray, *, accents: bool, letters: dict[str, str]
+) -> pa.StringArray:
+    """Convert texts to Unicode form NFKC, and remove Latin and Greek accents if `accents`.
 
-    Marks of other scripts stay: there they tell letters apart (Cyrillic й, the vowels of Indian scripts).
+    Marks of other scripts stay: there they tell letters apart (Cyrillic й, the vowels of Indian
+    scripts).
 
     Parameters
     ----------
     accents
-        Whether to remove accents, and to replace the letters of `letters`, which have no decomposition.
+        Whether to remove accents, and to replace the letters of `letters`, which have no
+        decomposition.
     letters
         Lower-case letter to its plain spelling, such as ``ø`` to ``o``.
     """
@@ -51,7 +74,9 @@ def fold_unicode(values: pa.StringArray, *, accents: bool, letters: dict[str, st
             if pc.all(pc.string_is_ascii(texts)).as_py():
                 return texts
             data = texts.buffers()[2].to_pybytes()
-            spellings = letters | {letter.upper(): plain.upper() for letter, plain in letters.items()}
+            spellings = letters | {
+                letter.upper(): plain.upper() for letter, plain in letters.items()
+            }
             for letter, plain in spellings.items():
                 if letter.encode() in data:
                     texts = pc.replace_substring(texts, letter, plain)
@@ -73,20 +98,25 @@ def _without_accents(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
 
 
 def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.StringArray:
-    """Reduce texts to words separated by single spaces; commas and semicolons stay as words of their own.
+    """Reduce texts to words separated by single spaces.
 
-    Letters, marks and digits of every script stay. So do a decimal point, the minus sign of a number that is the whole
-    value's start, and ``+`` and ``#`` behind a letter ("C++"). Apostrophes inside words and dots inside acronyms go
-    without a trace ("O'Neil", "U.S.A."), thousands separators too; ``&`` becomes "and"; all else becomes a space.
+    Commas and semicolons remain as separate words.
+
+    Letters, marks and digits of every script stay. So do a decimal point, the minus sign of a
+    number that is the whole value's start, and ``+`` and ``#`` behind a letter ("C++"). Apostrophes
+    inside words and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands
+    separators too; ``&`` becomes "and"; all else becomes a space.
 
     Parameters
     ----------
     join_initials
-        Whether letters that stand alone with dots and a space between them become one word, as they do without the space ("J. K. Rowling").
+        Whether letters that stand alone with dots and a space between them become one word, as they
+        do without the space ("J. K. Rowling").
 
     Examples
     --------
-    >>> separate_words(pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])).to_pylist()
+    >>> texts = pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])
+    >>> separate_words(texts).to_pylist()
     ['USA est 1776', 'AT and T , Inc', 'C++', '-1234.50']
     """
 
@@ -98,8 +128,13 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     return only_where(values, pc.invert(pc.match_substring_regex(values, _PLAIN)), separate)
 
 
-def _words(points: np.ndarray, rows: np.ndarray, *, join_initials: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Keep the characters of words and commas, with one space before each word but the first of a row."""
+def _words(
+    points: np.ndarray, rows: np.ndarray, *, join_initials: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keep the characters of words and commas.
+
+    One space precedes each word except the first of a row.
+    """
     classes = class_table()[points]
     if (classes == INVISIBLE).any():
         visible = classes != INVISIBLE
@@ -119,11 +154,15 @@ def _words(points: np.ndarray, rows: np.ndarray, *, join_initials: bool) -> tupl
     points, rows, is_start = points[kept], rows[kept], is_start[kept]
     has_space = is_start & (rows == np.concatenate([[-1], rows[:-1]]))
     source = np.repeat(np.arange(len(points)), 1 + has_space)
-    is_space = np.concatenate([source[1:] == source[:-1], [False]]) if len(source) else source.astype(bool)
+    is_space = (
+        np.concatenate([source[1:] == source[:-1], [False]]) if len(source) else source.astype(bool)
+    )
     return np.where(is_space, ord(" "), points[source]), rows[source]
 
 
-def _is_dropped(points: np.ndarray, letter: np.ndarray, number: np.ndarray, join_initials: bool) -> np.ndarray:
+def _is_dropped(
+    points: np.ndarray, letter: np.ndarray, number: np.ndarray, join_initials: bool
+) -> np.ndarray:
     """Return which characters go without leaving a space."""
     dropped = _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
     lone = letter & ~_before(letter | number) & ~_after(letter | number)
@@ -131,17 +170,23 @@ def _is_dropped(points: np.ndarray, letter: np.ndarray, number: np.ndarray, join
     dropped |= dot & _before(lone) & _after(lone)
     if join_initials:
         # The dot behind the second letter tells initials from the end of a sentence.
-        between = dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+        between = (
+            dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+        )
         dropped |= between | _before(between)
     after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
     dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
     return dropped | _is_space_behind_minus(points, number)
 
 
-def _is_kept_sign(points: np.ndarray, rows: np.ndarray, letter: np.ndarray, number: np.ndarray) -> np.ndarray:
+def _is_kept_sign(
+    points: np.ndarray, rows: np.ndarray, letter: np.ndarray, number: np.ndarray
+) -> np.ndarray:
     """Return which signs are part of a word."""
     decimal_point = (points == ord(".")) & _before(number) & _after(number)
-    is_first = np.concatenate([[True], rows[1:] != rows[:-1]]) if len(rows) else np.zeros(0, dtype=bool)
+    is_first = (
+        np.concatenate([[True], rows[1:] != rows[:-1]]) if len(rows) else np.zeros(0, dtype=bool)
+    )
     is_number_next = _after(number) | _after(_is_space_behind_minus(points, number))
     minus = is_first & _is_any(points, _MINUS_SIGNS) & is_number_next
     plus = (points == ord("+")) & _before(letter)

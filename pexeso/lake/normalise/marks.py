@@ -1,7 +1,10 @@
-"""Marks that a page puts around a value: footnotes, ranks, opponents, numbers of lists, what stands in parentheses.
+"""Removal of marks that a page puts around a value.
 
-Each rule takes texts without nulls and white space around them, of any case, and gives as many; a text of which nothing would be left stays as it
-is. A cheap test, mostly for one character, comes before each pattern: nearly all values of a lake hold no mark.
+The marks are footnotes, ranks, opponents, list numbers, and text in parentheses.
+
+Each rule takes texts without nulls and white space around them, of any case, and gives as many; a
+text of which nothing would be left stays as it is. A cheap test, mostly for one character, comes
+before each pattern: nearly all values of a lake hold no mark.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ import pyarrow.compute as pc
 from pexeso.lake.normalise.characters import Bytes
 from pexeso.lake.normalise.folding import only_where
 
-# Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for every table.
+# Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
+# every table.
 _LETTER = r"[A-Za-z\x{80}-\x{10FFFF}]"
 _FOOTNOTE = r"(?i)\s*\[(?:\d{1,3}|[a-z]{1,2}|(?:note|nb|fn|n)\s?\d{1,3}|citation needed)\]"
 _OPPONENT = rf"(?i)^(?:(?:@\s*|(?:at|vs\.?|versus)\s+))+((?:[#(]|{_LETTER}{_LETTER}).*)$"
@@ -25,7 +29,9 @@ _PHRASE = (
     r"rest|risk|once|will|issue|bat|play|night|noon|dawn|dusk|midnight|sunset|sunrise)\b"
 )
 # Initials that would be one of those words without their dots are kept apart.
-_INITIALS = tuple(rf"(?i)^({one})\.\s?({other})\.\s*([^\s.]{{2}}.*)$" for one, other in ("at", "vs"))
+_INITIALS = tuple(
+    rf"(?i)^({one})\.\s?({other})\.\s*([^\s.]{{2}}.*)$" for one, other in ("at", "vs")
+)
 _RANK = rf"^(?:#\s?\d{{1,3}}|\(#?\d{{1,3}}\))\s+({_LETTER}[^#]*)$"
 _NUMBERING = rf"(?i)^(?:\d{{1,4}}[.)]|no\.\s?\d{{1,4}})\s+({_LETTER}.*)$"
 _COUNT = r"^(.*\S)\s*\(\d{1,3}\)$"
@@ -51,12 +57,15 @@ def without_opponents(texts: pa.StringArray) -> pa.StringArray:
 
     Examples
     --------
-    >>> without_opponents(pa.array(["at Texas", "@ Detroit", "At the Movies", "A.T. Kearney"])).to_pylist()
+    >>> texts = pa.array(["at Texas", "@ Detroit", "At the Movies", "A.T. Kearney"])
+    >>> without_opponents(texts).to_pylist()
     ['Texas', 'Detroit', 'At the Movies', 'A T Kearney']
     """
     found = Bytes(texts)
     first = found.at(0) | 0x20
-    may_be_initials = pa.array(((first == ord("a")) | (first == ord("v"))) & (found.at(1) == ord(".")))
+    may_be_initials = pa.array(
+        ((first == ord("a")) | (first == ord("v"))) & (found.at(1) == ord("."))
+    )
     for pattern in _INITIALS:
         texts = _rewritten(texts, may_be_initials, pattern, r"\1 \2 \3")
     return _rewritten(texts, may_name_opponents(texts), _OPPONENT, r"\1", unless=_PHRASE)
@@ -146,9 +155,17 @@ MARK_RULES: dict[str, Callable[[pa.StringArray], pa.StringArray]] = {
 
 
 def _rewritten(
-    texts: pa.StringArray, may: pa.BooleanArray, pattern: str, replacement: str, *, unless: str | None = None
+    texts: pa.StringArray,
+    may: pa.BooleanArray,
+    pattern: str,
+    replacement: str,
+    *,
+    unless: str | None = None,
 ) -> pa.StringArray:
-    """Replace the pattern in the texts of `may`, but for those that `unless` matches or of which nothing would be left."""
+    """Replace the pattern in the texts that `may` selects.
+
+    A text stays unchanged if `unless` matches it or if nothing would be left of it.
+    """
 
     def rewrite(some: pa.StringArray) -> pa.StringArray:
         changed = pc.utf8_trim_whitespace(pc.replace_substring_regex(some, pattern, replacement))

@@ -1,4 +1,7 @@
-"""The normaliser: the one way in which values of the lake and of a query are made comparable before they are embedded."""
+"""The normaliser, which makes values of the lake and of queries comparable.
+
+Values are normalised in no other way. They are normalised before they are embedded.
+"""
 
 import hashlib
 import json
@@ -11,11 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.normalise.abbreviations import WORD_RULES, Vocabulary, expand, packaged, vocabulary_of, with_states
+from pexeso.lake.normalise.abbreviations import (
+    WORD_RULES,
+    Vocabulary,
+    expand,
+    packaged,
+    vocabulary_of,
+    with_states,
+)
 from pexeso.lake.normalise.characters import has_symbol
 from pexeso.lake.normalise.date_words import month_data
 from pexeso.lake.normalise.dates import canonical_dates
-from pexeso.lake.normalise.folding import COMMA, fold_unicode, only_where, separate_words, single_spaces
+from pexeso.lake.normalise.folding import (
+    COMMA,
+    fold_unicode,
+    only_where,
+    separate_words,
+    single_spaces,
+)
 from pexeso.lake.normalise.marks import MARK_RULES, may_name_opponents
 from pexeso.lake.normalise.periods import with_periods, with_times
 from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
@@ -23,29 +39,38 @@ from pexeso.lake.normalise.territories import Territories, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
 
 VERSION = 2
-"""Version of the rules. Any change that gives some value another form needs a new one: indexes hold the old form."""
+"""Version of the rules.
+
+Any change that gives some value another form needs a new one: indexes hold the old form.
+"""
 
 TEXT_RULES = {**MARK_RULES, "times": with_times, "periods": with_periods, "states": with_states}
-"""Rules that are functions of folded texts, in the order in which they are applied, before dates and words."""
+"""Rules that are functions of folded texts, in the order in which they are applied, before dates
+and words."""
 
 MAX_PASSES = 4
-"""What the rules leave goes through them again until nothing changes, at most so often: "(march 5, 2020)" is a date without its parentheses."""
+"""What the rules leave goes through them again until nothing changes, at most so often: "(march 5,
+2020)" is a date without its parentheses."""
 
 
 @dataclass(frozen=True, init=False)
 class Normaliser:
-    """Brings values into one form; the same rules give the same form everywhere, and what has that form keeps it.
+    """Normalisation of values to one canonical form.
+
+    The same rules give the same form everywhere, and a value that has that form keeps it.
 
     Parameters
     ----------
     rules
         Names of the rules that are on; see `pexeso.lake.normalise.rules.RULES` for what there is.
     extra
-        A dictionary of the user's own: lower-case word to what it stands for. It goes before those of the rules.
+        A dictionary of the user's own: lower-case word to what it stands for. It goes before those
+        of the rules.
     fold_case, fold_accents, drop_punctuation, read_dates
         False switches the rule ``case``, ``accents``, ``punctuation`` or ``dates`` off.
     dictionaries
-        Which of ``dates`` (the rule ``date-words``) and ``addresses`` are on; None leaves them as `rules` has them.
+        Which of ``dates`` (the rule ``date-words``) and ``addresses`` are on; None leaves them as
+        `rules` has them.
 
     Attributes
     ----------
@@ -60,11 +85,13 @@ class Normaliser:
 
     Examples
     --------
-    >>> Normaliser().normalise(pa.array([" Main St.", "ST. LOUIS", "2020-03-05", "--", None])).to_pylist()
+    >>> texts = pa.array([" Main St.", "ST. LOUIS", "2020-03-05", "--", None])
+    >>> Normaliser().normalise(texts).to_pylist()
     ['main street', 'saint louis', '5 march 2020', None, None]
     >>> Normaliser(extra={"nyc": "new york"}).normalise(pa.array(["NYC"])).to_pylist()
     ['new york']
-    >>> Normaliser().switched(on=["qualifiers"], off=["accents"]).normalise(pa.array(["Łódź (Poland)"])).to_pylist()
+    >>> switched = Normaliser().switched(on=["qualifiers"], off=["accents"])
+    >>> switched.normalise(pa.array(["Łódź (Poland)"])).to_pylist()
     ['łódź']
     """
 
@@ -82,9 +109,18 @@ class Normaliser:
         read_dates: bool = True,
         dictionaries: Iterable[str] | None = None,
     ) -> None:
-        switches = {"case": fold_case, "accents": fold_accents, "punctuation": drop_punctuation, "dates": read_dates}
-        off = {name for name, is_on in switches.items() if not is_on} | _dictionaries_left_out(dictionaries)
-        object.__setattr__(self, "rules", tuple(name for name in in_order(rules) if name not in off))
+        switches = {
+            "case": fold_case,
+            "accents": fold_accents,
+            "punctuation": drop_punctuation,
+            "dates": read_dates,
+        }
+        off = {name for name, is_on in switches.items() if not is_on} | _dictionaries_left_out(
+            dictionaries
+        )
+        object.__setattr__(
+            self, "rules", tuple(name for name in in_order(rules) if name not in off)
+        )
         if extra is not None and not isinstance(extra, Mapping):
             raise InputError(f"extra must be a dictionary of words. Got {type(extra).__name__}.")
         for word, expansion in (extra or {}).items():
@@ -104,7 +140,9 @@ class Normaliser:
         """
         on, off = in_order(on), in_order(off)
         if both := [name for name in on if name in off]:
-            raise InputError(f"The rule {both[0]!r} cannot be switched on and off at once: name it in one place.")
+            raise InputError(
+                f"The rule {both[0]!r} cannot be switched on and off at once: name it in one place."
+            )
         return Normaliser([name for name in (*self.rules, *on) if name not in off], self.extra)
 
     @cached_property
@@ -123,17 +161,22 @@ class Normaliser:
 
     @property
     def fingerprint(self) -> str:
-        """BLAKE2b-128, in hexadecimal, over the version, the rules that are on, `extra`, and all data that rules rest on."""
+        """Return the BLAKE2b-128 fingerprint of the normaliser, in hexadecimal.
+
+        It covers the version, the enabled rules, `extra`, and all data that the rules depend on.
+        """
         text = json.dumps(
-            [self._options(), packaged(), month_data(), territory_names()], sort_keys=True, ensure_ascii=True
+            [self._options(), packaged(), month_data(), territory_names()],
+            sort_keys=True,
+            ensure_ascii=True,
         )
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def normalise(self, values: pa.StringArray) -> pa.StringArray:
         """Bring the values of one column into their form.
 
-        The whole column is passed at once, because the order of day and month in dates such as 3/5/1953 is decided
-        by all its values. Work is done once for each distinct value.
+        The whole column is passed at once, because the order of day and month in dates such as
+        3/5/1953 is decided by all its values. Work is done once for each distinct value.
 
         Parameters
         ----------
@@ -148,16 +191,20 @@ class Normaliser:
         return self.normalise_columns([values])[0]
 
     def normalise_columns(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
-        """Normalise several columns, each by itself as `normalise` does, in one pass over all their values.
+        """Normalise several columns in one pass over all their values.
 
-        Patterns cost more to prepare than to apply to a short column, so this is many times faster for small tables.
+        Each column is treated by itself, as in `normalise`.
+
+        Patterns cost more to prepare than to apply to a short column, so this is many times faster
+        for small tables.
         """
         if not columns:
             return []
         encoded = [_as_strings(column).dictionary_encode() for column in columns]
         lengths = [len(column.dictionary) for column in encoded]
         distinct = self._normalise_distinct(
-            pa.concat_arrays([column.dictionary for column in encoded]), np.repeat(np.arange(len(columns)), lengths)
+            pa.concat_arrays([column.dictionary for column in encoded]),
+            np.repeat(np.arange(len(columns)), lengths),
         )
         starts = np.cumsum([0, *lengths])
         return [
@@ -178,18 +225,23 @@ class Normaliser:
             mask[at] = True
             result = pc.replace_with_mask(result, pa.array(mask), after)
             at = at[_true(pc.not_equal(before, after))]
-        return self._territories.write_out(result, columns) if "territories" in self.rules else result
+        return (
+            self._territories.write_out(result, columns) if "territories" in self.rules else result
+        )
 
     @cached_property
     def _territories(self) -> Territories:
-        return territories(Normaliser([name for name in self.rules if name != "territories"]).normalise)
+        return territories(
+            Normaliser([name for name in self.rules if name != "territories"]).normalise
+        )
 
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
         """Return the positions of values that may change in another pass.
 
-        What the default rules leave can change in two ways, both cheap to see: without its punctuation it begins with the word of a schedule; or a
-        mark, such as the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are not so well known, and all that
-        a pass changed goes through another.
+        What the default rules leave can change in two ways, both cheap to see: without its
+        punctuation it begins with the word of a schedule; or a mark, such as the macron that NFKC
+        makes of ``¯``, has come beside another letter. Other sets of rules are not so well known,
+        and all that a pass changed goes through another.
         """
         if set(self.rules) != set(DEFAULT_RULES) or self.extra:
             return np.flatnonzero(_true(pc.not_equal(before, after)))
@@ -203,7 +255,9 @@ class Normaliser:
             may[beyond] |= _true(pc.not_equal(self._folded(found), found))
         return np.flatnonzero(may)
 
-    def _once(self, values: pa.StringArray, columns: np.ndarray, vocabulary: Vocabulary) -> pa.StringArray:
+    def _once(
+        self, values: pa.StringArray, columns: np.ndarray, vocabulary: Vocabulary
+    ) -> pa.StringArray:
         texts = self._folded(values)
         for name, change in TEXT_RULES.items():
             if name in self.rules:
@@ -211,14 +265,18 @@ class Normaliser:
         if "dates" in self.rules:
             lower = texts if "case" in self.rules else pc.utf8_lower(texts)
             dates = canonical_dates(lower, columns, names_have_times=True)
-            result = pc.coalesce(dates, only_where(texts, dates.is_null(), lambda some: self._words(some, vocabulary)))
+            result = pc.coalesce(
+                dates,
+                only_where(texts, dates.is_null(), lambda some: self._words(some, vocabulary)),
+            )
         else:
             result = self._words(texts, vocabulary)
         return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
 
     def _folded(self, values: pa.StringArray) -> pa.StringArray:
         fold_case = "case" in self.rules
-        # Before and after: ẞ has a plain spelling as ß alone, and NFKC makes capitals of what had none.
+        # Before and after: ẞ has a plain spelling as ß alone, and NFKC makes capitals of what had
+        # none.
         texts = fold_unicode(
             pc.utf8_lower(values) if fold_case else values,
             accents="accents" in self.rules,
@@ -231,7 +289,9 @@ class Normaliser:
     def _words(self, texts: pa.StringArray, vocabulary: Vocabulary) -> pa.StringArray:
         drop_punctuation = "punctuation" in self.rules
         join = "initials" in self.rules
-        words = separate_words(texts, join_initials=join) if drop_punctuation else single_spaces(texts)
+        words = (
+            separate_words(texts, join_initials=join) if drop_punctuation else single_spaces(texts)
+        )
         words = expand(words, vocabulary, drop_commas=drop_punctuation)
         for name, change in WORD_RULES.items():
             if name in self.rules:
@@ -239,7 +299,10 @@ class Normaliser:
         return _with_symbols(words, texts) if drop_punctuation else words
 
     def to_json(self) -> str:
-        """Return the version and the options as JSON text; `from_json` makes an equal normaliser of it."""
+        """Return the version and the options as JSON text.
+
+        `from_json` creates an equal normaliser from it.
+        """
         return json.dumps(self._options(), sort_keys=True, ensure_ascii=False)
 
     @classmethod
@@ -256,14 +319,19 @@ class Normaliser:
         except (ValueError, RecursionError) as error:
             raise InputError(f"The description of the normaliser is not JSON: {error}.") from error
         if not isinstance(options, dict) or "version" not in options:
-            raise InputError("The description of a normaliser must have the keys version, rules, extra.")
+            raise InputError(
+                "The description of a normaliser must have the keys version, rules, extra."
+            )
         if options["version"] != VERSION:
             raise InputError(
-                f"The normaliser has version {options['version']!r}, and this pexeso has version {VERSION}: "
+                f"The normaliser has version {options['version']!r}, and this pexeso has version "
+                f"{VERSION}: "
                 "build the index again, or use the pexeso that built it."
             )
         if set(options) != {"version", "rules", "extra"}:
-            raise InputError("The description of a normaliser must have the keys version, rules, extra.")
+            raise InputError(
+                "The description of a normaliser must have the keys version, rules, extra."
+            )
         return cls(options["rules"], options["extra"])
 
     def _options(self) -> dict[str, object]:
@@ -281,7 +349,9 @@ def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
 
 
 def _true(flags: pa.BooleanArray) -> np.ndarray:
-    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(zero_copy_only=False)
+    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(
+        zero_copy_only=False
+    )
 
 
 def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArray:
@@ -290,12 +360,18 @@ def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArra
     if not len(at):
         return words
     lost = texts.take(at)
-    return pc.replace_with_mask(words, pc.equal(words, ""), pc.if_else(has_symbol(lost), single_spaces(lost), ""))
+    return pc.replace_with_mask(
+        words, pc.equal(words, ""), pc.if_else(has_symbol(lost), single_spaces(lost), "")
+    )
 
 
 def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:
     if not isinstance(values, pa.Array):
-        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values, pa.string())
+        values = (
+            values.combine_chunks()
+            if isinstance(values, pa.ChunkedArray)
+            else pa.array(values, pa.string())
+        )
     return values if values.type == pa.string() else values.cast(pa.string())
 
 
@@ -303,4 +379,6 @@ def _check_entry(word: object, expansion: object) -> None:
     if not isinstance(word, str) or not isinstance(expansion, str) or not expansion.strip():
         raise InputError(f"extra must give a text for each word. Got {word!r}: {expansion!r}.")
     if not word or word != word.lower() or len(word.split()) != 1 or COMMA in word:
-        raise InputError(f"The words of extra must be single lower-case words without commas. Got {word!r}.")
+        raise InputError(
+            f"The words of extra must be single lower-case words without commas. Got {word!r}."
+        )

@@ -1,4 +1,7 @@
-"""The rules of the normaliser by name: what each does, whether it is on by default, and examples that are tested."""
+"""The rules of the normaliser by name.
+
+Each rule has a description, whether it is on by default, and examples that are tested.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ class NamedRule:
     reason
         Why it is on by default, or not.
     examples
-        Pairs: a value, and its form with this rule among the default ones. Values of one example may not depend on each other.
+        Pairs: a value, and its form with this rule among the default ones. Values of one example
+        may not depend on each other.
     """
 
     name: str
@@ -38,7 +42,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "accents",
         True,
-        "removes the accents of Latin and Greek letters and writes ø as o, ß as ss and the like. Unicode's form NFKC is always applied.",
+        "removes the accents of Latin and Greek letters and writes ø as o, ß as ss and the like. "
+        "Unicode's form NFKC is always applied.",
         "Tables differ in whether they keep accents.",
         (("São Paulo", "sao paulo"), ("Łódź", "lodz")),
     ),
@@ -54,13 +59,18 @@ RULES: tuple[NamedRule, ...] = (
         True,
         "removes marks of footnotes in square brackets.",
         "They belong to the page that a table was taken from, not to the value.",
-        (("Berlin[3]", "berlin"), ("Star of Lake Tai [citation needed]", "star of lake tai"), ("[3]", "3")),
+        (
+            ("Berlin[3]", "berlin"),
+            ("Star of Lake Tai [citation needed]", "star of lake tai"),
+            ("[3]", "3"),
+        ),
     ),
     NamedRule(
         "opponents",
         False,
         "removes 'at', '@' and 'vs' at the start, which schedules put before an opponent.",
-        "Little is lost with such a word. Before an article and in phrases such as 'at home' it stays; initials (A. T.) are kept apart from it.",
+        "Little is lost with such a word. Before an article and in phrases such as 'at home' it "
+        "stays; initials (A. T.) are kept apart from it.",
         (
             ("at Colorado", "colorado"),
             ("vs. Iowa", "iowa"),
@@ -73,7 +83,8 @@ RULES: tuple[NamedRule, ...] = (
         "ranks",
         True,
         "removes a rank or seed at the start that is marked as one, before a word.",
-        "A number so marked is about the table, not the thing; a number without a mark may be part of a name, and stays.",
+        "A number so marked is about the table, not the thing; a number without a mark may be "
+        "part of a name, and stays.",
         (
             ("#3 Duke", "duke"),
             ("(2) Duke", "duke"),
@@ -106,14 +117,20 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "inverted-names",
         False,
-        "puts what stands behind the only comma first, where both parts are words of a name: one to three, without digits.",
+        "puts what stands behind the only comma first, where both parts are words of a name: one "
+        "to three, without digits.",
         "It cannot tell people from places. Models that know no word order need it not.",
-        (("Curie, Marie", "marie curie"), ("Billings, Jr.", "billings jr"), ("Paris, France", "france paris")),
+        (
+            ("Curie, Marie", "marie curie"),
+            ("Billings, Jr.", "billings jr"),
+            ("Paris, France", "france paris"),
+        ),
     ),
     NamedRule(
         "dates",
         True,
-        "writes dates as day, English name of the month, and year, with a time of day as words behind; also months of a year, and days of a month. "
+        "writes dates as day, English name of the month, and year, with a time of day as words "
+        "behind; also months of a year, and days of a month. "
         "Names of months are read in 34 languages.",
         "The same day is written in many ways. Nothing that holds another word is a date. "
         "Which number of 3/5/1953 is the month is decided over the whole column.",
@@ -135,7 +152,8 @@ RULES: tuple[NamedRule, ...] = (
         "periods",
         True,
         "writes quarters, fiscal years, decades, spans of years and years with 'c.' in one way.",
-        "Each is written in a few ways that mean nothing else. A number behind a year is the end of a span where it is larger, or 00.",
+        "Each is written in a few ways that mean nothing else. A number behind a year is the end "
+        "of a span where it is larger, or 00.",
         (
             ("2020-Q1", "q1 2020"),
             ("FY2019", "fiscal year 2019"),
@@ -149,8 +167,10 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "states",
         True,
-        "writes out the codes of states of the USA behind the last comma, at the end or before a zip code.",
-        "Nothing different becomes the same: where the code means something else, the value still has a form of its own.",
+        "writes out the codes of states of the USA behind the last comma, at the end or before a "
+        "zip code.",
+        "Nothing different becomes the same: where the code means something else, the value "
+        "still has a form of its own.",
         (
             ("Austin, TX", "austin texas"),
             ("Austin, TX 78701", "austin texas 78701"),
@@ -161,7 +181,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "punctuation",
         True,
-        "keeps words only. '&' becomes 'and'; apostrophes in words and dots in acronyms go without a trace.",
+        "keeps words only. '&' becomes 'and'; apostrophes in words and dots in acronyms go "
+        "without a trace.",
         "Punctuation differs more than what it stands in. A value of symbols alone ('+') is kept.",
         (
             ("AT&T, Inc.", "at and t inc"),
@@ -174,7 +195,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "initials",
         True,
-        "joins initials with dots, whether or not there are spaces between them. It is part of dropping punctuation.",
+        "joins initials with dots, whether or not there are spaces between them. It is part of "
+        "dropping punctuation.",
         "Tables differ in the spaces. Letters without dots stay apart, since they may be a list.",
         (
             ("J. K. Rowling", "jk rowling"),
@@ -193,7 +215,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "addresses",
         True,
-        "writes out abbreviations of addresses where their neighbours make clear what they stand for.",
+        "writes out abbreviations of addresses where their neighbours make clear what they stand "
+        "for.",
         "'St' is a street behind a name and a saint before one.",
         (
             ("120 N Main St., Apt 4", "120 north main street apartment 4"),
@@ -206,7 +229,8 @@ RULES: tuple[NamedRule, ...] = (
         "ordinals",
         True,
         "writes the words first to twentieth with digits.",
-        "Each word has one number, so nothing different becomes the same. Behind a number 'second' is a time and stays.",
+        "Each word has one number, so nothing different becomes the same. Behind a number "
+        "'second' is a time and stays.",
         (("Fifth Avenue", "5th avenue"), ("30 second clip", "30 second clip")),
     ),
     NamedRule(
@@ -226,7 +250,11 @@ RULES: tuple[NamedRule, ...] = (
         True,
         "writes forms of companies at the end in one way.",
         "They are the same words in full and in short.",
-        (("Oshkosh Corporation", "oshkosh corp"), ("Acme Limited", "acme ltd"), ("Limited", "limited")),
+        (
+            ("Oshkosh Corporation", "oshkosh corp"),
+            ("Acme Limited", "acme ltd"),
+            ("Limited", "limited"),
+        ),
     ),
     NamedRule(
         "company-forms",
@@ -238,8 +266,10 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "territories",
         True,
-        "writes countries, territories and states under one English name each, where they are the whole value; codes only in a column that is made of them.",
-        "Tables name them by short and official names, by the World Bank's spellings and by codes. What is left of other values is as it was.",
+        "writes countries, territories and states under one English name each, where they are "
+        "the whole value; codes only in a column that is made of them.",
+        "Tables name them by short and official names, by the World Bank's spellings and by "
+        "codes. What is left of other values is as it was.",
         (
             ("U.S.A.", "united states"),
             ("Korea, Rep.", "south korea"),

@@ -1,14 +1,19 @@
-"""Countries, territories and states under one name: "UK" and "United Kingdom", "Korea, Rep." and "South Korea", a column of "GER", "FRA", "USA".
+"""Normalisation of the names and codes of countries, territories and states.
 
-English names and ISO 3166 codes come from the Unicode CLDR; ``territories.json`` holds them and what else tables write: short and official
-names, the World Bank's spellings, the three-letter codes of sports where they are not those of ISO, and the postal codes of the states and
-provinces of the USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
+Examples are "UK" and "United Kingdom", "Korea, Rep." and "South Korea", and a column of "GER",
+"FRA", "USA".
 
-A code of two or three letters is a word or another abbreviation more often than not ("IN", "CAN"), so a column decides together: codes of one
-list are written out where they make up at least three quarters of its distinct values, and three of them. UK, US and USA always are.
+English names and ISO 3166 codes come from the Unicode CLDR; ``territories.json`` holds them and
+what else tables write: short and official names, the World Bank's spellings, the three-letter codes
+of sports where they are not those of ISO, and the postal codes of the states and provinces of the
+USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
 
-The United Kingdom is written "united kingdom great britain": the state goes by both names, while Great Britain by itself may be the island,
-and stays near and not the same.
+A code of two or three letters is a word or another abbreviation more often than not ("IN", "CAN"),
+so a column decides together: codes of one list are written out where they make up at least three
+quarters of its distinct values, and three of them. UK, US and USA always are.
+
+The United Kingdom is written "united kingdom great britain": the state goes by both names, while
+Great Britain by itself may be the island, and stays near and not the same.
 """
 
 from __future__ import annotations
@@ -25,7 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LEAST_SHARE, LEAST_CODES = 0.75, 3
-"""The share of the distinct values of a column, and how many of them, that must be codes of one list for these to be written out."""
+"""The share of the distinct values of a column, and how many of them, that must be codes of one
+list for these to be written out."""
 
 _FORMS = ("{}", "The {}", "{}, the")
 
@@ -99,7 +105,10 @@ def territories(normalise: Normalise) -> Territories:
     named = _names_by_code()
     written = {code: names[0] for code, names in named.items()}
     every_name = [
-        (form.format(name), written[code]) for form in _FORMS for code, names in named.items() for name in names
+        (form.format(name), written[code])
+        for form in _FORMS
+        for code, names in named.items()
+        for name in names
     ]
     two, three = _country_codes(written)
     return Territories(
@@ -111,7 +120,9 @@ def territories(normalise: Normalise) -> Territories:
 @cache
 def packaged() -> dict[str, Any]:
     """Return ``territories.json``. Not to be changed by the caller."""
-    return json.loads(files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8"))
+    return json.loads(
+        files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8")
+    )
 
 
 def _names_by_code() -> dict[str, list[str]]:
@@ -121,10 +132,14 @@ def _names_by_code() -> dict[str, list[str]]:
 
 
 def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what codes of two letters stand for, and those of three: ISO 3166, and those of sports where a code means nothing else."""
+    """Return what codes of two letters stand for, and those of three.
+
+    They are those of ISO 3166, and those of sports where a code means nothing else.
+    """
     given = packaged()
     sports, standard = (
-        {code: written[short] for code, short in given[name].items()} for name in ("sport_codes", "three_letters")
+        {code: written[short] for code, short in given[name].items()}
+        for name in ("sport_codes", "three_letters")
     )
     return dict(written), given["home_nations"] | sports | standard
 
@@ -132,5 +147,9 @@ def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 def _list(entries: Any, normalise: Normalise) -> NameList:
     texts, names = zip(*entries, strict=True)
     texts, names = (normalise(pa.array(each, pa.string())).to_pylist() for each in (texts, names))
-    unique = {text: name for text, name in reversed(list(zip(texts, names, strict=True))) if text is not None}
+    unique = {
+        text: name
+        for text, name in reversed(list(zip(texts, names, strict=True)))
+        if text is not None
+    }
     return NameList(pa.array(unique, pa.string()), pa.array(unique.values(), pa.string()))

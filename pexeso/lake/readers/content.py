@@ -29,7 +29,8 @@ class Content:
     data
         The bytes, decompressed.
     fingerprint
-        BLAKE2b-128 of the bytes as they are stored, in hexadecimal: equal where the file has not changed.
+        BLAKE2b-128 of the bytes as they are stored, in hexadecimal: equal where the file has not
+        changed.
     """
 
     data: bytes
@@ -37,7 +38,10 @@ class Content:
 
 
 def read_content(
-    path: str | os.PathLike[str] | Location, *, max_bytes: int = DEFAULT_MAX_BYTES, shown: str | None = None
+    path: str | os.PathLike[str] | Location,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    shown: str | None = None,
 ) -> Content:
     """Read one regular file whole, unpacking gzip (known by its first two bytes, not by its name).
 
@@ -46,14 +50,18 @@ def read_content(
     path
         The file: a path, an URL or a `Location`.
     max_bytes
-        Limit on the stored size and on the size after decompression; at least 1. Reading stops there, so that a small
-        file which unpacks to a huge one costs no more memory than this.
+        Limit on the stored size and on the size after decompression; at least 1. Reading stops
+        there, so that a small file which unpacks to a huge one costs no more memory than this.
     shown
         The file's name in messages; the path unless given.
     """
     shown = str(path) if shown is None else shown
     location = locate(path)
-    data = _read_place(location, shown, max_bytes) if isinstance(location, Location) else _read_file(location, shown, max_bytes)
+    data = (
+        _read_place(location, shown, max_bytes)
+        if isinstance(location, Location)
+        else _read_file(location, shown, max_bytes)
+    )
     _check_size(shown, len(data), max_bytes)
     fingerprint = hashlib.blake2b(data, digest_size=16).hexdigest()
     if data.startswith(_GZIP_MAGIC):
@@ -62,13 +70,18 @@ def read_content(
 
 
 def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
-    """Return the `fingerprint` that `read_content` would give, reading a piece at a time; None where the file cannot be read."""
+    """Compute the `fingerprint` of `read_content` in pieces; None for an unreadable file.
+
+    One piece of the file is read at a time.
+    """
     location = locate(path)
     running = hashlib.blake2b(digest_size=16)
     try:
         is_local = isinstance(location, Path)
         with open(location, "rb") if is_local else location.open() as stream:
-            while piece := stream.read(_PIECE_BYTES if is_local else READ_BYTES):  # elsewhere each is a request
+            while piece := stream.read(
+                _PIECE_BYTES if is_local else READ_BYTES
+            ):  # elsewhere each is a request
                 running.update(piece)
     except PlaceError as error:
         if is_refusal(error):
@@ -117,13 +130,19 @@ def _unpack(shown: str, packed: bytes, max_bytes: int) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
             data = stream.read(max_bytes + 1)
     except EOFError as error:
-        raise TableReadError(f"{shown} is a gzip file that was cut short; write or download it again.") from error
+        raise TableReadError(
+            f"{shown} is a gzip file that was cut short; write or download it again."
+        ) from error
     except (OSError, zlib.error) as error:
-        raise TableReadError(f"{shown} is a damaged gzip file ({error}); write or download it again.") from error
+        raise TableReadError(
+            f"{shown} is a damaged gzip file ({error}); write or download it again."
+        ) from error
     _check_size(shown, len(data), max_bytes)
     return data
 
 
 def _check_size(shown: str, n_bytes: int, max_bytes: int) -> None:
     if n_bytes > max_bytes:
-        raise TableReadError(f"{shown} holds more than {max_bytes:,} bytes, the most that is read (max_bytes).")
+        raise TableReadError(
+            f"{shown} holds more than {max_bytes:,} bytes, the most that is read (max_bytes)."
+        )

@@ -30,7 +30,8 @@ _ROWS_A_PLAIN_CHUNK = 4096
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
 _LAST_LINE = "\x00pexeso end of table\x00"
-"""Fed to the parser after the last line: it comes back as a row of its own unless a quotation mark is still open.
+"""Fed to the parser after the last line: it comes back as a row of its own unless a quotation mark
+is still open.
 
 It cannot be in a file, since text with NUL characters is refused.
 """
@@ -39,11 +40,13 @@ It cannot be in a file, since text with NUL characters is refused.
 def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: int) -> Table:
     """Parse a delimited text; its first row that is not blank is the header.
 
-    Rows shorter than the header are padded with nulls. Longer ones are cut, or, where most rows at the start are
-    longer, the table gets further columns without names. From the line of a quotation mark that is never closed on,
-    quotation marks are plain characters. Every repair is a note. Blank lines are no rows.
+    Rows shorter than the header are padded with nulls. Longer ones are cut, or, where most rows at
+    the start are longer, the table gets further columns without names. From the line of a quotation
+    mark that is never closed on, quotation marks are plain characters. Every repair is a note.
+    Blank lines are no rows.
 
-    Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki cells.
+    Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
+    cells.
 
     Parameters
     ----------
@@ -62,7 +65,8 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
     if _looks_binary(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
     dialect = detect_dialect(sample, extension, complete=len(sample) < _SAMPLE_CHARACTERS)
-    # A setting of the whole process, so it is only ever raised; the limit on cells is applied to what was parsed.
+    # A setting of the whole process, so it is only ever raised; the limit on cells is applied to
+    # what was parsed.
     csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
     try:
         parsed = _ParsedRows(data, encoding.name, dialect)
@@ -77,12 +81,18 @@ def _decoded(data: bytes, encoding: str) -> IO[str]:
 
 
 def _looks_binary(sample: str) -> bool:
-    """Return whether a text holds NUL, or a tenth or more of it are control characters that no text has."""
+    """Return whether a text holds NUL, or at least a tenth of it is control characters.
+
+    Only control characters that do not occur in text count.
+    """
     return "\x00" in sample or len(_CONTROL.findall(sample)) > _MAX_CONTROL_FRACTION * len(sample)
 
 
 class _ParsedRows:
-    """The rows of a text, in lists of bounded size, with repair of a quotation mark that never closes."""
+    """The rows of a text, in lists of bounded size.
+
+    A quotation mark that never closes is repaired.
+    """
 
     def __init__(self, data: bytes, encoding: str, dialect: Dialect):
         self.data = data
@@ -147,21 +157,28 @@ def _collect(
         if header is None and rows:
             header, rows = rows[0], rows[1:]
         if header is not None and rows:
-            builder = builder or _ColumnBuilder(shown, _width(header, rows), max_cell_bytes, len(parsed.data))
+            builder = builder or _ColumnBuilder(
+                shown, _width(header, rows), max_cell_bytes, len(parsed.data)
+            )
             builder.add(rows)
     if header is None:
         raise TableReadError(f"{shown} is empty: it has no header row.")
     builder = builder or _ColumnBuilder(shown, len(header), max_cell_bytes, len(parsed.data))
     n_added = builder.width - len(header)
     if n_added > 0:
-        notes.append(f"most rows are longer than the header: columns without a name were added: {n_added:,}")
+        notes.append(
+            f"most rows are longer than the header: columns without a name were added: {n_added:,}"
+        )
     names, n_too_big = empty_to_null(strings(header + [""] * n_added), max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     return [clean_name(name or "") for name in names.to_pylist()], builder.columns()
 
 
 def _width(header: list[str], rows: list[list[str]]) -> int:
-    """Return the number of columns: the header's, or the usual one of the longer rows where these are the majority."""
+    """Return the number of columns: that of the header, or the usual one of longer rows.
+
+    The latter is used if longer rows are the majority.
+    """
     longer = [len(row) for row in rows if len(row) > len(header)]
     return Counter(longer).most_common(1)[0][0] if 2 * len(longer) > len(rows) else len(header)
 
@@ -197,7 +214,9 @@ class _ColumnBuilder:
     def notes(self, n_too_big_names: int) -> list[str]:
         notes = []
         if self.n_short:
-            notes.append(f"rows shorter than the header were filled with empty cells: {self.n_short:,}")
+            notes.append(
+                f"rows shorter than the header were filled with empty cells: {self.n_short:,}"
+            )
         if self.n_long:
             notes.append(f"rows longer than the header lost their surplus cells: {self.n_long:,}")
         n_too_big = self.n_too_big + n_too_big_names

@@ -1,4 +1,7 @@
-"""The dialect of delimited text: a cheap test for perfectly regular samples, clevercsv for all others."""
+"""Detection of the dialect of delimited text.
+
+Perfectly regular samples are recognised by a cheap test, all others by clevercsv.
+"""
 
 import csv
 import io
@@ -6,7 +9,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 DELIMITERS = (",", "\t", ";", "|")
-"""Delimiters that the cheap test tries; clevercsv may also find ``^`` and ``~``. Not colons: times and addresses are full of them."""
+"""Delimiters that the cheap test tries; clevercsv may also find ``^`` and ``~``.
+
+Not colons: times and addresses are full of them.
+"""
 
 DELIMITER_OF_EXTENSION = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 """The delimiter that a file's extension speaks of: taken wherever the text is regular under it."""
@@ -17,7 +23,10 @@ _RARE_DELIMITERS = ("^", "~")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How cells are written, in the terms of the standard library's `csv`; `quotechar` None means no quoting."""
+    """The format of cells, in the terms of the standard library's `csv`.
+
+    `quotechar` None means no quoting.
+    """
 
     delimiter: str = ","
     quotechar: str | None = '"'
@@ -26,22 +35,32 @@ class Dialect:
     def csv_options(self) -> dict[str, object]:
         """Return the keyword arguments for `csv.reader`."""
         if self.quotechar is None:
-            return {"delimiter": self.delimiter, "quoting": csv.QUOTE_NONE, "escapechar": self.escapechar}
-        return {"delimiter": self.delimiter, "quotechar": self.quotechar, "escapechar": self.escapechar}
+            return {
+                "delimiter": self.delimiter,
+                "quoting": csv.QUOTE_NONE,
+                "escapechar": self.escapechar,
+            }
+        return {
+            "delimiter": self.delimiter,
+            "quotechar": self.quotechar,
+            "escapechar": self.escapechar,
+        }
 
 
 def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -> Dialect:
     r"""Return how the cells of a delimited text are separated and quoted.
 
-    A sample in which every row has the same number of cells under exactly one of the standard delimiters is taken at
-    its word; so is one that is regular under the delimiter its extension speaks of, and one without delimiters. All
-    other samples go to clevercsv, which tries every dialect and scores the tables they give (van den Burg, Nazábal,
-    Sutton, "Wrangling messy CSV files by detecting row and type patterns", 2019).
+    A sample in which every row has the same number of cells under exactly one of the standard
+    delimiters is taken at its word; so is one that is regular under the delimiter its extension
+    speaks of, and one without delimiters. All other samples go to clevercsv, which tries every
+    dialect and scores the tables they give (van den Burg, Nazábal, Sutton, "Wrangling messy CSV
+    files by detecting row and type patterns", 2019).
 
     Parameters
     ----------
     sample
-        The start of the text; of longer samples the first rows are used (8 Ki characters for clevercsv).
+        The start of the text; of longer samples the first rows are used (8 Ki characters for
+        clevercsv).
     extension
         Lower case, with its dot.
     complete
@@ -52,7 +71,9 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
     regular = [d for d in DELIMITERS if len(widths[d]) == 1 and next(iter(widths[d])) > 1]
     if len(regular) == 1 or expected in regular:
         return Dialect(expected if expected in regular else regular[0])
-    if all(set(counts) <= {1} for counts in widths.values()) and not _has_rare_delimiter(sample, complete):
+    if all(set(counts) <= {1} for counts in widths.values()) and not _has_rare_delimiter(
+        sample, complete
+    ):
         return Dialect(expected)
     return _detect_odd(sample[:_SAMPLE_CHARACTERS]) or Dialect(_most_regular(widths, expected))
 
@@ -69,7 +90,9 @@ def _has_rare_delimiter(sample: str, complete: bool) -> bool:
 
 def _row_widths(sample: str, delimiter: str, complete: bool) -> Counter[int]:
     """Count the rows of a sample by their number of cells, blank rows left out."""
-    widths = [len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter) if row]
+    widths = [
+        len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter) if row
+    ]
     if not complete and len(widths) > 1:
         widths.pop()
     return Counter(widths)
@@ -88,10 +111,15 @@ def _detect_odd(sample: str) -> Dialect | None:
 
 
 def _most_regular(widths: dict[str, Counter[int]], expected: str) -> str:
-    """Return the delimiter under which most rows have one and the same width above 1, else the expected one."""
+    """Return the delimiter under which most rows have the same width above 1.
+
+    If there is none, the expected delimiter is returned.
+    """
 
     def score(delimiter: str) -> tuple[int, bool]:
         counts = widths[delimiter]
-        return max((n for width, n in counts.items() if width > 1), default=0), delimiter == expected
+        return max(
+            (n for width, n in counts.items() if width > 1), default=0
+        ), delimiter == expected
 
     return max(DELIMITERS, key=score)

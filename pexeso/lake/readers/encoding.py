@@ -1,4 +1,7 @@
-"""The character encoding of delimited text: byte order mark, then UTF-8, then a guess that is always told."""
+"""Detection of the character encoding of delimited text.
+
+The byte order mark is tried first, then UTF-8, then a guess that is always reported.
+"""
 
 import codecs
 import re
@@ -16,7 +19,18 @@ _MARKS = (
 )
 
 _CANDIDATES = [
-    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859_2", "koi8_r"),
+    *(
+        "cp1252",
+        "cp1250",
+        "cp1251",
+        "cp1253",
+        "cp1254",
+        "cp1255",
+        "cp1256",
+        "cp1257",
+        "iso8859_2",
+        "koi8_r",
+    ),
     *("cp437", "cp850", "mac_roman"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
@@ -24,13 +38,15 @@ _MOST_LIKELY = "cp1252"
 _EVIDENCE_BYTES = 16 << 10
 _BLOCK_BYTES = 1 << 20
 _HALF_LINE_BYTES = 512
-_MULTI_BYTE_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_MULTI_BYTE_CHARACTER = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+)
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A Python codec name, the way it treats wrong bytes, and a sentence where the answer is a guess."""
+    """A Python codec name, its treatment of invalid bytes, and a note if it is a guess."""
 
     name: str
     note: str | None = None
@@ -39,10 +55,11 @@ class Encoding:
 def detect_encoding(data: bytes) -> Encoding | None:
     r"""Return in which encoding a text is, None where the bytes are no text.
 
-    A byte order mark decides. Without one, text that is UTF-8 throughout is UTF-8; text that is mostly UTF-8 (more
-    multi-byte characters than stray bytes) is UTF-8 with replacement characters. Other text is guessed by
-    charset-normalizer from the lines that hold non-ASCII bytes (at most 16 KiB of them): several single-byte encodings
-    often fit equally well, and then Windows-1252, by far the most frequent in files, is taken.
+    A byte order mark decides. Without one, text that is UTF-8 throughout is UTF-8; text that is
+    mostly UTF-8 (more multi-byte characters than stray bytes) is UTF-8 with replacement characters.
+    Other text is guessed by charset-normalizer from the lines that hold non-ASCII bytes (at most 16
+    KiB of them): several single-byte encodings often fit equally well, and then Windows-1252, by
+    far the most frequent in files, is taken.
 
     Parameters
     ----------
@@ -60,7 +77,9 @@ def detect_encoding(data: bytes) -> Encoding | None:
     n_characters = len(_MULTI_BYTE_CHARACTER.findall(evidence))
     n_stray = len(_HIGH_BYTE.findall(_MULTI_BYTE_CHARACTER.sub(b"", evidence)))
     if n_characters > n_stray:
-        return Encoding("utf-8", "not all valid UTF-8: wrong bytes became the replacement character")
+        return Encoding(
+            "utf-8", "not all valid UTF-8: wrong bytes became the replacement character"
+        )
     name = _guess(evidence)
     return Encoding(name, f"not UTF-8: read as {name}, a guess")
 
@@ -80,17 +99,26 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _wide_without_mark(data: bytes) -> Encoding | None:
-    """UTF-16 of mostly ASCII text has NUL in every second byte; any other file with NUL bytes is no text."""
+    """Detect UTF-16 without a byte order mark, which has NUL in every second byte.
+
+    This holds for mostly ASCII text. Any other file with NUL bytes is not text.
+    """
     sample = data[: _BLOCK_BYTES & ~1]
     half = len(sample) // 2
-    for name, high, low in (("utf-16-le", sample[1::2], sample[0::2]), ("utf-16-be", sample[0::2], sample[1::2])):
+    for name, high, low in (
+        ("utf-16-le", sample[1::2], sample[0::2]),
+        ("utf-16-be", sample[0::2], sample[1::2]),
+    ):
         if half and high.count(0) > 0.6 * half and low.count(0) == 0:
             return Encoding(name, f"no byte order mark: read as {name}, a guess")
     return None
 
 
 def _evidence(data: bytes) -> bytes:
-    """Return lines that hold non-ASCII bytes, cut to the surroundings of the first such byte where they are long."""
+    """Return lines that hold non-ASCII bytes.
+
+    Long lines are cut to the surroundings of the first such byte.
+    """
     lines: list[bytes] = []
     n_bytes = end = 0
     while n_bytes < _EVIDENCE_BYTES and (found := _HIGH_BYTE.search(data, end)):
@@ -110,7 +138,9 @@ def _guess(evidence: bytes) -> str:
     if best is None:
         return _MOST_LIKELY
     likely = any(
-        m.encoding == _MOST_LIKELY or _MOST_LIKELY in m.could_be_from_charset for m in matches if _ties(m, best)
+        m.encoding == _MOST_LIKELY or _MOST_LIKELY in m.could_be_from_charset
+        for m in matches
+        if _ties(m, best)
     )
     return _MOST_LIKELY if likely else best.encoding
 

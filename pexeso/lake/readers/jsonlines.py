@@ -7,7 +7,15 @@ from itertools import islice
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.table import Table, check_cells, check_width, clean_name, empty_to_null, strings, too_big_note
+from pexeso.lake.readers.table import (
+    Table,
+    check_cells,
+    check_width,
+    clean_name,
+    empty_to_null,
+    strings,
+    too_big_note,
+)
 
 _LINES_A_CHUNK = 4096
 
@@ -15,8 +23,9 @@ _LINES_A_CHUNK = 4096
 def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
     """Read JSON objects, one a line; the columns are all their keys, in order of first appearance.
 
-    Strings stay as they are, numbers and nested values are written as JSON, a missing key and `null` are empty. Lines
-    that are no JSON object are left out and counted in a note while they are the minority.
+    Strings stay as they are, numbers and nested values are written as JSON, a missing key and
+    `null` are empty. Lines that are no JSON object are left out and counted in a note while they
+    are the minority.
 
     Parameters
     ----------
@@ -37,7 +46,8 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
         builder.add(good)
     if n_bad and n_bad >= builder.n_rows:
         raise TableReadError(
-            f"{shown} is not JSON lines: {n_bad:,} of {n_bad + builder.n_rows:,} lines hold no object."
+            f"{shown} is not JSON lines: {n_bad:,} of {n_bad + builder.n_rows:,} lines hold no "
+            "object."
         )
     if not builder.n_rows:
         raise TableReadError(f"{shown} is empty: it holds no JSON object.")
@@ -46,7 +56,7 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
 
 
 def read_json(text: str) -> object:
-    """Read a JSON document; whole numbers of more digits than Python turns into numbers come as their text."""
+    """Read a JSON document; whole numbers too long for Python are returned as text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -96,7 +106,13 @@ class _Builder:
         if self.n_too_big:
             notes.append(too_big_note(self.n_too_big, self.max_cell_bytes))
         names = [clean_name(key.encode("utf-8", "replace").decode("utf-8")) for key in self.pieces]
-        return Table(names, [pa.concat_arrays(pieces) for pieces in self.pieces.values()], "utf-8", None, notes)
+        return Table(
+            names,
+            [pa.concat_arrays(pieces) for pieces in self.pieces.values()],
+            "utf-8",
+            None,
+            notes,
+        )
 
 
 def _text(value: object) -> str | None:

@@ -22,10 +22,13 @@ def read_table(
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
 ) -> Table:
-    r"""Read a table file: delimited text of any encoding and dialect, Parquet, or JSON lines; text may be gzipped.
+    r"""Read a table file: delimited text, Parquet or JSON lines.
 
-    The format is told by the extension; a file with another extension is Parquet where it starts like Parquet, else
-    delimited text. Memory: about three times the size of the file's text, hence bounded by `max_bytes`.
+    Delimited text may have any encoding and dialect. Text may be gzipped.
+
+    The format is told by the extension; a file with another extension is Parquet where it starts
+    like Parquet, else delimited text. Memory: about three times the size of the file's text, hence
+    bounded by `max_bytes`.
 
     Parameters
     ----------
@@ -59,11 +62,16 @@ def parse_table(
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
 ) -> Table:
-    """Make a table of a file's content; `shown`, its name, gives the format and stands in messages. See `read_table`."""
+    """Make a table of a file's content; `shown`, its name, gives the format and stands in messages.
+
+    See `read_table`.
+    """
     try:
         return _parse(shown, content.data, max_bytes, max_cell_bytes)
     except MemoryError as error:
-        raise TableReadError(f"{shown} does not fit into memory; lower max_bytes to leave such files out.") from error
+        raise TableReadError(
+            f"{shown} does not fit into memory; lower max_bytes to leave such files out."
+        ) from error
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise TableReadError(f"{shown} cannot be read as a table: {error}.") from error
 

@@ -8,10 +8,16 @@ import pyarrow.compute as pc
 from pexeso.errors import TableReadError
 
 DEFAULT_MAX_CELL_BYTES = 1 << 20
-"""Largest cell that is kept, in bytes of UTF-8, unless told otherwise: 1 MiB. Larger ones are read as empty."""
+"""Largest cell that is kept, in bytes of UTF-8, unless told otherwise: 1 MiB.
+
+Larger ones are read as empty.
+"""
 
 MAX_COLUMNS = 16_384
-"""Most columns that a table may have (the limit of spreadsheets). A file with more is not taken for a table."""
+"""Most columns that a table may have (the limit of spreadsheets).
+
+A file with more is not taken for a table.
+"""
 
 
 _CELLS_A_BYTE = 4
@@ -27,8 +33,8 @@ class Table:
     names
         The header, white space around each name removed; repeated and empty names are kept.
     columns
-        One string array for each name, all of `n_rows` values; null where the cell is empty. Cells are otherwise as
-        written, white space included.
+        One string array for each name, all of `n_rows` values; null where the cell is empty. Cells
+        are otherwise as written, white space included.
     encoding
         Python's name of the character encoding; None for Parquet.
     delimiter
@@ -52,19 +58,25 @@ class Table:
 def check_width(shown: str, n_columns: int) -> None:
     """Refuse a table of more columns than `MAX_COLUMNS`, with a sentence."""
     if n_columns > MAX_COLUMNS:
-        raise TableReadError(f"{shown} has {n_columns:,} columns; a table has at most {MAX_COLUMNS:,}.")
+        raise TableReadError(
+            f"{shown} has {n_columns:,} columns; a table has at most {MAX_COLUMNS:,}."
+        )
 
 
 def check_cells(shown: str, n_rows: int, n_columns: int, n_bytes: int) -> None:
-    """Refuse a table that is almost all filling: cells that a file has to have for its shape, and nothing of which is in it.
+    """Raise TableReadError if almost all cells of a table are empty filling.
 
-    A cell takes a byte of a file at least, if only a delimiter; in a table of the filled-in ends of short rows, or of objects without
-    most of the keys, it takes none. Four cells a byte, and 16 Mi in any case, are as many as any table has that is meant as one.
+    Filling is cells that exist only because of the shape of the file.
+
+    A cell takes a byte of a file at least, if only a delimiter; in a table of the filled-in ends of
+    short rows, or of objects without most of the keys, it takes none. Four cells a byte, and 16 Mi
+    in any case, are as many as any table has that is meant as one.
     """
     n_cells = n_rows * n_columns
     if n_cells > max(_CELLS_A_BYTE * n_bytes, _CELLS_ALWAYS):
         raise TableReadError(
-            f"{shown} comes to more than {n_rows:,} rows of {n_columns:,} columns, and has {n_bytes:,} bytes: almost all of its cells are missing."
+            f"{shown} comes to more than {n_rows:,} rows of {n_columns:,} columns, and has "
+            f"{n_bytes:,} bytes: almost all of its cells are missing."
         )
 
 
@@ -101,9 +113,15 @@ def join_chunks(chunks: list[pa.StringArray]) -> pa.StringArray:
 
 
 def strings(values: list[str | None] | tuple[str | None, ...]) -> pa.StringArray:
-    """Return Python strings as an Arrow array; lone surrogates, which UTF-8 cannot hold, become ``?``."""
+    """Convert Python strings to an Arrow array.
+
+    Lone surrogates, which UTF-8 cannot hold, become ``?``.
+    """
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:
-        kept = [None if value is None else value.encode("utf-8", "replace").decode("utf-8") for value in values]
+        kept = [
+            None if value is None else value.encode("utf-8", "replace").decode("utf-8")
+            for value in values
+        ]
         return pa.array(kept, pa.string())

@@ -1,4 +1,7 @@
-"""Every number of an overlap index looked at: what searches take for granted, and what would spoil their answers in silence."""
+"""Check of every number of an overlap index.
+
+It covers what searches assume, and errors that would make answers wrong without notice.
+"""
 
 from __future__ import annotations
 
@@ -77,15 +80,24 @@ def _dictionary(index: OverlapIndex) -> Iterator[str]:
     heads = index.dictionary.heads
     if heads is not None:
         right = heads_of(texts)
-        if not heads.texts.equals(right.texts) or not np.array_equal(heads.positions, right.positions):
+        if not heads.texts.equals(right.texts) or not np.array_equal(
+            heads.positions, right.positions
+        ):
             yield f"heads: they must be every {STRIDE}th text, and where its letters begin."
 
 
 def _places(index: OverlapIndex) -> Iterator[str]:
-    """Hold lists against sets: with as many pairs on both sides, each pair that stands in one stands in the other."""
+    """Check that the positions and sizes of posting lists agree with the sets.
+
+    With equally many pairs on both sides, each pair on one side is then also on the other.
+    """
     sets, offsets = np.asarray(index.list_sets), np.asarray(index.set_offsets)
     positions, sizes = np.asarray(index.list_places).T
-    if (sizes != (offsets[1:] - offsets[:-1])[sets]).any() or (positions < 0).any() or (positions >= sizes).any():
+    if (
+        (sizes != (offsets[1:] - offsets[:-1])[sets]).any()
+        or (positions < 0).any()
+        or (positions >= sizes).any()
+    ):
         yield "list_places: it does not give the sizes of the sets, or positions within them."
         return
     token = np.repeat(np.arange(index.n_tokens), np.diff(index.token_offsets))
@@ -104,5 +116,7 @@ def _groups(index: OverlapIndex) -> Iterator[str]:
     alike = np.zeros(len(same), bool)
     alike[1:] = lengths[1:] == lengths[:-1]
     order = np.arange(index.n_tokens)
-    if not (like_the_one_before(index.token_offsets, index.list_sets, order, same & alike) == same).all():
+    if not (
+        like_the_one_before(index.token_offsets, index.list_sets, order, same & alike) == same
+    ).all():
         yield "groups: tokens of one group must stand in the same sets."

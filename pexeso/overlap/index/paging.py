@@ -1,7 +1,7 @@
 """Runs of rows of mapped arrays, asked for all at once before they are read.
 
-A posting list or the end of a set is one run of rows. Read one after the other each would wait for the disk; asked for together they wait once
-(`pexeso.store.paging`).
+A posting list or the end of a set is one run of rows. Read one after the other each would wait for
+the disk; asked for together they wait once (`pexeso.store.paging`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _BLOCK_BYTES = 512
 
 
 class DiskWatch(FaultWatch):
-    """Tells whether this process read from a disk lately, also where pages were asked for and nothing had to wait for a missing one."""
+    """Watch for recent reads from a disk by this process.
+
+    Reads of requested pages count too, even if nothing had to wait for a missing page.
+    """
 
     def restart(self) -> None:
         """Forget what was read until now."""
@@ -30,7 +33,10 @@ class DiskWatch(FaultWatch):
 
     def missing(self) -> bool:
         """Return whether more than a few pages were read since the start."""
-        return super().missing() or usage("ru_inblock") - self._read > FEW_FAULTS * PAGE_BYTES // _BLOCK_BYTES
+        return (
+            super().missing()
+            or usage("ru_inblock") - self._read > FEW_FAULTS * PAGE_BYTES // _BLOCK_BYTES
+        )
 
 
 class MappedRuns(MappedPages):
@@ -48,7 +54,11 @@ class MappedRuns(MappedPages):
         self._first = self._asked = True
 
     def restart(self) -> None:
-        """Begin a search: pages are asked for from the start where this is the first, or some were missing in the one before; else once some are."""
+        """Begin a search, and decide whether pages are requested from the start.
+
+        They are if this is the first search, or if some were missing in the search before.
+        Otherwise they are requested once some are missing.
+        """
         self._asked = self._watch.missing() or self._first
         self._first = False
         self._watch.restart()
@@ -59,7 +69,9 @@ class MappedRuns(MappedPages):
         return bool(self._arrays) and (self._asked or self._watch.missing())
 
     def want(self, name: str, begins: np.ndarray, ends: np.ndarray) -> None:
-        """Ask the system to read some runs of rows, and wait for none; nothing is done where no pages were missing lately.
+        """Request runs of rows from the system without waiting for them.
+
+        Nothing is requested if no pages were missing recently.
 
         Parameters
         ----------
@@ -74,12 +86,18 @@ class MappedRuns(MappedPages):
 
 
 def _requests(begins: np.ndarray, ends: np.ndarray, array: np.ndarray) -> list[tuple[int, int]]:
-    """Return (first byte, bytes) of what to ask for: whole pages, each once, no more than the system reads for one request."""
+    """Return the read requests as (first byte, bytes), in whole pages without repetition.
+
+    No request exceeds what the system reads for one request.
+    """
     row_bytes, offset, n_bytes = array.strides[0], array.offset, array.offset + array.nbytes
     asked, reached = [], 0
     for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
         first = max(reached, (offset + begin * row_bytes) // PAGE_BYTES * PAGE_BYTES)
         last = min(n_bytes, offset + end * row_bytes)
-        asked += [(position, min(_MOST_BYTES, last - position)) for position in range(first, last, _MOST_BYTES)]
+        asked += [
+            (position, min(_MOST_BYTES, last - position))
+            for position in range(first, last, _MOST_BYTES)
+        ]
         reached = max(reached, -(-last // PAGE_BYTES) * PAGE_BYTES)
     return asked

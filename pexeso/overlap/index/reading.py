@@ -33,7 +33,7 @@ class PostingList(NamedTuple):
 
 
 def excluded_numbers(index: OverlapIndex, ids: Collection[int]) -> np.ndarray:
-    """Return the numbers of sets that are not to be found; ids that are none of the index are left out."""
+    """Return the numbers of sets to exclude; ids that are not in the index are dropped."""
     ids = ids if isinstance(ids, np.ndarray) else list(ids)
     wanted = np.asarray(ids) if len(ids) else np.empty(0, np.int64)
     if wanted.dtype.kind not in "iu" or wanted.ndim != 1:

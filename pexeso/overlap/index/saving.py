@@ -1,4 +1,7 @@
-"""The index in a folder: its arrays as ``.npy`` files, its texts as an Arrow file, all opened memory-mapped."""
+"""The index in a folder: arrays as ``.npy`` files, texts as an Arrow file.
+
+All files are opened memory-mapped.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ class MappedIndex(OverlapIndex):
 
     Notes
     -----
-    Memory that stays: 8 bytes a set once a set was read, beside what the system keeps of the files for as long as it likes.
+    Memory that stays: 8 bytes a set once a set was read, beside what the system keeps of the files
+    for as long as it likes.
     """
 
     @cached_property
@@ -32,11 +36,17 @@ class MappedIndex(OverlapIndex):
 
     @cached_property
     def ids_are_numbers(self) -> bool:
-        """Whether ids run from 0 without a gap, which their ends tell since they ascend: then none need be read."""
+        """Return whether ids run from 0 without a gap, so that they need not be read.
+
+        Ids ascend, so the first and the last id show this.
+        """
         return not self.n_sets or (int(self.ids[0]) == 0 and int(self.ids[-1]) == self.n_sets - 1)
 
     def frequencies(self, tokens: np.ndarray) -> np.ndarray:
-        """Return the lengths of posting lists; the groups of the tokens, which are asked for next, are on their way then."""
+        """Return the lengths of posting lists, and prefetch the groups of the tokens.
+
+        The groups are what a search reads next.
+        """
         self.pages.want("groups", tokens, tokens + 1)
         return super().frequencies(tokens)
 
@@ -56,10 +66,13 @@ class MappedIndex(OverlapIndex):
         return ids[(ids >= 0) & (ids < self.n_sets)]
 
     def _runs(self, name: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # Offsets of sets are held, and those of tokens were read with their frequencies: neither need be asked for.
+        # Offsets of sets are held, and those of tokens were read with their frequencies: neither
+        # need be asked for.
         offsets = self.held_set_offsets if name == "set_offsets" else self.token_offsets
         begins, ends = offsets[rows], offsets[rows + 1]
-        if len(begins) and (begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()):
+        if len(begins) and (
+            begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()
+        ):
             return super()._runs(name, rows)  # which says what is wrong
         return begins, ends
 
@@ -78,9 +91,17 @@ def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
         Name, size and checksum of each file.
     """
     heads = heads_of(index.dictionary.texts)
-    texts = [write_texts(folder / _TEXTS, index.dictionary.texts), write_texts(folder / _HEADS, heads.texts)]
+    texts = [
+        write_texts(folder / _TEXTS, index.dictionary.texts),
+        write_texts(folder / _HEADS, heads.texts),
+    ]
     arrays = {name: getattr(index, name) for name in ARRAYS}
-    return [*texts, *write_arrays(folder, {_NUMBERS: index.dictionary.numbers, _PLACES: heads.positions, **arrays})]
+    return [
+        *texts,
+        *write_arrays(
+            folder, {_NUMBERS: index.dictionary.numbers, _PLACES: heads.positions, **arrays}
+        ),
+    ]
 
 
 def open_index(folder: Path) -> OverlapIndex:
@@ -98,15 +119,23 @@ def open_index(folder: Path) -> OverlapIndex:
         "set_offsets": (n_sets + 1,),
         "set_tokens": (n_pairs,),
     }
-    wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape or arrays[name].dtype.kind != "i"]
+    wrong = [
+        name
+        for name, shape in shapes.items()
+        if arrays[name].shape != shape or arrays[name].dtype.kind != "i"
+    ]
     n_heads = -(-n_tokens // STRIDE)
     wrong += [] if dictionary.numbers.shape == (n_tokens,) else [_NUMBERS]
     wrong += (
-        [] if dictionary.heads.positions.shape == (n_heads + 1,) and len(dictionary.heads.texts) == n_heads else [_HEADS]
+        []
+        if dictionary.heads.positions.shape == (n_heads + 1,)
+        and len(dictionary.heads.texts) == n_heads
+        else [_HEADS]
     )
     if wrong:
         raise IndexCorruptError(
-            f"The files of the overlap index '{folder}' do not belong together, as {', '.join(wrong)} tells: "
+            f"The files of the overlap index '{folder}' do not belong together, as "
+            f"{', '.join(wrong)} tells: "
             "restore it from a copy, or build it again."
         )
     return index

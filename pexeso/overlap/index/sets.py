@@ -1,7 +1,10 @@
-"""The index: sets as sorted token numbers, and for each token the sets that hold it, both as CSR arrays (thesis, chapter 3).
+"""The index: sets as sorted token numbers, and the posting lists of all tokens.
 
-Positions count from 0 here. The paper's search counts from 1: what it calls the position j of the latest match is the number of tokens of the
-set up to that match, `position` + 1, and so it is in `pexeso.overlap.candidates`.
+A posting list holds the sets with a token. Both are CSR arrays (thesis, chapter 3).
+
+Positions count from 0 here. The paper's search counts from 1: what it calls the position j of the
+latest match is the number of tokens of the set up to that match, `position` + 1, and so it is in
+`pexeso.overlap.candidates`.
 """
 
 from __future__ import annotations
@@ -76,7 +79,9 @@ class OverlapIndex:
         """Return the number of each token, -1 where no set holds it; see `Dictionary.find`."""
         numbers = self.dictionary.find(tokens)
         if (numbers >= self.n_tokens).any():
-            raise IndexCorruptError(f"The dictionary of an overlap index names a token that is not there: {_WAY_OUT}")
+            raise IndexCorruptError(
+                f"The dictionary of an overlap index names a token that is not there: {_WAY_OUT}"
+            )
         return numbers
 
     def frequencies(self, tokens: np.ndarray) -> np.ndarray:
@@ -99,7 +104,9 @@ class OverlapIndex:
         self.pages.want("list_sets", begins, ends)
         self.pages.want("list_places", begins, ends)
         positions = _gathered(self.list_places, begins, ends)
-        return PostingList(self._sets(begins, ends), positions[:, 0], positions[:, 1]), ends - begins
+        return PostingList(
+            self._sets(begins, ends), positions[:, 0], positions[:, 1]
+        ), ends - begins
 
     def expect_lists(self, tokens: np.ndarray) -> None:
         """Let the system know that these posting lists are likely read soon."""
@@ -109,7 +116,10 @@ class OverlapIndex:
             self.pages.want("list_places", begins, ends)
 
     def list_runs(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return where posting lists begin and end in `list_sets`, which are about to be read; errors as for `posting_lists`."""
+        """Return the begins and ends of posting lists in `list_sets`, and prefetch the lists.
+
+        Errors are those of `posting_lists`.
+        """
         begins, ends = self._runs("token_offsets", tokens)
         self.pages.want("list_sets", begins, ends)
         return begins, ends
@@ -120,7 +130,10 @@ class OverlapIndex:
         return self._sets(begins, ends), ends - begins
 
     def suffixes(self, numbers: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Read the tokens of sets, each from a position on, one after the other, and give how many there are of each."""
+        """Read the tokens of sets, each from a given position on, and the number per set.
+
+        The tokens of all sets are concatenated.
+        """
         firsts, ends = self._runs("set_offsets", numbers)
         firsts = np.minimum(firsts + begins, ends)
         self.pages.want("set_tokens", firsts, ends)
@@ -150,16 +163,22 @@ class OverlapIndex:
         self.pages.want(name, rows, rows + 2)
         offsets = getattr(self, name)
         begins, ends = offsets[rows], offsets[rows + 1]
-        if len(begins) and (begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()):
+        if len(begins) and (
+            begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()
+        ):
             wrong = (begins < 0) | (begins > ends) | (ends > len(self.list_sets))
             row = int(np.asarray(rows)[wrong][0])
-            raise IndexCorruptError(f"The offsets of an overlap index lead out of it at row {row}: {_WAY_OUT}")
+            raise IndexCorruptError(
+                f"The offsets of an overlap index lead out of it at row {row}: {_WAY_OUT}"
+            )
         return begins, ends
 
     def _sets(self, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
         sets = _gathered(self.list_sets, begins, ends)
         if len(sets) and (sets.min() < 0 or sets.max() >= self.n_sets):
-            raise IndexCorruptError(f"A posting list of an overlap index names a set that is not there: {_WAY_OUT}")
+            raise IndexCorruptError(
+                f"A posting list of an overlap index names a set that is not there: {_WAY_OUT}"
+            )
         return sets
 
 
@@ -184,18 +203,19 @@ def build_index(
     tokens : pa.StringArray or pa.LargeStringArray (p,)
         As `pexeso.lake.tokens` makes them; a pair may stand there many times, nulls are left out.
     order
-        In place of the global order: from posting lists (offsets, ascending members), tokens in the order of their texts, to the tokens in the order
-        wanted. Any order gives the same answers.
+        In place of the global order: from posting lists (offsets, ascending members), tokens in the
+        order of their texts, to the tokens in the order wanted. Any order gives the same answers.
 
     Returns
     -------
     OverlapIndex
-        In memory. The same pairs give the same index, in whatever order they come. Sets without a token are not in it.
+        In memory. The same pairs give the same index, in whatever order they come. Sets without a
+        token are not in it.
 
     Notes
     -----
-    The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of arrays: O(p log p) time; some 200 bytes a pair at the peak,
-    beside the texts.
+    The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of
+    arrays: O(p log p) time; some 200 bytes a pair at the peak, beside the texts.
     """
     set_ids, tokens = _require_pairs(set_ids, tokens)
     ids, sets = np.unique(set_ids, return_inverse=True)
@@ -208,9 +228,15 @@ def build_index(
     codes, sets = np.divmod(np.unique(codes * max(len(ids), 1) + sets), max(len(ids), 1))
     offsets = _offsets(codes, len(texts))
     members = ids[sets]
-    arranged = global_order(offsets, members, max_grouped=max_grouped) if order is None else order(offsets, members)
+    arranged = (
+        global_order(offsets, members, max_grouped=max_grouped)
+        if order is None
+        else order(offsets, members)
+    )
     number_of = _inverse(arranged)
-    return _arranged(sets, number_of[codes], ids, Dictionary(texts, _narrow(number_of)), max_grouped)
+    return _arranged(
+        sets, number_of[codes], ids, Dictionary(texts, _narrow(number_of)), max_grouped
+    )
 
 
 def _arranged(
@@ -219,26 +245,48 @@ def _arranged(
     by_set = np.lexsort((tokens, sets))
     sets, tokens = sets[by_set], tokens[by_set]
     set_offsets = _offsets(sets, len(ids))
-    positions = np.stack([np.arange(len(sets)) - set_offsets[sets], np.diff(set_offsets)[sets]], axis=1).astype(np.int32)
+    positions = np.stack(
+        [np.arange(len(sets)) - set_offsets[sets], np.diff(set_offsets)[sets]], axis=1
+    ).astype(np.int32)
     by_token = np.argsort(tokens, kind="stable")
     token_offsets = _offsets(tokens, len(dictionary))
     list_sets = sets[by_token].astype(np.int32)
     groups = duplicate_groups(token_offsets, list_sets, max_grouped=max_grouped)
     return OverlapIndex(
-        dictionary, groups, token_offsets, list_sets, positions[by_token], set_offsets, _narrow(tokens), ids
+        dictionary,
+        groups,
+        token_offsets,
+        list_sets,
+        positions[by_token],
+        set_offsets,
+        _narrow(tokens),
+        ids,
     )
 
 
-def _require_pairs(set_ids: np.ndarray, tokens: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, pa.LargeStringArray]:
-    if not isinstance(tokens, pa.Array | pa.ChunkedArray) or tokens.type not in (pa.string(), pa.large_string()):
-        got = tokens.type if isinstance(tokens, pa.Array | pa.ChunkedArray) else type(tokens).__name__
+def _require_pairs(
+    set_ids: np.ndarray, tokens: pa.Array | pa.ChunkedArray
+) -> tuple[np.ndarray, pa.LargeStringArray]:
+    if not isinstance(tokens, pa.Array | pa.ChunkedArray) or tokens.type not in (
+        pa.string(),
+        pa.large_string(),
+    ):
+        got = (
+            tokens.type if isinstance(tokens, pa.Array | pa.ChunkedArray) else type(tokens).__name__
+        )
         raise InputError(
-            f"Tokens of an overlap index must be Arrow texts. Got {got}: pexeso.lake.tokens.tokens_of makes them."
+            f"Tokens of an overlap index must be Arrow texts. Got {got}: "
+            "pexeso.lake.tokens.tokens_of makes them."
         )
     set_ids = np.asarray(set_ids)
-    if set_ids.ndim != 1 or (len(set_ids) and set_ids.dtype.kind not in "iu") or len(set_ids) != len(tokens):
+    if (
+        set_ids.ndim != 1
+        or (len(set_ids) and set_ids.dtype.kind not in "iu")
+        or len(set_ids) != len(tokens)
+    ):
         raise InputError(
-            f"Set ids must be {len(tokens):,} integers, one for each token. Got {set_ids.dtype} {set_ids.shape}."
+            f"Set ids must be {len(tokens):,} integers, one for each token. Got {set_ids.dtype} "
+            f"{set_ids.shape}."
         )
     texts = tokens.cast(pa.large_string())
     texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts

@@ -1,1 +1,4 @@
-"""What estimates of parts rest on: a sample of the lake, read and scaled, and the seconds that stages take."""
+"""Basis of the estimates of parts: a sample of the lake, and the seconds that stages take.
+
+The sample is read, and its numbers are scaled to the lake.
+"""

@@ -1,4 +1,4 @@
-"""Which files of a lake are sampled for an estimate, what they hold, and how that is scaled up to the lake."""
+"""Selection and content of the sample files for an estimate, scaled up to the lake."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class LakeSample:
     chosen : sequence of TableFile
         Those that were read.
     records : sequence of pyarrow.Table
-        For each of these what stands in ``record``, ``table``, ``label``, ``value`` and ``reason`` of its records.
+        For each of these what stands in ``record``, ``table``, ``label``, ``value`` and ``reason``
+        of its records.
     seconds : float
         That reading took, on one core.
     """
@@ -51,12 +52,20 @@ class LakeSample:
         wanted: Sequence[Records],
         progress: Callable[[int, int], None] | None = None,
     ) -> LakeSample:
-        """Read the files chosen; `wanted` and `progress` as for `table_records` and `pexeso.diagnostics.estimate.estimate_build`."""
+        """Read the chosen files.
+
+        `wanted` is as for `table_records`, and `progress` as for
+        `pexeso.diagnostics.estimate.estimate_build`.
+        """
         records, seconds = [], 0.0
         for done, file in enumerate(chosen, 1):
             started = time.perf_counter()
             found = table_records(
-                file, options.rules, options.normaliser, max_bytes=options.max_table_bytes, wanted=wanted
+                file,
+                options.rules,
+                options.normaliser,
+                max_bytes=options.max_table_bytes,
+                wanted=wanted,
             )
             records.append(pa.Table.from_batches(list(found)).select(_FIELDS))
             seconds += time.perf_counter() - started
@@ -81,7 +90,10 @@ class LakeSample:
 
     @cached_property
     def factor(self) -> float:
-        """How much slower than the machine of the constants this one is now; see `pexeso.parts.estimation.stages.machine_factor`."""
+        """Return how much slower this machine is now than the machine of the constants.
+
+        See `pexeso.parts.estimation.stages.machine_factor`.
+        """
         return machine_factor(self.cores)
 
     @cached_property
@@ -93,7 +105,10 @@ class LakeSample:
         return found
 
     def count(self, kind: str, *, kept: bool = True) -> int:
-        """Count the records of a kind, without those that carry a reason why they are left out unless `kept` is False."""
+        """Count the records of a kind.
+
+        Records with a reason why they are left out count only if `kept` is False.
+        """
         return sum(len(self._of(records, kind, kept)) for records in self.records)
 
     def rows(self, kind: str) -> list[pa.Table]:
@@ -105,11 +120,15 @@ class LakeSample:
         return [rows["value"].combine_chunks() for rows in self.rows(kind)]
 
     def lake_pairs(self, kind: str) -> int:
-        """Return how many records of a kind the lake has, one for each pair of a column and a value."""
+        """Return the number of records of a kind in the lake, one per (column, value) pair."""
         pairs: Counter[str] = Counter()
         for file, rows in zip(self.chosen, self.rows(kind), strict=True):
             pairs[format_name(file)] += len(rows)
-        return sum(pairs.values()) if self.exact else scaled_pairs(self.files, pairs, self.bytes_by_format)
+        return (
+            sum(pairs.values())
+            if self.exact
+            else scaled_pairs(self.files, pairs, self.bytes_by_format)
+        )
 
     def _of(self, records: pa.Table, kind: str, kept: bool) -> pa.Table:
         chosen = pc.equal(records["record"], kind)
@@ -121,8 +140,12 @@ def format_name(file: TableFile) -> str:
     return file.format + (".gz" if file.table.lower().endswith(".gz") else "")
 
 
-def choose_sample(files: Sequence[TableFile], seed: int, n_files: int, n_bytes: int) -> list[TableFile]:
-    """Draw files at random, each format at least once, until the number or the bytes are reached; at least one file.
+def choose_sample(
+    files: Sequence[TableFile], seed: int, n_files: int, n_bytes: int
+) -> list[TableFile]:
+    """Draw files at random until their number or their bytes are reached.
+
+    Each format occurs at least once, and at least one file is drawn.
 
     Files larger than the bytes that are left are passed over.
     """
@@ -152,7 +175,9 @@ def by_format(files: Sequence[TableFile]) -> dict[str, dict[str, int]]:
     return {name: {"files": counts[name], "bytes": n_bytes[name]} for name in sorted(counts)}
 
 
-def scaled_pairs(files: Sequence[TableFile], pairs: Mapping[str, int], n_bytes: Mapping[str, int]) -> int:
+def scaled_pairs(
+    files: Sequence[TableFile], pairs: Mapping[str, int], n_bytes: Mapping[str, int]
+) -> int:
     """Scale (column, value) pairs up by bytes, each format for itself.
 
     Parameters
@@ -170,7 +195,10 @@ def scaled_pairs(files: Sequence[TableFile], pairs: Mapping[str, int], n_bytes: 
 
 
 def grown(sample: Sequence[pa.Array], pairs: int) -> tuple[int, float]:
-    """Return the distinct values of a lake by Heaps' law: their number grows as a power of the number of pairs, fitted to the sample and its first half.
+    """Return the number of distinct values of a lake by Heaps' law.
+
+    The number grows as a power of the number of pairs. The power is fitted to the sample and its
+    first half.
 
     Parameters
     ----------

@@ -1,8 +1,11 @@
-"""How long the stages take that every part of an index shares: what every build takes, however small, and what grows with the lake.
+"""Durations of the stages that all parts of an index share.
 
-The figures are seconds of a machine on which :func:`machine_factor` is 1. It is measured where and when an estimate is made,
-so that a slower machine, or one that others use too, has longer estimates. What depends on the lake's own tables is measured
-on a sample of them; the constants here are for what Spark does around it.
+They consist of the fixed time of every build and of the time that grows with the lake.
+
+The figures are seconds of a machine on which :func:`machine_factor` is 1. It is measured where and
+when an estimate is made, so that a slower machine, or one that others use too, has longer
+estimates. What depends on the lake's own tables is measured on a sample of them; the constants here
+are for what Spark does around it.
 """
 
 from __future__ import annotations
@@ -12,22 +15,34 @@ import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-FIXED_SECONDS: Mapping[str, float] = {"start": 7.5, "list": 0.1, "read": 7.0, "catalog": 5.0, "commit": 0.7}
-"""What each shared stage takes for the smallest lake, after ``start``, in which Java and Spark start: its jobs, and starting its worker processes."""
+FIXED_SECONDS: Mapping[str, float] = {
+    "start": 7.5,
+    "list": 0.1,
+    "read": 7.0,
+    "catalog": 5.0,
+    "commit": 0.7,
+}
+"""What each shared stage takes for the smallest lake, after ``start``, in which Java and Spark
+start: its jobs, and starting its worker processes."""
 
 SECONDS_PER_POSTING = 6e-6
-"""What the catalog does with each (column, value) pair: shuffles, joins, files; seconds of one core."""
+"""What the catalog does with each (column, value) pair: shuffles, joins, files; seconds of one
+core."""
 
 SECONDS_PER_TABLE = 3e-3
 """What passing on one table's records costs beside reading it; seconds of one core."""
 
-_TEXT = b"".join(f"{number * 7919 % 10007} join lake table column {number}\n".encode() for number in range(8192))
+_TEXT = b"".join(
+    f"{number * 7919 % 10007} join lake table column {number}\n".encode() for number in range(8192)
+)
 _ROUNDS = 48
 _REFERENCE_SECONDS = 0.115
 
 
 def machine_factor(cores: int) -> float:
-    """Measure how much longer than on the machine of the constants work takes here and now, on all cores at once.
+    """Measure how much slower work is here and now than on the machine of the constants.
+
+    All cores are measured together.
 
     Takes about a tenth of a second where nothing else runs.
 
@@ -50,7 +65,9 @@ def machine_factor(cores: int) -> float:
     return shortest / _REFERENCE_SECONDS
 
 
-def shared_seconds(*, read: float, tables: int, postings: int, cores: int, factor: float) -> dict[str, float]:
+def shared_seconds(
+    *, read: float, tables: int, postings: int, cores: int, factor: float
+) -> dict[str, float]:
     """Predict the seconds of each shared stage.
 
     Parameters

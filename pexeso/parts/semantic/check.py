@@ -1,4 +1,4 @@
-"""Partitions and the model looked through, against everything that a semantic search takes for granted."""
+"""Check of the partitions and the model for everything that a semantic search assumes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def check(store: Store, progress: Progress | None = None) -> list[Problem]:
 
 
 def check_model(store: Store) -> list[Problem]:
-    """Return what is wrong with the layout, the normaliser and the model of an index whose bytes are as they were written.
+    """Return the problems in the layout, the normaliser and the model of an index.
+
+    The bytes of the index must be as they were written.
 
     A model that needs a package which is not installed is not looked at.
     """
@@ -46,12 +48,18 @@ def check_model(store: Store) -> list[Problem]:
         return [Problem(MANIFEST, "content", str(error))]
     layout = manifest.options.get("layout", 1)
     if layout != LAYOUT_VERSION:
-        sentence = f"'{store.path}' has partitions of layout {layout!r}, and this version reads layout {LAYOUT_VERSION}: build it again."
+        sentence = (
+            f"'{store.path}' has partitions of layout {layout!r}, and this version reads "
+            f"layout {LAYOUT_VERSION}: build it again."
+        )
         problems.append(Problem(MANIFEST, "version", sentence))
     try:
         normaliser = Normaliser.from_json(manifest.options["normaliser"]).fingerprint
         if normaliser != manifest.fingerprints["normaliser"]:
-            raise InputError("The rules for normalising values are not those of this version: build the index again.")
+            raise InputError(
+                "The rules for normalising values are not those of this version: build the index "
+                "again."
+            )
     except InputError as error:
         problems.append(Problem(MANIFEST, "version", f"'{store.path}' cannot be searched: {error}"))
     try:
@@ -61,7 +69,8 @@ def check_model(store: Store) -> list[Problem]:
         told = manifest.facts.get("embedder", embedder.kind), manifest.facts["dimensions"]
         if told != (embedder.kind, embedder.dimensions):
             raise EmbedderError(
-                f"It is of the kind {embedder.kind!r} with {embedder.dimensions} dimensions, and the manifest tells of "
+                f"It is of the kind {embedder.kind!r} with {embedder.dimensions} dimensions, and "
+                "the manifest tells of "
                 f"{told[0]!r} with {told[1]!r}."
             )
     except EmbedderError as error:
@@ -94,7 +103,10 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
             held.append(_held_columns(store, number))
         except IndexCorruptError as error:
             wrong = [str(error)]
-        problems += [Problem(entry.folder, "content", f"{where} cannot be searched: {each}") for each in wrong]
+        problems += [
+            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
+            for each in wrong
+        ]
         done += entry.n_bytes
         if progress is not None:
             progress(done, total)
@@ -106,7 +118,7 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
 
 @dataclass(frozen=True)
 class _Held:
-    """The columns of a partition that are not deleted: their ids, and the folder that names them."""
+    """The ids of a partition's columns that are not deleted, and the folder that names them."""
 
     entry: FolderEntry
     rows: np.ndarray
@@ -123,7 +135,7 @@ def _held_columns(store: Store, number: int) -> _Held:
 
 
 def _check_facts(store: Store) -> Iterator[str]:
-    """Hold the facts of the manifest against what the partitions hold, by their own facts, which are checked."""
+    """Compare the facts of the manifest with those of the partitions, which are checked."""
     facts, entries = store.manifest.facts, store.manifest.partitions
     n_postings = sum(entry.facts["postings"] for entry in entries)
     if facts["postings"] != n_postings:
@@ -135,7 +147,10 @@ def _check_facts(store: Store) -> Iterator[str]:
     for number in range(store.n_partitions):
         dimensions = store.array(number, "vectors").shape[1]
         if facts["dimensions"] != dimensions:
-            yield f"tells of {facts['dimensions']!r} dimensions, and the vectors of partition {number} have {dimensions}."
+            yield (
+                f"tells of {facts['dimensions']!r} dimensions, "
+                f"and the vectors of partition {number} have {dimensions}."
+            )
             return
 
 
@@ -156,8 +171,13 @@ def _check_columns(store: Store, partitions: list[_Held]) -> Iterator[str]:
         yield f"cannot be summed up: {error}"
         return
     next_column = store.manifest.facts.get("next_column")
-    if next_column is not None and not (type(next_column) is int and int(listed.max(initial=-1)) < next_column < 2**62):
-        yield f"would number the next column {next_column!r}, and the last one is {int(listed.max(initial=-1)):,}."
+    if next_column is not None and not (
+        type(next_column) is int and int(listed.max(initial=-1)) < next_column < 2**62
+    ):
+        yield (
+            f"would number the next column {next_column!r}, "
+            f"and the last one is {int(listed.max(initial=-1)):,}."
+        )
     differing = (
         (len(np.setdiff1d(held, listed)), "its catalog does not list"),
         (len(np.setdiff1d(listed, held)), "no partition holds"),
@@ -171,17 +191,24 @@ def _check_columns(store: Store, partitions: list[_Held]) -> Iterator[str]:
 
 
 def _check_names(held: _Held, columns: pa.Table, listed: np.ndarray) -> Iterator[str]:
-    """Hold the names of a partition's columns against those in the catalog, sorted by id, all of which are there."""
+    """Compare the names of a partition's columns with those in the catalog.
+
+    The catalog is sorted by id and holds all of these columns.
+    """
     rows = np.searchsorted(listed, held.ids)
     for name, texts in (("table", held.tables), ("label", held.labels)):
         told = take_texts(texts, held.rows).cast(pa.string())
         right = columns[name].combine_chunks().take(pa.array(rows)).cast(pa.string())
         # Where the catalog is of a format that has no such field, there is nothing to compare with.
-        wrong = np.flatnonzero(pc.not_equal(told, right).fill_null(False).to_numpy(zero_copy_only=False))
+        wrong = np.flatnonzero(
+            pc.not_equal(told, right).fill_null(False).to_numpy(zero_copy_only=False)
+        )
         if len(wrong):
             yield (
-                f"names {len(wrong):,} columns of '{held.entry.folder}' by another {name} than its catalog; "
-                f"the first is {told[int(wrong[0])].as_py()!r}, which the catalog calls {right[int(wrong[0])].as_py()!r}."
+                f"names {len(wrong):,} columns of '{held.entry.folder}' by another {name} than "
+                "its catalog; "
+                f"the first is {told[int(wrong[0])].as_py()!r}, which the catalog calls "
+                f"{right[int(wrong[0])].as_py()!r}."
             )
 
 
@@ -207,13 +234,21 @@ def _check_partition(store: Store, number: int, options: PartitionLayoutOptions)
     }
     for name, expected in (("values", "values"), ("tables", "columns"), ("labels", "columns")):
         if len(texts[name]) != counts[expected]:
-            yield f"{name}: it holds {len(texts[name]):,} texts for {counts[expected]:,} {expected}."
+            yield (
+                f"{name}: it holds {len(texts[name]):,} texts for {counts[expected]:,} {expected}."
+            )
     facts, document = store.partition_entry(number).facts, store.document(number)
-    positions = (("manifest.json", facts), ("meta.json", document if isinstance(document, dict) else {}))
+    positions = (
+        ("manifest.json", facts),
+        ("meta.json", document if isinstance(document, dict) else {}),
+    )
     for name in _COUNTED:
         for position, told in positions:
             if told.get(name) != counts[name]:
-                yield f"{position}: it tells of {told.get(name)!r} {name}, and there are {counts[name]:,}."
+                yield (
+                    f"{position}: it tells of {told.get(name)!r} {name}, "
+                    f"and there are {counts[name]:,}."
+                )
     for position, told in positions:
         yield from _check_told(position, told, _described(arrays, options))
 

@@ -1,4 +1,7 @@
-"""What the model and the partitions will hold and cost: counted and measured on a sample of the lake's files."""
+"""Estimate of the size and cost of the model and the partitions.
+
+It is counted and measured on a sample of the lake's files.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ SECONDS_PER_POSTING: Mapping[str, float] = {"train": 2e-6, "partition": 3e-5}
 """What Spark does with each (column, value) pair: shuffles, joins, files; seconds of one core."""
 
 SECONDS_PER_CLUSTERED_VALUE = 30e-6
-"""Regions of the codebook and histograms, where there is more than one partition; seconds of one core."""
+"""Regions of the codebook and histograms, where there is more than one partition; seconds of one
+core."""
 
 SECONDS_PER_BYTE = 1.5e-9
 """Writing partitions, and at the end checksums of the model; seconds of one core."""
@@ -84,7 +88,9 @@ def estimate(sample: LakeSample) -> PartEstimate:
         },
         n_bytes=vectors_bytes + costs.model_bytes,
         memory_bytes=BUILD_MEMORY_FACTOR * vectors_bytes // partitions,
-        driver_bytes=TRAINING_MEMORY_FACTOR * costs.model_bytes if options.model == "fasttext" else 0,
+        driver_bytes=TRAINING_MEMORY_FACTOR * costs.model_bytes
+        if options.model == "fasttext"
+        else 0,
         seconds=seconds,
     )
 

@@ -15,10 +15,12 @@ def info(store: Store) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``values``: distinct normalised values; ``postings``: (column, distinct value) pairs; ``model``, ``dimensions`` and
-        ``metric``; ``map``, the contractive map that was asked for: ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``:
-        ``"blocks"`` or ``"grid"``; ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
-        ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was chosen from, where it was.
+        ``values``: distinct normalised values; ``postings``: (column, distinct value) pairs;
+        ``model``, ``dimensions`` and ``metric``; ``map``, the contractive map that was asked for:
+        ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``: ``"blocks"`` or ``"grid"``;
+        ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
+        ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was
+        chosen from, where it was.
     """
     manifest = store.manifest
     grid = manifest.options["grid"]

@@ -1,4 +1,7 @@
-"""What training, embedding and indexing cost a value: measured on values of a sample, on this machine."""
+"""Costs of training, embedding and indexing per value.
+
+They are measured on values of a sample, on this machine.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,17 @@ TIMED_VALUES = 20_000
 """Most values that are embedded and indexed to measure how fast that goes."""
 
 TIMED_TOKENS = 100_000
-"""About so many words times passes are trained on, and then some times as many, to tell what a word takes from what a larger table takes."""
+"""About so many words times passes are trained on, and then some times as many, to tell what a word
+takes from what a larger table takes."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Rates measured on the sample: seconds of training in all, of embedding and of indexing a value, and of one partition whatever its size."""
+    """Rates measured on the sample, in seconds.
+
+    They are the total training time, the time of embedding and of indexing per value, and the time
+    per partition whatever its size.
+    """
 
     dimensions: int
     model_bytes: int
@@ -45,7 +53,9 @@ class Costs:
     partition_seconds: float
 
     @classmethod
-    def measure(cls, sample: Sequence[pa.Array], more_words: float, more_pairs: float, options: BuildOptions) -> Costs:
+    def measure(
+        cls, sample: Sequence[pa.Array], more_words: float, more_pairs: float, options: BuildOptions
+    ) -> Costs:
         """Measure on the values of some files.
 
         Parameters
@@ -56,18 +66,24 @@ class Costs:
             How many times more distinct values, and (column, value) pairs, the lake has.
         """
         with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder, _one_thread():
-            embedder, train_seconds, rows = _model(sample, more_words, more_pairs, options, Path(folder))
+            embedder, train_seconds, rows = _model(
+                sample, more_words, more_pairs, options, Path(folder)
+            )
             saved = Path(folder, "model")
             saved.mkdir()
             embedder.save(saved)
-            model_bytes = round(rows * sum(path.stat().st_size for path in saved.rglob("*") if path.is_file()))
+            model_bytes = round(
+                rows * sum(path.stat().st_size for path in saved.rglob("*") if path.is_file())
+            )
             timed = _TimedValues.draw(sample)
             embedder.embed(timed.values)  # what is loaded on first use is loaded now
             started = time.perf_counter()
             vectors = np.ascontiguousarray(embedder.embed(timed.values), dtype=np.float32)
             require_unit_or_zero(timed.values, vectors)
             embed_seconds = time.perf_counter() - started
-        index_seconds, partition_seconds = timed.index(vectors, PartitionLayoutOptions(**options.grid()))
+        index_seconds, partition_seconds = timed.index(
+            vectors, PartitionLayoutOptions(**options.grid())
+        )
         each = 1 / len(timed.values)
         return cls(
             embedder.dimensions,
@@ -98,7 +114,8 @@ class _TimedValues:
         """Return the seconds of building a partition of these values, and of choosing its map."""
         arguments = (vectors, self.column_offsets, self.column_values)
         chosen = options
-        for _ in range(2):  # on first use code is compiled or loaded; each process of a build does that too, but once
+        # On first use code is compiled or loaded; each process of a build does that too, but once.
+        for _ in range(2):
             started = time.perf_counter()
             chosen, _ = resolve_options(*arguments, options)
             resolved = time.perf_counter()
@@ -119,11 +136,23 @@ def _one_thread() -> Iterator[None]:
 
 
 def _model(
-    sample: Sequence[pa.Array], more_words: float, more_pairs: float, options: BuildOptions, folder: Path
+    sample: Sequence[pa.Array],
+    more_words: float,
+    more_pairs: float,
+    options: BuildOptions,
+    folder: Path,
 ) -> tuple[Embedder, float, float]:
-    """Make the model; give the seconds that the lake's own will take to train, and how many times larger it will be."""
+    """Create the model, and return it with its predicted training time and growth factor.
+
+    The time is the seconds that training on the lake takes. The factor is how many times larger the
+    lake's model will be.
+    """
     if options.model != "fasttext":
-        return create_embedder(options.model, dimensions=options.dimensions, seed=options.seed), 0.0, 1.0
+        return (
+            create_embedder(options.model, dimensions=options.dimensions, seed=options.seed),
+            0.0,
+            1.0,
+        )
     corpus = folder / "corpus.txt"
     groups = np.repeat(np.arange(len(sample)), [len(values) for values in sample])
     pairs = pa.table({"group": groups, "value": pa.chunked_array(sample, pa.string())})
@@ -131,8 +160,15 @@ def _model(
     write_corpus([pairs], corpus)
     counts = count_corpus(corpus)
     corpus_seconds = time.perf_counter() - started
-    real = TrainingOptions() if options.dimensions is None else TrainingOptions(dimensions=options.dimensions)
-    n_tokens, n_words = min(MAX_TOKENS, round(counts.n_tokens * more_pairs)), round(counts.n_words * more_words)
+    real = (
+        TrainingOptions()
+        if options.dimensions is None
+        else TrainingOptions(dimensions=options.dimensions)
+    )
+    n_tokens, n_words = (
+        min(MAX_TOKENS, round(counts.n_tokens * more_pairs)),
+        round(counts.n_words * more_words),
+    )
     grown = replace(counts, n_tokens=n_tokens, n_words=n_words)
     real_rows = grown.n_words + real.buckets(grown)
     runs = []
@@ -143,9 +179,15 @@ def _model(
         except EmbedderError as error:
             raise EmbedderError(f"No model could be trained on the sample: {error}") from error
         words = timed.max_epochs * counts.n_tokens
-        runs.append(TimedRun(time.perf_counter() - started, words, counts.n_words + timed.buckets(counts)))
+        runs.append(
+            TimedRun(time.perf_counter() - started, words, counts.n_words + timed.buckets(counts))
+        )
     seconds = training_seconds(*runs, words=real.epochs(grown) * grown.n_tokens, rows=real_rows)
-    return embedder, seconds + corpus_seconds * min(more_pairs, n_tokens / counts.n_tokens), real_rows / runs[-1].rows
+    return (
+        embedder,
+        seconds + corpus_seconds * min(more_pairs, n_tokens / counts.n_tokens),
+        real_rows / runs[-1].rows,
+    )
 
 
 def _timed_options(real: TrainingOptions, counts: CorpusCounts) -> list[TrainingOptions]:
@@ -153,13 +195,18 @@ def _timed_options(real: TrainingOptions, counts: CorpusCounts) -> list[Training
     short = max(1, TIMED_TOKENS // max(1, counts.n_tokens))
     long = short * (4 if short * counts.n_tokens < 4 * TIMED_TOKENS else 2)
     return [
-        replace(real, min_epochs=epochs, max_epochs=epochs, token_budget=epochs * max(1, counts.n_tokens))
+        replace(
+            real,
+            min_epochs=epochs,
+            max_epochs=epochs,
+            token_budget=epochs * max(1, counts.n_tokens),
+        )
         for epochs in (short, long)
     ]
 
 
 class TimedRun(NamedTuple):
-    """A training that was timed: its seconds, the words that it read times passes, the rows of its table."""
+    """A timed training: its seconds, its words times passes, and the rows of its table."""
 
     seconds: float
     words: int
@@ -167,7 +214,9 @@ class TimedRun(NamedTuple):
 
 
 def training_seconds(short: TimedRun, long: TimedRun, *, words: int, rows: int) -> float:
-    """Return the seconds of a training: so much for each word, and so much for each row of the table.
+    """Predict the seconds of a training from its words and the rows of its table.
+
+    The prediction is a constant per word plus a constant per row.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Partitions that updates have left small or full of deleted columns, written anew from what is in them."""
+"""Rewrite of partitions that updates have left small or full of deleted columns.
+
+New partitions are written from the content of the old ones.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +37,25 @@ def delete(store: Store, tables: pa.Array) -> Sequence[FolderEntry]:
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:
-    """Choose the partitions that a compaction rewrites; small ones only where there are more than were asked for."""
+    """Select the partitions that a compaction rewrites.
+
+    Small partitions are selected only if there are more partitions than were requested.
+    """
     masks = (store.deleted_mask(number) for number in range(store.n_partitions))
     shares = [0.0 if mask is None else mask.mean() for mask in masks]
-    return worn_folders(store.manifest.partitions, shares, options.partition_bytes, least=options.n_partitions or 1)
+    return worn_folders(
+        store.manifest.partitions, shares, options.partition_bytes, least=options.n_partitions or 1
+    )
 
 
 def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
-    """Divide the columns that hold of some partitions anew; vectors are taken from them, and nothing is embedded."""
-    from pexeso.parts.semantic.write import divide_and_write  # brings torch, which the tasks that read do without
+    """Divide the remaining columns of some partitions anew.
+
+    Vectors are copied from the partitions, and nothing is embedded.
+    """
+    from pexeso.parts.semantic.write import (
+        divide_and_write,
+    )  # brings torch, which the tasks that read do without
 
     store = job.index
     kept = sorted(set(range(store.n_partitions)) - set(numbers))
@@ -50,7 +63,9 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
     def frames(folder: Path) -> tuple[DataFrame, DataFrame] | None:
         postings = _stored(job, store, numbers, folder, "stored_postings", POSTINGS)
         return (
-            None if postings.isEmpty() else (postings, _stored(job, store, numbers, folder, "stored_vectors", VECTORS))
+            None
+            if postings.isEmpty()
+            else (postings, _stored(job, store, numbers, folder, "stored_vectors", VECTORS))
         )
 
     entries = []
@@ -82,7 +97,8 @@ def read_partitions(batches: Batches, *, store: Store, kind: str) -> Batches:
     batches
         Numbers of partitions.
     kind
-        ``stored_postings``: column id, value and text of each posting (`POSTINGS`); ``stored_vectors``: value and vector (`VECTORS`).
+        ``stored_postings``: column id, value and text of each posting (`POSTINGS`);
+        ``stored_vectors``: value and vector (`VECTORS`).
     """
     read = _stored_postings if kind == "stored_postings" else _stored_vectors
     for batch in batches:
@@ -95,7 +111,9 @@ def _stored_postings(store: Store, number: int) -> Batches:
     values, texts = store.texts(number, "values"), store.texts(number, "texts")
     offsets, mask = arrays["column_values_offsets"], store.deleted_mask(number)
     for start in range(0, len(arrays["column_values_members"]), ROWS_PER_BATCH):
-        postings = np.arange(start, min(start + ROWS_PER_BATCH, len(arrays["column_values_members"])))
+        postings = np.arange(
+            start, min(start + ROWS_PER_BATCH, len(arrays["column_values_members"]))
+        )
         column = np.searchsorted(offsets, postings, side="right") - 1
         if mask is not None:
             postings, column = postings[~mask[column]], column[~mask[column]]
@@ -103,7 +121,9 @@ def _stored_postings(store: Store, number: int) -> Batches:
             take_texts(values, arrays["column_values_members"][postings]),
             take_texts(texts, arrays["posting_texts"][postings]),
         )
-        yield pa.RecordBatch.from_arrays([pa.array(arrays["column_ids"][column]), *taken], schema=POSTINGS)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(arrays["column_ids"][column]), *taken], schema=POSTINGS
+        )
 
 
 def _stored_vectors(store: Store, number: int) -> Batches:
@@ -120,4 +140,6 @@ def _stored_vectors(store: Store, number: int) -> Batches:
     for start in range(0, len(rows), ROWS_PER_BATCH):
         some = rows[start : start + ROWS_PER_BATCH]
         vectors = np.ascontiguousarray(arrays["vectors"][some], dtype=np.float32)
-        yield pa.RecordBatch.from_arrays([take_texts(values, some), as_lists(vectors)], schema=VECTORS)
+        yield pa.RecordBatch.from_arrays(
+            [take_texts(values, some), as_lists(vectors)], schema=VECTORS
+        )

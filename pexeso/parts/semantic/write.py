@@ -1,4 +1,7 @@
-"""Partitions written: a model made, values embedded, columns divided, and each partition built by the task that owns it."""
+"""Writing of partitions: model, embedding, division of columns.
+
+Each partition is built by the task that owns it.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +39,26 @@ if TYPE_CHECKING:
     from pexeso.engine.layout.options import PartitionLayoutOptions
 
 MADE_FROM_CORPUS = ("fasttext", "hashing")
-"""Models made here: one is trained on the lake's values, the other weighs words by how rare they are in the lake."""
+"""Models made here: one is trained on the lake's values, the other weighs words by how rare they
+are in the lake."""
 
 VALUES_PER_CORPUS = MAX_TOKENS // 2
 
 
 def write(job: BuildJob) -> Written:
-    """Write partitions of the values that the job's catalog has, embedded by the index's model, which a build makes first."""
+    """Write partitions of the values in the job's catalog, embedded by the index's model.
+
+    A build creates the model first.
+    """
     found = job.stages.finished("catalog")
     if job.store is None:
         model, folder = _make_model(job), job.writer.embedder_folder
-        facts = {"embedder": model["kind"], "dimensions": model["dimensions"], "values": 0, "postings": 0}
+        facts = {
+            "embedder": model["kind"],
+            "dimensions": model["dimensions"],
+            "values": 0,
+            "postings": 0,
+        }
         fingerprints = {"embedder": model["fingerprint"]}
     else:
         before, folder, fingerprints = job.store.manifest.facts, job.store.embedder_folder, {}
@@ -72,16 +84,25 @@ def _make_model(job: BuildJob) -> Facts:
         if options.model in MADE_FROM_CORPUS:
             corpus = folder / "corpus.txt"
             _write_corpus(job, folder / "pairs", corpus)
-        embedder = create_embedder(options.model, corpus=corpus, dimensions=options.dimensions, seed=options.seed)
+        embedder = create_embedder(
+            options.model, corpus=corpus, dimensions=options.dimensions, seed=options.seed
+        )
         empty_folder(job.writer.embedder_folder)
         embedder.save(job.writer.embedder_folder)
-        return {"kind": embedder.kind, "dimensions": embedder.dimensions, "fingerprint": embedder.fingerprint}
+        return {
+            "kind": embedder.kind,
+            "dimensions": embedder.dimensions,
+            "fingerprint": embedder.fingerprint,
+        }
 
     return job.stage("train", work)
 
 
 def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
-    """Write a sample of (column, value) pairs as text; Spark takes the sample where the lake is larger than it."""
+    """Write a sample of (column, value) pairs as text.
+
+    Spark draws the sample if the lake is larger than the sample.
+    """
     from pyspark.sql import functions as sql
 
     pairs = job.frame("catalog", "postings").select(sql.col("column_id").alias("group"), "value")
@@ -99,7 +120,9 @@ def _embed(job: BuildJob, embedder_folder: Path) -> Facts:
     """Embed each distinct value once."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
-        frame = embed_values(job.frame("catalog", "values"), embedder_folder, measured=meter.measured)
+        frame = embed_values(
+            job.frame("catalog", "values"), embedder_folder, measured=meter.measured
+        )
         frame.write.parquet(spark_path(folder / "vectors"))
         return {"dimensions": load_embedder(embedder_folder).dimensions}
 
@@ -117,11 +140,14 @@ def divide_and_write(
     Parameters
     ----------
     frames : callable
-        Given a folder of the stage, returns ``column_id, value, text`` (postings) and ``value, vector``; None where there is nothing.
+        Given a folder of the stage, returns ``column_id, value, text`` (postings) and
+        ``value, vector``; None where there is nothing.
     n_partitions : int or None
         None: as many as ``partition_bytes`` asks for.
     """
-    from pexeso.engine.layout.options import PartitionLayoutOptions  # brings torch, which a deletion does without
+    from pexeso.engine.layout.options import (
+        PartitionLayoutOptions,
+    )  # brings torch, which a deletion does without
 
     options = job.options
 
@@ -142,14 +168,21 @@ def divide_and_write(
         placed = place("postings", postings.join(plan, "column_id"))
         values = placed.select("partition", "value").distinct()
         place("vectors", values.join(vectors, "value"))
-        place("columns", job.kept_columns().select("column_id", "table", "label").join(plan, "column_id"))
+        place(
+            "columns",
+            job.kept_columns().select("column_id", "table", "label").join(plan, "column_id"),
+        )
         plan.unpersist()
         return {"partitions": n_found}
 
     planned = job.stage("partition", work)
     if not planned["partitions"]:
         return []
-    fill = partial(write_partition, job.stages.folder("partition"), options=PartitionLayoutOptions(**options.grid()))
+    fill = partial(
+        write_partition,
+        job.stages.folder("partition"),
+        options=PartitionLayoutOptions(**options.grid()),
+    )
     return job.write_folders("index", planned["partitions"], fill)
 
 
@@ -159,13 +192,18 @@ def _place(job: BuildJob, folder: Path, name: str, frame: DataFrame) -> DataFram
     return read_parquet(job.spark, path)
 
 
-def write_partition(placed: Path, number: int, folder: Path, *, options: PartitionLayoutOptions) -> Filled:
+def write_partition(
+    placed: Path, number: int, folder: Path, *, options: PartitionLayoutOptions
+) -> Filled:
     """Build one partition from what the earlier stages left, and write its files.
 
-    The same input gives the same bytes, however often a task runs. Memory is about four times the partition's vectors.
+    The same input gives the same bytes, however often a task runs. Memory is about four times the
+    partition's vectors.
     """
     from embed.spark import task_device
-    from pexeso.engine.building.building import (  # brings torch, which the tasks that read tables do without
+
+    # Brings torch, which the tasks that read tables do without.
+    from pexeso.engine.building.building import (
         build_partition,
         n_cells,
         n_coordinates,
@@ -183,7 +221,9 @@ def write_partition(placed: Path, number: int, folder: Path, *, options: Partiti
     value = pc.index_in(postings["value"], values).to_numpy(zero_copy_only=False).astype(np.int64)
     text = postings["text"].combine_chunks().dictionary_encode()
     codes = text.indices.to_numpy(zero_copy_only=False)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(column_ids)))]).astype(np.int64)
+    offsets = np.concatenate(
+        [[0], np.cumsum(np.bincount(column, minlength=len(column_ids)))]
+    ).astype(np.int64)
     options, trials = resolve_options(vectors, offsets, value, options)
     arrays, order = build_partition(vectors, offsets, value, options, device=task_device())
     arrays["column_ids"] = column_ids
@@ -214,7 +254,10 @@ def write_partition(placed: Path, number: int, folder: Path, *, options: Partiti
 def _texts_of_postings(
     column: np.ndarray, value: np.ndarray, codes: np.ndarray, order: np.ndarray, n_values: int
 ) -> np.ndarray:
-    """Return the text of each posting, int32, in the order of ``column_values``: by column, then stored row."""
+    """Return the text of each posting, int32, in the order of ``column_values``.
+
+    This order is by column, then stored row.
+    """
     stored_row = np.full(n_values, -1, dtype=np.int64)
     stored_row[order] = np.arange(len(order))
     row = stored_row[value]
@@ -226,9 +269,15 @@ def _texts_of_postings(
 def _vectors(placed: Path, number: int) -> tuple[pa.StringArray, np.ndarray]:
     """Read a partition's distinct values, sorted, and their vectors, float32 (n, d)."""
     table = _read(placed, "vectors", number, ["value", "vector"]).sort_by("value").combine_chunks()
-    vector = table["vector"].combine_chunks() if isinstance(table["vector"], pa.ChunkedArray) else table["vector"]
+    vector = (
+        table["vector"].combine_chunks()
+        if isinstance(table["vector"], pa.ChunkedArray)
+        else table["vector"]
+    )
     flat = pc.list_flatten(vector).to_numpy(zero_copy_only=False)
-    return _one_array(table["value"]), np.ascontiguousarray(flat.reshape(len(table), -1), dtype=np.float32)
+    return _one_array(table["value"]), np.ascontiguousarray(
+        flat.reshape(len(table), -1), dtype=np.float32
+    )
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -30,11 +30,14 @@ _NAMES_AT_ONCE = 1 << 20
 
 
 def check(store: Store, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
-    """Return what is wrong with the contents of the token sets of an index whose bytes are as they were written.
+    """Return the problems in the contents of the token sets of an index.
+
+    The bytes of the index must be as they were written.
 
     Notes
     -----
-    One shard at a time is held: some 60 bytes a pair of column and token, and 2 KiB a set with signatures. Beside it the names of the catalog's tables.
+    One shard at a time is held: some 60 bytes a pair of column and token, and 2 KiB a set with
+    signatures. Beside it the names of the catalog's tables.
     """
     try:
         require_parts(parts_of(store))
@@ -42,7 +45,11 @@ def check(store: Store, progress: Callable[[int, int], None] | None = None) -> l
         tables = catalog.tables(["table"])["table"]
         columns = catalog.columns(["table", "position", "label"])
     except (InputError, IndexCorruptError) as error:
-        return [Problem(MANIFEST, "content", f"'{store.path}' cannot be searched by equal values: {error}")]
+        return [
+            Problem(
+                MANIFEST, "content", f"'{store.path}' cannot be searched by equal values: {error}"
+            )
+        ]
     problems = []
     for entry in shard_entries(store):
         try:
@@ -50,11 +57,16 @@ def check(store: Store, progress: Callable[[int, int], None] | None = None) -> l
         except IndexCorruptError as error:
             wrong = [str(error)]
         where = f"'{store.path / entry.folder}'"
-        problems += [Problem(entry.folder, "content", f"{where} cannot be searched: {each}") for each in wrong]
+        problems += [
+            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
+            for each in wrong
+        ]
     return problems
 
 
-def _check_shard(store: Store, entry: FolderEntry, tables: pa.ChunkedArray, columns: pa.Table) -> Iterator[str]:
+def _check_shard(
+    store: Store, entry: FolderEntry, tables: pa.ChunkedArray, columns: pa.Table
+) -> Iterator[str]:
     shard = open_shard(store, entry)
     index = shard.overlap
     for texts in (index.dictionary.texts, shard.names.tables, shard.names.labels):
@@ -81,15 +93,23 @@ def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
         yield "tables, labels: a name is missing."
         return
     for start in range(0, n_sets - 1, _NAMES_AT_ONCE):
-        table, label = (texts.slice(start, _NAMES_AT_ONCE + 1) for texts in (names.tables, names.labels))
+        table, label = (
+            texts.slice(start, _NAMES_AT_ONCE + 1) for texts in (names.tables, names.labels)
+        )
         same = pc.equal(table[:-1], table[1:])
-        rises = pc.or_(pc.less(table[:-1], table[1:]), pc.and_(same, pc.less(label[:-1], label[1:])))
+        rises = pc.or_(
+            pc.less(table[:-1], table[1:]), pc.and_(same, pc.less(label[:-1], label[1:]))
+        )
         if not pc.all(rises).as_py():
             yield "tables, labels: columns must be distinct and sorted."
             return
     held = np.setdiff1d(np.arange(n_sets), shard.deleted)
     there = pc.unique(names.tables.take(pa.array(held))).cast(pa.string())
-    n_unknown = len(there) - pc.sum(pc.is_in(there, value_set=tables.combine_chunks())).as_py() if len(there) else 0
+    n_unknown = (
+        len(there) - pc.sum(pc.is_in(there, value_set=tables.combine_chunks())).as_py()
+        if len(there)
+        else 0
+    )
     if n_unknown:
         yield f"It has columns of {n_unknown:,} tables that the catalog does not list."
 
@@ -101,7 +121,9 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
         name: take_texts(texts, held).cast(pa.string())
         for name, texts in (("table", names.tables), ("told", names.labels))
     }
-    own = pa.table({**taken, "position": pa.array(np.asarray(shard.positions)[held]).cast(pa.int64())})
+    own = pa.table(
+        {**taken, "position": pa.array(np.asarray(shard.positions)[held]).cast(pa.int64())}
+    )
     listed = columns.set_column(1, "position", columns["position"].cast(pa.int64()))
     both = own.join(listed, ["table", "position"], join_type="inner")
     n_wrong = pc.sum(pc.not_equal(both["told"], both["label"]).fill_null(False)).as_py() or 0
@@ -113,10 +135,15 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
 def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[str]:
     index = shard.overlap
     counts = dict(zip(COUNTS, (index.n_sets, len(index.list_sets), index.n_tokens), strict=True))
-    for position, told in ((MANIFEST, entry.facts), (META, document if isinstance(document, dict) else {})):
+    for position, told in (
+        (MANIFEST, entry.facts),
+        (META, document if isinstance(document, dict) else {}),
+    ):
         for name, number in counts.items():
             if told.get(name) != number:
-                yield f"{position}: it tells of {told.get(name)!r} {name}, and there are {number:,}."
+                yield (
+                    f"{position}: it tells of {told.get(name)!r} {name}, and there are {number:,}."
+                )
 
 
 def check_ensemble(index: Ensemble) -> list[str]:
@@ -144,11 +171,16 @@ def _rows(index: Ensemble) -> list[str]:
 def _tables(index: Ensemble) -> list[str]:
     rows = np.arange(len(index))
     for position in range(index.options.permutations):
-        values, sets = np.asarray(index.tables.values[position]), np.asarray(index.tables.sets[position])
+        values, sets = (
+            np.asarray(index.tables.values[position]),
+            np.asarray(index.tables.sets[position]),
+        )
         if not np.array_equal(np.sort(sets), rows):
             return [f"table {position} must name each row once."]
         keys = (values.astype(np.uint64) << np.uint64(32)) | sets.astype(np.uint64)
-        if (keys[1:] <= keys[:-1]).any() or not np.array_equal(index.signatures[sets, position], values):
+        if (keys[1:] <= keys[:-1]).any() or not np.array_equal(
+            index.signatures[sets, position], values
+        ):
             return [f"table {position} does not hold the values of signatures in their order."]
     return []
 

@@ -1,6 +1,7 @@
 """What token sets will hold and cost: counted on a sample of the lake's files.
 
-Sets and the letters of their names are scaled by the number of files, (column, token) pairs by bytes, distinct tokens by Heaps' law.
+Sets and the letters of their names are scaled by the number of files, (column, token) pairs by
+bytes, distinct tokens by Heaps' law.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ PAIR_BYTES = 16
 """On the disk: a set in a posting list with its place, and a token in a set."""
 
 TOKEN_BYTES = 28
-"""Beside the letters of a distinct token: where these end, its number, its group, and where its list begins."""
+"""Beside the letters of a distinct token: where these end, its number, its group, and where its
+list begins."""
 
 SET_BYTES = 28
-"""Beside the letters of a set's table and column: where these end, its id, its position, and where its tokens begin."""
+"""Beside the letters of a set's table and column: where these end, its id, its position, and where
+its tokens begin."""
 
 SIGNED_SET_BYTES = 12 * EnsembleOptions().permutations + 16
-"""A signature of 32-bit numbers, in the tables a value and a set for each of them, and the set's id and size."""
+"""A signature of 32-bit numbers, in the tables a value and a set for each of them, and the set's id
+and size."""
 
 
 MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 200, 6 << 10
@@ -36,13 +40,15 @@ FIXED_SECONDS: Mapping[str, float] = {"divide": 0.7, "tokens": 0.1}
 """What each stage takes for the smallest lake."""
 
 SECONDS_PER_PAIR: Mapping[str, float] = {"read": 2e-6, "divide": 4.5e-6, "tokens": 1e-6}
-"""What each (column, token) pair costs: passing it on, laying it out for its shard, and the lists; seconds of one core."""
+"""What each (column, token) pair costs: passing it on, laying it out for its shard, and the lists;
+seconds of one core."""
 
 SECONDS_IN_READ = 0.5
 """What two more kinds of records cost the reading stage, however few there are."""
 
 SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 0.1, 0.15e-6, 20e-6
-"""What containment adds to ``tokens``: loading its loops, hashing each pair, and putting each set into the tables; seconds of one core."""
+"""What containment adds to ``tokens``: loading its loops, hashing each pair, and putting each set
+into the tables; seconds of one core."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,9 @@ def estimate(sample: LakeSample) -> PartEstimate:
     columns, pairs = round(len(sets) * sample.scale), sample.lake_pairs("token")
     tokens, growth = grown(sampled, pairs)
     shards = shards_needed(columns, pairs, parts, sample.options.partition_bytes)
-    name_bytes = sum(pc.sum(pc.binary_length(sets[name])).as_py() or 0 for name in ("table", "label"))
+    name_bytes = sum(
+        pc.sum(pc.binary_length(sets[name])).as_py() or 0 for name in ("table", "label")
+    )
     distinct = pc.unique(pa.chunked_array(sampled, pa.string()))
     n_bytes = parts_bytes(
         parts,
@@ -91,14 +99,22 @@ def estimate(sample: LakeSample) -> PartEstimate:
         name_bytes=name_bytes / max(1, len(sets)),
     )
     found = TokenSetsEstimate(parts, columns, tokens, pairs, shards, n_bytes)
-    seconds = {stage: sample.factor * more for stage, more in shard_seconds(found, sample.cores).items()}
+    seconds = {
+        stage: sample.factor * more for stage, more in shard_seconds(found, sample.cores).items()
+    }
     return PartEstimate({"equal_text": asdict(found)}, n_bytes, shard_memory(found), seconds)
 
 
 def shard_seconds(found: TokenSetsEstimate, cores: int) -> dict[str, float]:
-    """Return the seconds of the stages, and what is added to reading; a shard is built by one core."""
+    """Return the seconds of the stages, and what is added to the reading stage.
+
+    A shard is built by one core.
+    """
     at_once = {"tokens": max(1, min(cores, found.shards))}
-    seconds = {stage: each * found.pairs / at_once.get(stage, cores) for stage, each in SECONDS_PER_PAIR.items()}
+    seconds = {
+        stage: each * found.pairs / at_once.get(stage, cores)
+        for stage, each in SECONDS_PER_PAIR.items()
+    }
     seconds["read"] += SECONDS_IN_READ
     for stage, fixed in FIXED_SECONDS.items():
         seconds[stage] += fixed
@@ -109,7 +125,13 @@ def shard_seconds(found: TokenSetsEstimate, cores: int) -> dict[str, float]:
 
 
 def parts_bytes(
-    parts: tuple[str, ...], *, columns: int, pairs: int, tokens_written: int, token_bytes: float, name_bytes: float
+    parts: tuple[str, ...],
+    *,
+    columns: int,
+    pairs: int,
+    tokens_written: int,
+    token_bytes: float,
+    name_bytes: float,
 ) -> int:
     """Return the bytes of the shards of an index on the disk.
 
@@ -118,22 +140,30 @@ def parts_bytes(
     columns, pairs
         Columns as sets, and (column, token) pairs.
     tokens_written
-        Distinct tokens of each shard, of all shards together: a token that stands in two is written twice.
+        Distinct tokens of each shard, of all shards together: a token that stands in two is written
+        twice.
     token_bytes, name_bytes
         Mean letters of a token, and of the names of a column and its table.
     """
     each_set = SET_BYTES + name_bytes + (SIGNED_SET_BYTES if "containment" in parts else 0)
-    return round(PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns)
+    return round(
+        PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns
+    )
 
 
 def shard_memory(found: TokenSetsEstimate) -> int:
-    """Return the bytes of memory of a task that builds a shard, as `pexeso.parts.token_sets.write.write_shard` states them."""
+    """Return the memory in bytes of a task that builds a shard.
+
+    The numbers are those of `pexeso.parts.token_sets.write.write_shard`.
+    """
     signed = MEMORY_OF_SIGNED_SET * found.columns if "containment" in found.parts else 0
     return (MEMORY_OF_PAIR * found.pairs + signed) // max(1, found.shards)
 
 
 def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:
-    """Return the distinct tokens of each shard, summed over shards of equally many pairs, by Heaps' law.
+    """Return the sum of the distinct tokens of each shard, by Heaps' law.
+
+    Shards are taken to hold equally many pairs.
 
     Parameters
     ----------

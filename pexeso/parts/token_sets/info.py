@@ -15,8 +15,9 @@ def info(store: Store) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``token_sets``: of each shard its ``columns`` (as sets), ``tokens`` (distinct), ``pairs`` (of a column and a token),
-        ``deleted`` (columns among these that are not found any more) and ``bytes``.
+        ``token_sets``: of each shard its ``columns`` (as sets), ``tokens`` (distinct), ``pairs``
+        (of a column and a token), ``deleted`` (columns among these that are not found any more) and
+        ``bytes``.
     """
     return {"token_sets": [_shard(entry) for entry in store.manifest.parts.get("token_sets", ())]}
 
@@ -28,11 +29,17 @@ def _shard(entry: FolderEntry) -> dict[str, Any]:
     )
 
     require_shard_facts(entry)
-    counts = {"columns": entry.facts["sets"], **{name: entry.facts[name] for name in ("tokens", "pairs")}}
+    counts = {
+        "columns": entry.facts["sets"],
+        **{name: entry.facts[name] for name in ("tokens", "pairs")},
+    }
     return {**counts, "deleted": len(deleted_sets(entry)), "bytes": entry.n_bytes}
 
 
 def totals(folders: Sequence[FolderEntry]) -> dict[str, int]:
-    """Return the columns as sets, their distinct tokens (counted in each shard), and (column, token) pairs."""
+    """Return the number of columns as sets, of distinct tokens and of (column, token) pairs.
+
+    Distinct tokens are counted in each shard.
+    """
     names = {"columns": "sets", "tokens": "tokens", "pairs": "pairs"}
     return {name: sum(entry.facts[fact] for entry in folders) for name, fact in names.items()}

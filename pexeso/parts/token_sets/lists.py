@@ -1,7 +1,10 @@
-"""One set of posting lists for both searches by equal values: those of the overlap index, as containment search asks for them.
+"""One set of posting lists for both exact-value searches.
 
-Set numbers are those of the overlap index, 0 to n - 1, which the ensemble has for ids. Texts are looked up in its dictionary by a compiled loop over the
-letters as they lie in the file: the dictionary's own search, steps of Arrow's, takes longer than all the rest of a containment search.
+The lists are those of the overlap index, with the interface that containment search needs.
+
+Set numbers are those of the overlap index, 0 to n - 1, which the ensemble has for ids. Texts are
+looked up in its dictionary by a compiled loop over the letters as they lie in the file: the
+dictionary's own search, steps of Arrow's, takes longer than all the rest of a containment search.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ from pexeso.overlap.loops import find_texts
 
 @dataclass(frozen=True, eq=False)
 class OverlapLists:
-    """A body of `pexeso.containment.lists.TokenLists` over an overlap index, in memory or mapped; nothing is copied."""
+    """A body of `pexeso.containment.lists.TokenLists` over an overlap index.
+
+    The index is in memory or mapped, and nothing is copied.
+    """
 
     index: OverlapIndex
 
@@ -51,33 +57,53 @@ class OverlapLists:
         query : Arrow texts (q,)
             Tokens, as `pexeso.lake.tokens` makes them.
         """
-        if not isinstance(query, pa.Array | pa.ChunkedArray) or query.type not in (pa.string(), pa.large_string()):
-            got = query.type if isinstance(query, pa.Array | pa.ChunkedArray) else type(query).__name__
-            raise InputError(f"A query over the tokens of an overlap index must be Arrow texts. Got {got}.")
+        if not isinstance(query, pa.Array | pa.ChunkedArray) or query.type not in (
+            pa.string(),
+            pa.large_string(),
+        ):
+            got = (
+                query.type
+                if isinstance(query, pa.Array | pa.ChunkedArray)
+                else type(query).__name__
+            )
+            raise InputError(
+                f"A query over the tokens of an overlap index must be Arrow texts. Got {got}."
+            )
         if query.null_count:
             raise InputError(
-                f"Tokens must not be null, but {query.null_count:,} of {len(query):,} are: leave them out."
+                f"Tokens must not be null, but {query.null_count:,} of {len(query):,} are: leave "
+                "them out."
             )
         texts = pc.unique(query)
         positions = find_texts(self.index.dictionary.texts, texts)
-        return self._lists.query(self.index.dictionary.numbers[positions[positions >= 0]].astype(np.int64), len(texts))
+        return self._lists.query(
+            self.index.dictionary.numbers[positions[positions >= 0]].astype(np.int64), len(texts)
+        )
 
 
 def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -> Ensemble:
     """Build an ensemble of the sets of an overlap index, whose posting lists it uses.
 
-    Each distinct text is hashed once; 16 bytes a pair while it is built, beside what `Ensemble.build` says.
+    Each distinct text is hashed once; 16 bytes a pair while it is built, beside what
+    `Ensemble.build` says.
     """
     hashes = np.empty(index.n_tokens, np.uint64)
     numbers = np.asarray(index.dictionary.numbers)
     if not np.array_equal(np.sort(numbers), np.arange(index.n_tokens)):
-        raise IndexCorruptError("The dictionary of an overlap index must give each token one number: build it again.")
+        raise IndexCorruptError(
+            "The dictionary of an overlap index must give each token one number: build it again."
+        )
     hashes[numbers] = hash_tokens(index.dictionary.texts)
-    return Ensemble.build(hashes[index.set_tokens], np.asarray(index.set_offsets), OverlapLists(index), options)
+    return Ensemble.build(
+        hashes[index.set_tokens], np.asarray(index.set_offsets), OverlapLists(index), options
+    )
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written to, as mapped arrays are, so that loops are compiled once."""
+    """Return a read-only view, so that loops are compiled once.
+
+    Mapped arrays are read-only too.
+    """
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,7 +1,10 @@
-"""Shards: the token sets of an index, divided into folders that are each an index of their own, and one task builds.
+"""Shards: the token sets of an index, divided into folders.
 
-A shard holds sets in the order of table, then label, numbered from 0. Its folder has the files of `pexeso.overlap.index.saving`, those of
-`pexeso.containment.stored` where the index has that part, and the names of the sets' tables and columns. What was deleted since is listed in the manifest.
+Each folder is an index of its own, built by one task.
+
+A shard holds sets in the order of table, then label, numbered from 0. Its folder has the files of
+`pexeso.overlap.index.saving`, those of `pexeso.containment.stored` where the index has that part,
+and the names of the sets' tables and columns. What was deleted since is listed in the manifest.
 """
 
 from __future__ import annotations
@@ -48,17 +51,25 @@ class SetNames:
 
     def of(self, numbers: np.ndarray) -> list[tuple[str, str]]:
         """Return (table, label) of some sets."""
-        tables, labels = (take_texts(texts, numbers).to_pylist() for texts in (self.tables, self.labels))
+        tables, labels = (
+            take_texts(texts, numbers).to_pylist() for texts in (self.tables, self.labels)
+        )
         return list(zip(tables, labels, strict=True))
 
     def rows_of(self, table: str) -> tuple[int, int]:
-        """Return the first set of a table and the one after its last; twice the same where it has none."""
+        """Return the first set of a table and the one after its last.
+
+        Both are equal if the table has no set.
+        """
         wanted = pa.array([table], pa.large_string())
         first, end = self._bounds(wanted, before=True), self._bounds(wanted, before=False)
         return int(first[0]), int(end[0])
 
     def rows_of_tables(self, tables: pa.Array) -> np.ndarray:
-        """Return the numbers of all sets of some tables, int64, ascending; a step of the search is taken for all tables at once."""
+        """Return the numbers of all sets of some tables, int64, ascending.
+
+        Each step of the bisection covers all tables.
+        """
         wanted = tables.cast(pa.large_string())
         first, end = self._bounds(wanted, before=True), self._bounds(wanted, before=False)
         lengths = end - first
@@ -83,7 +94,8 @@ DELETED = "deleted"
 """The fact of a shard's entry that lists the sets not to be found, as ranges (first, end)."""
 
 COUNTS = ("sets", "pairs", "tokens")
-"""Facts of a shard's entry: its columns, the (column, token) pairs, and distinct tokens; those deleted since included."""
+"""Facts of a shard's entry: its columns, the (column, token) pairs, and distinct tokens; those
+deleted since included."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,7 @@ class Shard:
         return Planner.measured(self.overlap)
 
     def batched(self, device: str) -> BatchedMergeList:
-        """Return the posting lists on a device of torch, where they stay as long as the shard is open."""
+        """Return the posting lists on a torch device, where they stay while the shard is open."""
         if device not in self._batched:
             from pexeso.overlap.batched import BatchedMergeList  # brings torch
 
@@ -137,7 +149,8 @@ class Shard:
         names = SetNames(open_texts(self.folder / TABLES), open_texts(self.folder / LABELS))
         if len(names) != self.overlap.n_sets:
             raise IndexCorruptError(
-                f"'{self.folder}' has names of {len(names):,} columns and token sets of {self.overlap.n_sets:,}: restore it from a copy, or build it again."
+                f"'{self.folder}' has names of {len(names):,} columns and token sets of "
+                f"{self.overlap.n_sets:,}: restore it from a copy, or build it again."
             )
         return names
 
@@ -149,13 +162,18 @@ class Shard:
     @cached_property
     def ensemble(self) -> Ensemble:
         """Signatures of the sets, verified by their posting lists."""
-        from pexeso.containment.stored import read_ensemble  # brings numba, which searches for overlaps do without
+        from pexeso.containment.stored import (
+            read_ensemble,
+        )  # brings numba, which searches for overlaps do without
         from pexeso.parts.token_sets.lists import OverlapLists
 
         return read_ensemble(self.folder, OverlapLists(self.overlap))
 
     def numbers_of(self, columns: Sequence[tuple[str, str]]) -> np.ndarray:
-        """Return the numbers of the sets of columns given as (table, label), int64; -1 where there is none that holds."""
+        """Return the numbers of the sets of columns given as (table, label), int64.
+
+        The number is -1 if there is no such set or it is deleted.
+        """
         numbers = np.full(len(columns), -1, np.int64)
         for position, (table, label) in enumerate(columns):
             first, end = self.names.rows_of(table)
@@ -165,7 +183,7 @@ class Shard:
         return numbers
 
     def hidden(self, table: str | None) -> np.ndarray:
-        """Return the numbers of sets that a search must not find: those deleted, and those of a table."""
+        """Return the numbers of sets to hide from a search: deleted ones and those of a table."""
         if table is None:
             return self.deleted
         first, end = self.names.rows_of(table)
@@ -173,7 +191,10 @@ class Shard:
 
 
 def open_shards(store: Store) -> list[Shard]:
-    """Open the shards of an index, in their order; nothing of them is read but sizes, and small files where they are elsewhere."""
+    """Open the shards of an index, in their order.
+
+    Only sizes are read, and small files if the shards are on remote storage.
+    """
     return [open_shard(store, entry) for entry in shard_entries(store)]
 
 
@@ -196,7 +217,8 @@ def require_shard_facts(entry: FolderEntry) -> None:
     named = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
     if not counted or not named or not _are_ranges(deleted, facts["sets"]):
         raise IndexCorruptError(
-            f"The manifest of the index does not tell of '{entry.folder}' what a folder of token sets holds: it was not written by pexeso. "
+            f"The manifest of the index does not tell of '{entry.folder}' what a folder of token "
+            "sets holds: it was not written by pexeso. "
             "Build the index again."
         )
 
@@ -206,7 +228,9 @@ def _are_ranges(found: Any, n_sets: int) -> bool:
         return False
     last = 0
     for each in found:
-        if not (isinstance(each, list) and len(each) == 2 and all(type(bound) is int for bound in each)):
+        if not (
+            isinstance(each, list) and len(each) == 2 and all(type(bound) is int for bound in each)
+        ):
             return False
         if not last <= each[0] < each[1] <= n_sets:
             return False
@@ -225,7 +249,8 @@ def require_part(store: Store, part: str) -> None:
     if part not in parts_of(store):
         verb = {"overlap": "overlap", "containment": "contain"}[part]
         raise InputError(
-            f"The index '{store.path}' has no part for searches by {part} of equal texts. Add it with 'pexeso {verb} build {store.path}', or build "
+            f"The index '{store.path}' has no part for searches by {part} of equal texts. Add it "
+            f"with 'pexeso {verb} build {store.path}', or build "
             f"indexes with it from the start: 'pexeso index LAKE INDEX --with {part}'."
         )
 

@@ -1,4 +1,7 @@
-"""The part for searches by equal values: columns as sets of tokens with posting lists, and signatures of these sets."""
+"""The part for exact-value searches.
+
+It holds columns as sets of tokens with posting lists, and signatures of these sets.
+"""
 
 from pexeso.parts.base import PackagePart
 

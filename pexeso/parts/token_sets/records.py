@@ -1,6 +1,7 @@
 """A column as a set of tokens, for joins by equal values: one record of the set, one of each token.
 
-Numbers, ids and codes join by equal values as well as words do, so columns of every kind are taken here; the other rules are those of the semantic index.
+Numbers, ids and codes join by equal values as well as words do, so columns of every kind are taken
+here; the other rules are those of the semantic index.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def records(table: ReadTable) -> Iterator[pa.RecordBatch]:
 
 
 def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[pa.RecordBatch]:
-    """Return the records of a column's tokens; none where the column is not to join by equal values.
+    """Return the records of a column's tokens.
+
+    There are none if the column is not to be joined by equal values.
 
     Parameters
     ----------
@@ -33,14 +36,23 @@ def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[
     Yields
     ------
     pa.RecordBatch
-        Of `pexeso.lake.record_schema.SCHEMA`, at most `MAX_RECORDS` rows: the ``set``, with its label and number of tokens, then each ``token``.
+        Of `pexeso.lake.record_schema.SCHEMA`, at most `MAX_RECORDS` rows: the ``set``, with its
+        label and number of tokens, then each ``token``.
     """
-    if column.profile is None or reason_left_out(column.profile, replace(rules, kinds=KINDS)) is not None:
+    if (
+        column.profile is None
+        or reason_left_out(column.profile, replace(rules, kinds=KINDS)) is not None
+    ):
         return
     tokens = distinct_tokens(column.cells)
     if len(tokens) < rules.min_distinct:
         return
-    about = {"table": table, "position": column.position, "label": column.label, "n_distinct": len(tokens)}
+    about = {
+        "table": table,
+        "position": column.position,
+        "label": column.label,
+        "n_distinct": len(tokens),
+    }
     yield batch_of([{"record": "set", **about}])
     for start in range(0, len(tokens), MAX_RECORDS):
         some = tokens.slice(start, MAX_RECORDS).cast(pa.string())

@@ -1,4 +1,7 @@
-"""Shards that updates have left small or full of deleted sets, written anew from what is in them."""
+"""Rewrite of shards that updates have left small or full of deleted sets.
+
+New shards are written from the content of the old ones.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,16 @@ if TYPE_CHECKING:
 Batches = Iterator[pa.RecordBatch]
 
 SETS_SCHEMA = pa.schema([("table", pa.string()), ("position", pa.int32()), ("label", pa.string())])
-TOKENS_SCHEMA = pa.schema([("table", pa.string()), ("position", pa.int32()), ("value", pa.string())])
+TOKENS_SCHEMA = pa.schema(
+    [("table", pa.string()), ("position", pa.int32()), ("value", pa.string())]
+)
 ROWS_PER_BATCH = 1 << 14
 
 
 def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
-    """Return the entries of all shards with the sets of some tables deleted; a shard of which nothing is left is dropped.
+    """Return the entries of all shards with the sets of some tables deleted.
+
+    Shards without remaining sets are dropped.
 
     Reads the names of the tables in each shard, in O(tables log sets).
     """
@@ -65,7 +72,10 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
 
 
 def read_shards(batches: Batches, *, store: Store, kind: str) -> Batches:
-    """Read what holds of the shards whose numbers come in: ``sets`` (`SETS_SCHEMA`) or ``tokens`` (`TOKENS_SCHEMA`)."""
+    """Read what holds of the shards whose numbers come in.
+
+    That is ``sets`` (`SETS_SCHEMA`) or ``tokens`` (`TOKENS_SCHEMA`).
+    """
     read = _stored_sets if kind == "sets" else _stored_tokens
     for batch in batches:
         for number in batch.column(0).to_pylist():

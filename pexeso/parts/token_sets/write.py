@@ -33,10 +33,14 @@ if TYPE_CHECKING:
     from pexeso.options import BuildOptions
 
 PAIR_BYTES = 64
-"""Bytes that a (column, token) pair counts for when sets are divided: about twice what it takes on the disk, a third of what building takes."""
+"""Bytes that a (column, token) pair counts for when sets are divided: about twice what it takes on
+the disk, a third of what building takes."""
 
 SETS, TOKENS = "sets", "tokens"
-"""What is laid out for a shard: ``table, position, label`` of each set, and ``table, position, value`` of each token."""
+"""What is laid out for a shard:
+
+``table, position, label`` of each set, and ``table, position, value`` of each token.
+"""
 
 
 def write(job: BuildJob) -> Written:
@@ -69,7 +73,9 @@ def own_choices(options: BuildOptions) -> tuple[str, ...]:
     return tuple(word for word in TOKEN_SETS_PART.choices if word in options.parts)
 
 
-def _lay_out(job: BuildJob, sets: DataFrame, tokens: DataFrame, parts: tuple[str, ...], folder: Path) -> Facts:
+def _lay_out(
+    job: BuildJob, sets: DataFrame, tokens: DataFrame, parts: tuple[str, ...], folder: Path
+) -> Facts:
     from pyspark.sql import functions as sql
 
     n_shards = shards_needed(sets.count(), tokens.count(), parts, job.options.partition_bytes)
@@ -81,8 +87,13 @@ def _lay_out(job: BuildJob, sets: DataFrame, tokens: DataFrame, parts: tuple[str
 
 
 def _without_gaps(folder: Path) -> int:
-    """Return the shards that have a set the numbers from 0 on, and say how many they are: small lakes may leave some empty."""
-    there = sorted((folder / SETS).glob("shard=*"), key=lambda path: int(path.name.partition("=")[2]))
+    """Renumber the shards that have sets from 0 without gaps, and return their number.
+
+    Small lakes may leave some shards empty.
+    """
+    there = sorted(
+        (folder / SETS).glob("shard=*"), key=lambda path: int(path.name.partition("=")[2])
+    )
     for number, path in enumerate(there):
         for kind in (SETS, TOKENS):
             (folder / kind / path.name).rename(folder / kind / f"shard={number}")
@@ -99,9 +110,12 @@ def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_b
 def write_shard(
     placed: Path, number: int, folder: Path, *, parts: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[FileEntry]]:
-    """Build one shard from what was laid out for it (`placed`), and write its files; give its facts and its files.
+    """Build one shard from its prepared data (`placed`), and write its files.
 
-    The same sets give the same bytes, in whatever order rows come. Memory is some 200 bytes a (column, token) pair, and 6 KiB a set with signatures.
+    Returns the shard's facts and its files.
+
+    The same sets give the same bytes, in whatever order rows come. Memory is some 200 bytes a
+    (column, token) pair, and 6 KiB a set with signatures.
     """
     sets = _read(placed, SETS, number, ["table", "position", "label"])
     sets = sets.sort_by([("table", "ascending"), ("label", "ascending")]).combine_chunks()
@@ -113,10 +127,18 @@ def write_shard(
         "tokens": index.n_tokens,
         "parts": list(parts),
     }
-    files = [*save_index(index, folder), *write_arrays(folder, {POSITIONS: sets["position"].to_numpy()})]
-    files += [write_texts(folder / TABLES, sets["table"]), write_texts(folder / LABELS, sets["label"])]
+    files = [
+        *save_index(index, folder),
+        *write_arrays(folder, {POSITIONS: sets["position"].to_numpy()}),
+    ]
+    files += [
+        write_texts(folder / TABLES, sets["table"]),
+        write_texts(folder / LABELS, sets["label"]),
+    ]
     if "containment" in parts:
-        from pexeso.containment.stored import write_ensemble  # brings numba, which other updates do without
+        from pexeso.containment.stored import (
+            write_ensemble,
+        )  # brings numba, which other updates do without
         from pexeso.parts.token_sets.lists import ensemble_over
 
         files += write_ensemble(ensemble_over(index), folder)

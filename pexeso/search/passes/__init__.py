@@ -1,1 +1,4 @@
-"""One pass over the partitions of an index: for a single query column, or shared by several that ask alike."""
+"""Passes over the partitions of an index.
+
+A pass serves a single query column, or several with the same threshold and filters.
+"""

@@ -24,7 +24,8 @@ ROWS_OF_A_BOX = FANOUT * BLOCK_SIZE
 """Stored values in one box of a summary, where blocks have their usual size."""
 
 KEPT_VALUES = 1 << 16
-"""(Query value, partition) pairs whose summaries are looked at once where all partitions are ranked before the first is searched; with more, twice."""
+"""(Query value, partition) pairs whose summaries are looked at once where all partitions are ranked
+before the first is searched; with more, twice."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,11 @@ class ProbeResult:
     Attributes
     ----------
     outlook : PartitionProbe or None
-        None where it did not look: an exhaustive search reads everything, and a lake of one partition is searched anyway.
+        None where it did not look: an exhaustive search reads everything, and a lake of one
+        partition is searched anyway.
     most : list of int
-        For each query column of the pass, the rows that may match something; empty where it did not look.
+        For each query column of the pass, the rows that may match something; empty where it did not
+        look.
     """
 
     outlook: PartitionProbe | None = None
@@ -71,7 +74,10 @@ class Pass(ABC):
 
     @abstractmethod
     def promise(self, number: int) -> tuple[int, int]:
-        """Return what a partition promises: query rows that may match something in it, and how many boxes they are near to."""
+        """Return the query rows that may match in a partition, and the number of near boxes.
+
+        These numbers rank the partitions by promise.
+        """
 
     @abstractmethod
     def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
@@ -91,7 +97,10 @@ class Pass(ABC):
         *,
         keep: bool = False,
     ) -> PartitionProbe:
-        """Look at a summary, or take what was seen before; `keep` it for the next time where that takes little memory."""
+        """Probe a summary, or reuse the result of an earlier probe.
+
+        With `keep` the result is kept for the next time if it takes little memory.
+        """
         if number in self._kept:
             return self._kept.pop(number)
         partition = self._scan.mapped(number)
@@ -111,17 +120,24 @@ def goal_of(total: int, options: SearchOptions, floor: int) -> Goal:
     total : int
         |Q|.
     floor : int
-        With ``options.k`` the count of the k-th column found so far: equal counts stay in, since names decide between them.
+        With ``options.k`` the count of the k-th column found so far: equal counts stay in, since
+        names decide between them.
     """
     needed = 1 if options.min_joinability is None else count_needed(options.min_joinability, total)
     decide = options.counts == "decide"
-    return Goal(options.max_distance, max(needed, floor), options.k, decide, lemma_set(options.lemmas))
+    return Goal(
+        options.max_distance, max(needed, floor), options.k, decide, lemma_set(options.lemmas)
+    )
 
 
-def left_out_columns(scan: PartitionLoader, number: int, exclude_table: str | None) -> torch.Tensor | None:
+def left_out_columns(
+    scan: PartitionLoader, number: int, exclude_table: str | None
+) -> torch.Tensor | None:
     """Mark the columns of a partition that must not be found: of the table excluded, or deleted."""
     deleted = scan.store.deleted_mask(number)
     if exclude_table is None:
         return None if deleted is None else torch.from_numpy(deleted)
-    same = pc.equal(scan.names(number).sound_tables, pa.scalar(exclude_table)).to_numpy(zero_copy_only=False)
+    same = pc.equal(scan.names(number).sound_tables, pa.scalar(exclude_table)).to_numpy(
+        zero_copy_only=False
+    )
     return torch.from_numpy(same if deleted is None else same | deleted)

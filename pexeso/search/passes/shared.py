@@ -1,4 +1,7 @@
-"""Several query columns that ask alike, through all partitions: each distinct value of theirs is compared once."""
+"""One pass over all partitions for several query columns.
+
+They have the same threshold and filters. Each distinct value of theirs is compared once.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from pexeso.search.passes.base import Pass, ProbeResult, goal_of, left_out_colum
 from pexeso.search.ranking import Hit, Ranking
 
 MAX_VALUES = 1 << 16
-"""Most distinct values of a batch, if it has more than one query column: their vectors are held together."""
+"""Most distinct values of a batch, if it has more than one query column: their vectors are held
+together."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,10 @@ class SharedPass(Pass):
         self._batch = batch
         self._options = [options[position] for position in batch.positions]
         self._weights = [queries[position].weights for position in batch.positions]
-        self._totals = [queries[position].total(options[position].ignore_missing) for position in batch.positions]
+        self._totals = [
+            queries[position].total(options[position].ignore_missing)
+            for position in batch.positions
+        ]
         self._rankings = [Ranking(each.k) for each in self._options]
         self._shared, self._skipped = SearchStats(), [0] * len(batch.positions)
         self._looks = scan.store.n_partitions > 1
@@ -92,7 +99,9 @@ class SharedPass(Pass):
 
     def promise(self, number: int) -> tuple[int, int]:
         """Return query rows that may match something, and boxes that they are near to."""
-        outlook = self._outlook(number, self._batch.vectors, self._ones, 0, self._options[0], keep=True)
+        outlook = self._outlook(
+            number, self._batch.vectors, self._ones, 0, self._options[0], keep=True
+        )
         return sum(self._most(outlook)), 0 if outlook.boxes is None else int(outlook.boxes.sum())
 
     def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
@@ -119,33 +128,59 @@ class SharedPass(Pass):
             if left_out is not None:
                 kept = ~left_out[columns]
                 columns, counts = columns[kept], counts[kept]
-            self._rankings[position].add(number, self._scan.names(number), columns.numpy(), counts.numpy())
+            self._rankings[position].add(
+                number, self._scan.names(number), columns.numpy(), counts.numpy()
+            )
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
-        """Return the query columns' places, and what was found for each; counters of the pass as a whole."""
+        """Yield the positions of the query columns, and their hits and counters.
+
+        The counters are those of the pass as a whole.
+        """
         self._shared.add(self._ahead)
-        for position, ranking, skipped in zip(self._batch.positions, self._rankings, self._skipped, strict=True):
-            stats = replace(self._shared, seconds=dict(self._shared.seconds), partitions_skipped=skipped)
+        for position, ranking, skipped in zip(
+            self._batch.positions, self._rankings, self._skipped, strict=True
+        ):
+            stats = replace(
+                self._shared, seconds=dict(self._shared.seconds), partitions_skipped=skipped
+            )
             yield position, (ranking.hits(), stats)
 
     def _needed(self, position: int) -> int:
-        return goal_of(self._totals[position], self._options[position], self._rankings[position].floor).min_count
+        return goal_of(
+            self._totals[position], self._options[position], self._rankings[position].floor
+        ).min_count
 
     def _most(self, outlook: PartitionProbe) -> tuple[int, ...]:
         reaching = outlook.reaching(len(self._batch.vectors))
         members = self._batch.members
-        return tuple(int(weights[reaching[own]].sum()) for own, weights in zip(members, self._weights, strict=True))
+        return tuple(
+            int(weights[reaching[own]].sum())
+            for own, weights in zip(members, self._weights, strict=True)
+        )
 
     def _wanted(self, probed: ProbeResult) -> list[int]:
         """Return the query columns that cannot skip the partition."""
         positions = range(len(self._weights))
         if not probed.most:
             return list(positions)
-        return [position for position in positions if probed.most[position] >= self._needed(position)]
+        return [
+            position for position in positions if probed.most[position] >= self._needed(position)
+        ]
 
-    def _asked(self, wanted: list[int], probed: ProbeResult) -> tuple[torch.Tensor, list[BatchQuery]]:
-        """Return the values of some query columns that may match something, and the query columns over them."""
-        asked = [BatchQuery(self._batch.members[position], self._weights[position], self._needed(position)) for position in wanted]
+    def _asked(
+        self, wanted: list[int], probed: ProbeResult
+    ) -> tuple[torch.Tensor, list[BatchQuery]]:
+        """Return the values of some query columns that may match, and these query columns.
+
+        The query columns are expressed over the returned values.
+        """
+        asked = [
+            BatchQuery(
+                self._batch.members[position], self._weights[position], self._needed(position)
+            )
+            for position in wanted
+        ]
         if probed.outlook is None:
             return self._batch.vectors, asked
         reaching = probed.outlook.reaching(len(self._batch.vectors))
@@ -162,7 +197,8 @@ class SharedPass(Pass):
 def batches_of(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]) -> list[Batch]:
     """Group the queries that can share a pass: same threshold and filters, and not by brute force.
 
-    Queries that would be alone in their batch, and those whose counts need not be exact, are left out: a search of its own prunes more.
+    Queries that would be alone in their batch, and those whose counts need not be exact, are left
+    out: a search of its own prunes more.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
     for position, each in enumerate(options):
@@ -186,10 +222,21 @@ def _runs(queries: Sequence[EncodedQuery], positions: Sequence[int]) -> list[lis
 
 
 def _batch(queries: Sequence[EncodedQuery], positions: list[int]) -> Batch:
-    """Return the distinct values of several queries apart by their texts: equal texts have equal vectors."""
-    encoded = pa.chunked_array([queries[position].values for position in positions]).combine_chunks().dictionary_encode()
+    """Return the distinct values of several queries, distinguished by their texts.
+
+    Equal texts have equal vectors.
+    """
+    encoded = (
+        pa.chunked_array([queries[position].values for position in positions])
+        .combine_chunks()
+        .dictionary_encode()
+    )
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first = np.unique(codes, return_index=True)
-    vectors = torch.cat([queries[position].vectors for position in positions])[torch.from_numpy(first)]
-    members = torch.split(torch.from_numpy(codes), [len(queries[position].values) for position in positions])
+    vectors = torch.cat([queries[position].vectors for position in positions])[
+        torch.from_numpy(first)
+    ]
+    members = torch.split(
+        torch.from_numpy(codes), [len(queries[position].values) for position in positions]
+    )
     return Batch(positions, vectors, list(members))

@@ -1,4 +1,7 @@
-"""One query column by itself, through all partitions: what is found in one raises what is needed in the next."""
+"""One query column by itself, through all partitions.
+
+Hits in one partition raise the count that is needed in the next.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ class SingleQueryPass(Pass):
         Of the query column among all.
     """
 
-    def __init__(self, scan: PartitionLoader, position: int, query: EncodedQuery, options: SearchOptions) -> None:
+    def __init__(
+        self, scan: PartitionLoader, position: int, query: EncodedQuery, options: SearchOptions
+    ) -> None:
         super().__init__(scan)
         self._place, self._query, self._options = position, query, options
         self._total = query.total(options.ignore_missing)
@@ -49,7 +54,9 @@ class SingleQueryPass(Pass):
         """Look at the summary of a partition; None where no column of it can be found."""
         if not self._looks:
             return ProbeResult()
-        outlook = self._outlook(number, self._query.vectors, self._query.weights, self._total, self._options)
+        outlook = self._outlook(
+            number, self._query.vectors, self._query.weights, self._total, self._options
+        )
         if outlook.most < self._goal().min_count:
             self._ahead.partitions_skipped += 1
             return None
@@ -61,7 +68,9 @@ class SingleQueryPass(Pass):
     def promise(self, number: int) -> tuple[int, int]:
         """Return query rows that may match something, and boxes that they are near to."""
         query = self._query
-        outlook = self._outlook(number, query.vectors, query.weights, self._total, self._options, keep=True)
+        outlook = self._outlook(
+            number, query.vectors, query.weights, self._total, self._options, keep=True
+        )
         return outlook.most, 0 if outlook.boxes is None else int(outlook.boxes.sum())
 
     def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:

@@ -1,13 +1,16 @@
-"""Who builds in a folder: one writer at a time, and what a writer that died has left is taken up or cleared away.
+"""Build lock of a folder: one writer at a time.
 
-A build owns ``.building/`` in the index folder. It holds ``builder.json`` (who builds, what, and the names that the new
-folders get), ``new/`` (the folders of the next index, as they will be named), ``scratch/`` (anything) and, from the
-start of a commit on, ``commit.json``: the files that are about to be put in place. With it, whatever instant a build
-ends at, it can be told which files beside ``.building/`` came from that build: those that the journal lists and the
-manifest now in place does not.
+What a writer that died has left is resumed or removed.
 
-A build that is told what it builds (a `purpose`) leaves its work there when it dies; one of the same purpose, over the
-same index, takes it up. Any other clears it away.
+A build owns ``.building/`` in the index folder. It holds ``builder.json`` (who builds, what, and
+the names that the new folders get), ``new/`` (the folders of the next index, as they will be
+named), ``scratch/`` (anything) and, from the start of a commit on, ``commit.json``: the files that
+are about to be put in place. With it, whatever instant a build ends at, it can be told which files
+beside ``.building/`` came from that build: those that the journal lists and the manifest now in
+place does not.
+
+A build that is told what it builds (a `purpose`) leaves its work there when it dies; one of the
+same purpose, over the same index, takes it up. Any other clears it away.
 """
 
 import contextlib
@@ -32,7 +35,9 @@ COMMIT = "commit.json"
 
 
 def lock_folder(root: Path) -> tuple[int, bool]:
-    """Lock a folder against other writers of any process of this machine; the lock ends with the process.
+    """Lock a folder against other writers of any process of this machine.
+
+    The lock ends with the process.
 
     Returns
     -------
@@ -83,13 +88,18 @@ def announce(root: Path, plan: Plan) -> None:
 
 
 def read_builder(root: Path) -> dict[str, Any] | None:
-    """Return what ``builder.json`` says (host, process, started, ...), or None where there is none that can be read."""
+    """Return the content of ``builder.json``, or None if it is missing or unreadable.
+
+    The content is host, process, started and so on.
+    """
     try:
         builder = json.loads((root / BUILDING / BUILDER).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     kinds = {"host": str, "process": int, "started": str}
-    if not isinstance(builder, dict) or any(type(builder.get(name)) is not kind for name, kind in kinds.items()):
+    if not isinstance(builder, dict) or any(
+        type(builder.get(name)) is not kind for name, kind in kinds.items()
+    ):
         return None
     return builder
 
@@ -103,7 +113,10 @@ def is_under_way(root: Path) -> bool:
 
 
 def abandoned_plan(root: Path) -> Plan | None:
-    """Return the plan of a build that died and can be taken up, once `require_abandoned` has let it pass."""
+    """Return the plan of a build that died and can be resumed.
+
+    `require_abandoned` must have let the build pass.
+    """
     builder = read_builder(root) or {}
     kinds = {"purpose": str, "generation": int, "names": dict, "first_partition": int}
     if any(type(builder.get(name)) is not kind for name, kind in kinds.items()):
@@ -126,20 +139,26 @@ def require_abandoned(root: Path, locked: bool) -> bool:
         return False
     if folder.is_symlink() or not folder.is_dir():
         raise OutputError(
-            f"'{folder}' is not a folder of pexeso's: move it away, or choose another place for the index."
+            f"'{folder}' is not a folder of pexeso's: move it away, or choose another place for "
+            "the index."
         )
     builder = read_builder(root)
     if builder is None:
         _require_stillborn(folder)
-    elif builder["host"] != socket.gethostname() or (not locked and _is_running(builder["process"])):
+    elif builder["host"] != socket.gethostname() or (
+        not locked and _is_running(builder["process"])
+    ):
         raise _busy(root, builder)
     return True
 
 
 def settle(root: Path) -> None:
-    """Remove the files of an ended build that no manifest lists, then ``.building/``; nothing that we did not write.
+    """Remove the files of an ended build that no manifest lists, then ``.building/``.
 
-    Where the manifest in place cannot be read, only ``.building/`` is removed, as nobody can say then what is in use.
+    Only files that pexeso wrote are removed.
+
+    Where the manifest in place cannot be read, only ``.building/`` is removed, as nobody can say
+    then what is in use.
     """
     folder = root / BUILDING
     doubtful = _journal(folder / COMMIT)
@@ -161,7 +180,10 @@ def write_journal(root: Path, placed: Iterable[str]) -> None:
 
 
 def take_back(root: Path, new: Path) -> None:
-    """Move the folders that a broken-off commit put in place back to `new`, where they came from."""
+    """Move the folders that an interrupted commit put in place back to `new`.
+
+    This is where they came from.
+    """
     journal = root / BUILDING / COMMIT
     for folder in sorted({own_folder(name) for name in _journal(journal) - _listed(root)}):
         if os.path.lexists(root / folder) and not os.path.lexists(new / folder):
@@ -171,7 +193,10 @@ def take_back(root: Path, new: Path) -> None:
 
 
 def _journal(path: Path) -> set[str]:
-    """Return all file names of a journal; an unreadable one is of a commit that had not moved anything yet."""
+    """Return all file names of a journal, or an empty set if it is unreadable.
+
+    An unreadable journal is of a commit that had not moved anything yet.
+    """
     try:
         document = json.loads(path.read_bytes())
         return {own_file(name) for name in document["placed"]}
@@ -197,11 +222,15 @@ def current_manifest(root: Path) -> Manifest | None:
 
 
 def _require_stillborn(folder: Path) -> None:
-    """Require that a ``.building`` without a readable builder is one that died while it was being announced."""
+    """Raise OutputError unless a ``.building`` without a readable builder died at its start.
+
+    Such a build died while it was being announced.
+    """
     others = sorted(name for name in os.listdir(folder) if not name.startswith(BUILDER))
     if others:
         raise OutputError(
-            f"'{folder}' holds {some_names(others)} and no readable {BUILDER}, so it cannot be known as pexeso's own: "
+            f"'{folder}' holds {some_names(others)} and no readable {BUILDER}, so it cannot be "
+            "known as pexeso's own: "
             "remove it yourself, or choose another place for the index."
         )
 
@@ -218,10 +247,13 @@ def _is_running(process: int) -> bool:
 
 def _busy(root: Path, builder: dict[str, Any] | None) -> OutputError:
     who = (
-        "" if builder is None else (f" (process {builder['process']} on {builder['host']}, since {builder['started']})")
+        ""
+        if builder is None
+        else (f" (process {builder['process']} on {builder['host']}, since {builder['started']})")
     )
     return OutputError(
-        f"Another build is writing '{root}'{who}: wait for its end. If that process no longer runs, "
+        f"Another build is writing '{root}'{who}: wait for its end. If that process no longer "
+        "runs, "
         f"remove the folder '{root / BUILDING}' and try again."
     )
 

@@ -1,4 +1,8 @@
-"""What a build writes before it is in place: the folders that it fills, what it lists in them, and what it takes up of an earlier one."""
+"""Writing of a build before it is in place.
+
+This covers the folders that it fills, what it lists in them, and what it resumes of an earlier
+build.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,9 @@ _SCRATCH = "scratch"
 
 
 class BuildWriter(ABC):
-    """The half of a writer that is the same wherever the index is to be; see `pexeso.store.local.writer.IndexWriter`.
+    """Base of the writers, independent of where the index is written.
+
+    See `pexeso.store.local.writer.IndexWriter`.
 
     Parameters
     ----------
@@ -41,7 +47,9 @@ class BuildWriter(ABC):
         update: bool = False,
         purpose: str | None = None,
     ) -> None:
-        self.path = Path(path).absolute()  # other processes, with other working folders, write below it too
+        self.path = Path(
+            path
+        ).absolute()  # other processes, with other working folders, write below it too
         self.name = os.fspath(path)
         self.overwrite, self.update, self.purpose = overwrite, update, purpose
         self.previous: Manifest | None = None
@@ -65,10 +73,13 @@ class BuildWriter(ABC):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
-        # Also after a commit. What cannot be removed does no harm to the index, so it must not hide an error on its
-        # way or turn a finished build into a failed one.
+        # Also after a commit. What cannot be removed does no harm to the index, so it must not hide
+        # an error on its way or turn a finished build into a failed one.
         if not self.keep or self.purpose is None:
             with contextlib.suppress(OSError, StoredIndexError):
                 self._settle()
@@ -102,12 +113,20 @@ class BuildWriter(ABC):
         self.resumed = self.keep = False
 
     def _make_working_folders(self) -> None:
-        for folder in (self.scratch, self.catalog_folder, self.embedder_folder, self._new(PARTITIONS)):
+        for folder in (
+            self.scratch,
+            self.catalog_folder,
+            self.embedder_folder,
+            self._new(PARTITIONS),
+        ):
             folder.mkdir(parents=True)
 
     @property
     def scratch(self) -> Path:
-        """A folder for anything of the build that is no part of the index; it is removed at the end."""
+        """Return a folder for files of the build that are no part of the index.
+
+        It is removed at the end.
+        """
         return self.path / BUILDING / _SCRATCH
 
     @property
@@ -121,16 +140,21 @@ class BuildWriter(ABC):
         return self._new(self._plan.names[EMBEDDER])
 
     def partition_folder(self, number: int) -> Path:
-        """Return the folder to write partition `number` (0 and up) of this build to, and make it."""
+        """Create the folder of partition `number` (0 and up) of this build, and return it."""
         if type(number) is not int or number < 0:
-            raise InputError(f"A partition's number must be a whole number, 0 or more. Got {number!r}.")
+            raise InputError(
+                f"A partition's number must be a whole number, 0 or more. Got {number!r}."
+            )
         folder = self._new(f"{PARTITIONS}/{self._plan.first_partition + number:05d}")
         with writing(folder):
             folder.mkdir(exist_ok=True)
         return folder
 
     def seal_folder(
-        self, folder: Path, facts: dict[str, Any] | None = None, known: Iterable[FileEntry] | None = None
+        self,
+        folder: Path,
+        facts: dict[str, Any] | None = None,
+        known: Iterable[FileEntry] | None = None,
     ) -> FolderEntry:
         """List a folder of this build with the size and checksum of every file in it, for `commit`.
 
@@ -141,7 +165,8 @@ class BuildWriter(ABC):
         facts
             Plain JSON data to keep in the manifest with it.
         known
-            Entries that were taken while writing; files among them are not read again, the others are.
+            Entries that were taken while writing; files among them are not read again, the others
+            are.
 
         Raises
         ------
@@ -157,9 +182,13 @@ class BuildWriter(ABC):
             for path, entry in taken.items():
                 if sizes.get(path) != entry.n_bytes:
                     raise InputError(
-                        f"'{folder / path}' is not there with the {entry.n_bytes} bytes that were written."
+                        f"'{folder / path}' is not there with the {entry.n_bytes} bytes that "
+                        "were written."
                     )
-            files = [taken.get(path) or FileEntry(path, *checksum_file(folder / path)) for path in sorted(sizes)]
+            files = [
+                taken.get(path) or FileEntry(path, *checksum_file(folder / path))
+                for path in sorted(sizes)
+            ]
         return FolderEntry(name, tuple(files), facts or {})
 
     def commit(
@@ -174,16 +203,20 @@ class BuildWriter(ABC):
         facts: dict[str, Any] | None = None,
         deleted_columns: Sequence[tuple[int, int]] = (),
     ) -> Manifest:
-        """Make the sealed folders the index, by one atomic rename of the manifest, all bytes being on the disk before.
+        """Install the sealed folders as the index, by one atomic rename of the manifest.
 
-        An entry is either one that `seal_folder` returned or, to keep a folder as it is, one of `previous`.
+        All bytes are on the disk before the rename.
+
+        An entry is either one that `seal_folder` returned or, to keep a folder as it is, one of
+        `previous`.
 
         Parameters
         ----------
         written_by
             Program and version.
         catalogs, embedder, parts
-            The folders of the index; catalogs as they came to be, those of each part in search order.
+            The folders of the index; catalogs as they came to be, those of each part in search
+            order.
         options, fingerprints, facts
             Plain JSON objects to keep in the manifest.
         deleted_columns
@@ -197,14 +230,15 @@ class BuildWriter(ABC):
         Raises
         ------
         InputError
-            A value cannot stand in a manifest, a folder is neither new nor kept, or this writer has begun a commit
-            before; one writer makes one commit.
+            A value cannot stand in a manifest, a folder is neither new nor kept, or this writer has
+            begun a commit before; one writer makes one commit.
         OutputError
             A write failed; the old index stands as it was.
         """
         if self._committing:
             raise InputError(
-                "A writer makes one commit. Open another IndexWriter with overwrite=True for the next one."
+                "A writer makes one commit. Open another IndexWriter with overwrite=True for the "
+                "next one."
             )
         manifest = Manifest(
             written_by=written_by,
@@ -231,8 +265,13 @@ class BuildWriter(ABC):
     def _make_folders(self) -> None:
         """Make the index folder and those above it that are missing, and remember which."""
         if os.path.lexists(self.path) and not self.path.is_dir():
-            raise OutputError(f"'{self.path}' is a file, and an index is a folder: choose another place for the index.")
-        for folder in [folder for folder in (self.path, *self.path.parents) if not folder.exists()][::-1]:
+            raise OutputError(
+                f"'{self.path}' is a file, and an index is a folder: choose another place for "
+                "the index."
+            )
+        for folder in [folder for folder in (self.path, *self.path.parents) if not folder.exists()][
+            ::-1
+        ]:
             folder.mkdir(exist_ok=True)
             self._made.append(folder)
 
@@ -247,13 +286,18 @@ class BuildWriter(ABC):
         return name
 
     def _new_entries(self, manifest: Manifest) -> list[FolderEntry]:
-        """Return the entries that this build wrote, having checked that all others are kept as they were."""
-        kept = {} if self.previous is None else {entry.folder: entry for entry in self.previous.folders}
+        """Return the entries that this build wrote, after a check that all others are unchanged."""
+        kept = (
+            {}
+            if self.previous is None
+            else {entry.folder: entry for entry in self.previous.folders}
+        )
         new = [entry for entry in manifest.folders if entry.folder not in kept]
         for entry in manifest.folders:
             if entry.folder in kept and entry.files != kept[entry.folder].files:
                 raise InputError(
-                    f"The folder {entry.folder!r} of the index is kept, so its files must stay as they are."
+                    f"The folder {entry.folder!r} of the index is kept, so its files must stay "
+                    "as they are."
                 )
         for entry in new:
             self._require_sealed(entry)
@@ -261,10 +305,17 @@ class BuildWriter(ABC):
 
     def _require_sealed(self, entry: FolderEntry) -> None:
         if not self._new(entry.folder).is_dir():
-            raise InputError(f"The folder {entry.folder!r} was neither written by this build nor is it in the index.")
+            raise InputError(
+                f"The folder {entry.folder!r} was neither written by this build nor is it in the "
+                "index."
+            )
         with writing(self._new(entry.folder)):
-            if dict(plain_files(self._new(entry.folder))) != {file.path: file.n_bytes for file in entry.files}:
-                raise InputError(f"The folder {entry.folder!r} is not as it was when it was sealed.")
+            if dict(plain_files(self._new(entry.folder))) != {
+                file.path: file.n_bytes for file in entry.files
+            }:
+                raise InputError(
+                    f"The folder {entry.folder!r} is not as it was when it was sealed."
+                )
 
     def _release(self) -> None:
         """Return the folder free, and remove those that this build made and left empty."""
@@ -277,14 +328,17 @@ class BuildWriter(ABC):
 
     @abstractmethod
     def partition_target(self, number: int) -> PartitionTarget:
-        """Return where the task that builds partition `number` (0 and up) of this build is to put it."""
+        """Return the target of the task that builds partition `number` (0 and up) of a build."""
 
     @abstractmethod
     def seal_partition(self, entry: FolderEntry) -> FolderEntry:
-        """List what a task has put to a `partition_target`, for `commit`; files are not read again."""
+        """List the files that a task wrote to a `partition_target`, for `commit`.
+
+        Files are not read again.
+        """
 
     def has_partitions(self, entries: Sequence[FolderEntry]) -> bool:
-        """Return whether partitions that tasks of an earlier attempt put to their targets are still there."""
+        """Return whether the partitions written by tasks of an earlier attempt still exist."""
         return all(self._new(entry.folder).is_dir() for entry in entries)
 
     @abstractmethod
@@ -305,7 +359,10 @@ class BuildWriter(ABC):
 
     @abstractmethod
     def _adapted(self, plan: build_lock.Plan) -> build_lock.Plan | None:
-        """Return the plan of a build of the same purpose that died as it is to be taken up; None where it cannot be."""
+        """Return the plan of an interrupted build of the same purpose, adapted for resumption.
+
+        The result is None if the build cannot be resumed.
+        """
 
     @abstractmethod
     def _discard(self, plan: build_lock.Plan | None) -> None:
@@ -313,7 +370,10 @@ class BuildWriter(ABC):
 
     @abstractmethod
     def _install(self, manifest: Manifest, new: list[FolderEntry]) -> Manifest:
-        """Put the new folders in place, then the manifest, at once or not at all; return what is now in place."""
+        """Put the new folders in place, then the manifest; return the manifest now in place.
+
+        Either everything is put in place or nothing is.
+        """
 
     @abstractmethod
     def _settle(self) -> None:

@@ -15,10 +15,13 @@ from pexeso.store.paths import plain_file_size
 
 @contextlib.contextmanager
 def filling(folder: Path, *, replace: bool = True) -> Iterator[Path]:
-    """Fill a folder that appears whole or not at all, for tasks that may be run again after a failure.
+    """Fill a folder that appears complete or not at all.
 
-    The block writes to a folder beside it, which takes the name when the block ends well; what an earlier attempt left
-    under that name is replaced. Without `replace` the first attempt that ends well stays, whichever is the last.
+    It serves tasks that may be run again after a failure.
+
+    The block writes to a folder beside it, which takes the name when the block ends well; what an
+    earlier attempt left under that name is replaced. Without `replace` the first attempt that ends
+    well stays, whichever is the last.
 
     Parameters
     ----------
@@ -73,7 +76,9 @@ def plain_files(folder: Path) -> Iterator[tuple[str, int]]:
         for name in (*folders, *files):
             path = Path(parent, name)
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise OutputError(f"'{path}' is no plain file; an index holds plain files and folders only.")
+                raise OutputError(
+                    f"'{path}' is no plain file; an index holds plain files and folders only."
+                )
         for name in files:
             relative = Path(parent, name).relative_to(folder).as_posix()
             yield relative, plain_file_size(folder, relative) or 0

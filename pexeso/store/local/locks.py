@@ -1,4 +1,7 @@
-"""Locks between processes of one machine, which end with the process that holds them; not every file system has them."""
+"""Locks between processes of one machine.
+
+A lock ends with the process that holds it. Not every file system supports locks.
+"""
 
 import fcntl
 
@@ -20,7 +23,8 @@ def lock(descriptor: int, kind: int, *, wait: bool = False) -> bool | None:
     Returns
     -------
     bool or None
-        False where another has it and this one does not wait, None where this file system has no locks.
+        False where another has it and this one does not wait, None where this file system has no
+        locks.
     """
     try:
         fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Open an index: read its manifest, look at the size of every file, map arrays when they are asked for."""
+"""Opening of an index: its manifest is read, file sizes are checked, arrays mapped on demand."""
 
 import contextlib
 import os
@@ -12,7 +12,13 @@ import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError
 from pexeso.store.arrays import map_array
-from pexeso.store.files import RootFolder, checksum_file, checksum_open, open_plain, read_open_document
+from pexeso.store.files import (
+    RootFolder,
+    checksum_file,
+    checksum_open,
+    open_plain,
+    read_open_document,
+)
 from pexeso.store.local.build_lock import is_under_way, read_builder, some_names
 from pexeso.store.local.snapshot import Hold, hold_manifest
 from pexeso.store.manifest import FolderEntry, Manifest, read_manifest
@@ -20,10 +26,12 @@ from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
 from pexeso.store.texts import Texts, map_texts
 
 SMALL_FILE_BYTES = 1 << 16
-"""Files of at most this size are compared with their checksums whenever they are opened; all others by `pexeso check`."""
+"""Files of at most this size are compared with their checksums whenever they are opened; all others
+by `pexeso check`."""
 
 _NOT_AS_WRITTEN = (
-    "'{path}' is not as it was written, by its checksum: restore it from a copy, or build the index again."
+    "'{path}' is not as it was written, by its checksum: restore it from a copy, "
+    "or build the index again."
 )
 _NPY = ".npy"
 _ARROW = ".arrow"
@@ -31,7 +39,9 @@ _ARROW = ".arrow"
 
 @dataclass(frozen=True)
 class Store:
-    """An open index: a snapshot, which later commits leave as it is. What its methods return is mapped read-only.
+    """An open index: a snapshot, which later commits leave as it is.
+
+    What its methods return is mapped read-only.
 
     Attributes
     ----------
@@ -40,10 +50,11 @@ class Store:
     manifest
         What the index is made of.
     hold
-        What keeps the files of this manifest from being removed; None for a store that was made without.
+        What keeps the files of this manifest from being removed; None for a store that was made
+        without.
     root
-        The folder that was opened: arrays, texts and documents are read from it, whatever takes its name later. None for a
-        store that was made without, which goes by `path`.
+        The folder that was opened: arrays, texts and documents are read from it, whatever takes its
+        name later. None for a store that was made without, which goes by `path`.
     """
 
     path: Path
@@ -52,7 +63,8 @@ class Store:
     root: RootFolder | None = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A lock is of this process: it must keep its own store while another one reads what it was sent.
+        # A lock is of this process: it must keep its own store while another one reads what it was
+        # sent.
         return Store, (self.path.absolute(), self.manifest)
 
     @property
@@ -96,14 +108,18 @@ class Store:
             return read_open_document(file, self._path(folder, name))
 
     def deleted_mask(self, number: int) -> np.ndarray | None:
-        """Mark the columns of a partition that must not be found, bool (C,); None where there is none.
+        """Return a mask of the columns of a partition that must not be found.
+
+        The mask is bool (C,). The result is None if there is no such column.
 
         Reads the column ids only where the index has a deleted column at all.
         """
         if not self.manifest.deleted_columns:
             return None
         ids = self.array(number, "column_ids")
-        bounds = np.searchsorted(ids, np.array(self.manifest.deleted_columns, dtype=np.int64))  # (ranges, 2)
+        bounds = np.searchsorted(
+            ids, np.array(self.manifest.deleted_columns, dtype=np.int64)
+        )  # (ranges, 2)
         if not (bounds[:, 0] < bounds[:, 1]).any():
             return None
         steps = np.zeros(len(ids) + 1, dtype=np.int64)
@@ -164,11 +180,16 @@ class Store:
     def partition_entry(self, number: int) -> FolderEntry:
         """Return what the manifest has on a partition: its folder, files and facts."""
         if not 0 <= number < self.n_partitions:
-            raise InputError(f"The index '{self.path}' has partitions 0 to {self.n_partitions - 1}. Got {number}.")
+            raise InputError(
+                f"The index '{self.path}' has partitions 0 to {self.n_partitions - 1}. Got "
+                f"{number}."
+            )
         return self.manifest.partitions[number]
 
     def folder(self, entry: FolderEntry) -> Path:
-        """Return a folder of the index with all its files, for others to open; small ones have been compared with their checksums.
+        """Return the path of a folder of the index that has all its files.
+
+        The folder is for other code to open. Small files have been compared with their checksums.
 
         Raises
         ------
@@ -188,18 +209,27 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, folder: FolderEntry, path: str) -> Iterator[BinaryIO]:
-        """Open a file below the folder that was opened, and look at its size, and a small one's checksum, by its descriptor."""
+        """Open a file below the opened folder and check its size through its descriptor.
+
+        The checksum of a small file is checked in the same way.
+        """
         entry, relative = folder.file(path), f"{folder.folder}/{path}"
         try:
             by_name = entry is None or self.root is None
-            file = open_plain(self._file(folder, path)) if by_name else self.root.open_plain(relative)
+            file = (
+                open_plain(self._file(folder, path)) if by_name else self.root.open_plain(relative)
+            )
         except OSError as error:
             self._file(folder, path)  # says what is there in its place
-            raise IndexCorruptError(f"'{self.path / relative}' cannot be opened: {error.strerror or error}.") from error
+            raise IndexCorruptError(
+                f"'{self.path / relative}' cannot be opened: {error.strerror or error}."
+            ) from error
         with file:
             if os.fstat(file.fileno()).st_size != entry.n_bytes:
                 self._file(folder, path)
-                raise IndexCorruptError(f"'{self.path / relative}' was replaced while it was being opened: try again.")
+                raise IndexCorruptError(
+                    f"'{self.path / relative}' was replaced while it was being opened: try again."
+                )
             if entry.n_bytes <= SMALL_FILE_BYTES:
                 if checksum_open(file)[1] != entry.checksum:
                     raise IndexCorruptError(_NOT_AS_WRITTEN.format(path=self.path / relative))
@@ -211,13 +241,16 @@ class Store:
         full = self.path / folder.folder / path
         if entry is None:
             has = some_names([file.path for file in folder.files])
-            raise IndexCorruptError(f"The index lists no file '{full}'; in that folder it has {has}.")
+            raise IndexCorruptError(
+                f"The index lists no file '{full}'; in that folder it has {has}."
+            )
         try:
             _require_size(self.path, f"{folder.folder}/{path}", entry.n_bytes)
         except IndexCorruptError as error:
             if self._is_replaced():
                 raise IndexCorruptError(
-                    f"The index '{self.path}' has been written anew since it was opened: open it again."
+                    f"The index '{self.path}' has been written anew since it was opened: open it "
+                    "again."
                 ) from error
             raise
         if entry.n_bytes <= SMALL_FILE_BYTES and checksum_file(full)[1] != entry.checksum:
@@ -229,10 +262,12 @@ class Store:
 
 
 def open_store(path: str | os.PathLike[str]) -> Store:
-    """Open the index at a path, read-only; no array is read, only the manifest and the size of every file.
+    """Open the index at a path, read-only.
 
-    What is opened is a snapshot: commits that come later neither change nor remove anything of it while it is open,
-    where the file system can lock; where it cannot, for a day.
+    Only the manifest and the size of every file are read, no array.
+
+    What is opened is a snapshot: commits that come later neither change nor remove anything of it
+    while it is open, where the file system can lock; where it cannot, for a day.
 
     Raises
     ------
@@ -259,25 +294,36 @@ def open_store(path: str | os.PathLike[str]) -> Store:
 def require_index(root: Path) -> int:
     """Return the size in bytes of the manifest of the index at `root`."""
     if not os.path.lexists(root):
-        raise IndexNotFoundError(f"There is no index at '{root}': no such folder. Build one with 'pexeso index'.")
+        raise IndexNotFoundError(
+            f"There is no index at '{root}': no such folder. Build one with 'pexeso index'."
+        )
     if not root.is_dir():
-        raise IndexNotFoundError(f"There is no index at '{root}': it is no folder, and an index is one.")
+        raise IndexNotFoundError(
+            f"There is no index at '{root}': it is no folder, and an index is one."
+        )
     size = plain_file_size(root, MANIFEST)
     if size is not None:
         return size
     if os.path.lexists(root / BUILDING):
         builder = read_builder(root)
-        who = f", begun {builder['started']} by process {builder['process']} on {builder['host']}" if builder else ""
+        who = (
+            f", begun {builder['started']} by process {builder['process']} on {builder['host']}"
+            if builder
+            else ""
+        )
         if not is_under_way(root):
             raise IndexNotFoundError(
-                f"There is no index at '{root}', but a build of one that was broken off{who}: run 'pexeso index' again, "
+                f"There is no index at '{root}', but a build of one that was broken off{who}: "
+                "run 'pexeso index' again, "
                 "which takes it up where it stopped."
             )
         raise IndexNotFoundError(
-            f"There is no finished index at '{root}', but a build of one{who}: wait for its end, or build again."
+            f"There is no finished index at '{root}', but a build of one{who}: wait for its end, "
+            "or build again."
         )
     raise IndexNotFoundError(
-        f"There is no index at '{root}': the folder has no {MANIFEST}. Give the folder that 'pexeso index' wrote."
+        f"There is no index at '{root}': the folder has no {MANIFEST}. Give the folder that "
+        "'pexeso index' wrote."
     )
 
 
@@ -294,6 +340,7 @@ def _require_size(root: Path, relative: str, n_bytes: int) -> None:
         )
     if size != n_bytes:
         raise IndexCorruptError(
-            f"'{root / relative}' has {size} bytes, but {n_bytes} were written: it was cut short or changed. "
+            f"'{root / relative}' has {size} bytes, but {n_bytes} were written: it was cut short "
+            "or changed. "
             "'pexeso check' lists all such files."
         )

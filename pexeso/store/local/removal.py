@@ -11,7 +11,10 @@ from pexeso.store.paths import PARTITIONS, plain_file_size, require_folder, requ
 
 
 def remove_files(root: Path, relative_paths: Iterable[str]) -> None:
-    """Remove plain files of index folders, and then what is empty without them in those folders and above."""
+    """Remove plain files of index folders and the folders that this leaves empty.
+
+    These are folders within the index folders and above them.
+    """
     folders = set()
     for relative in relative_paths:
         if plain_file_size(root, relative) is not None:

@@ -1,10 +1,14 @@
-"""Snapshots: what a reader has opened stays until it is closed, however often the index is written meanwhile.
+"""Snapshots: what a reader has opened stays until the reader closes it.
 
-A reader keeps the manifest that it has read open, under a shared lock. A commit keeps the manifest that it replaces
-under another name, ``retired/manifest.N.json``: the same file, with the same locks. A writer removes what only retired
-manifests list once nobody holds them; what is held now goes with a later commit.
+This holds however often the index is written in the meantime.
 
-Where the file system cannot lock, nobody can tell who reads: there, what a commit made needless stays for a day.
+A reader keeps the manifest that it has read open, under a shared lock. A commit keeps the manifest
+that it replaces under another name, ``retired/manifest.N.json``: the same file, with the same
+locks. A writer removes what only retired manifests list once nobody holds them; what is held now
+goes with a later commit.
+
+Where the file system cannot lock, nobody can tell who reads: there, what a commit made needless
+stays for a day.
 """
 
 import contextlib
@@ -30,7 +34,10 @@ _PAUSE_SECONDS = 0.02
 
 
 class Hold:
-    """An open manifest, locked against the removal of what it lists for as long as this object lives."""
+    """An open, locked manifest that protects the files it lists from removal.
+
+    The lock lasts as long as this object lives.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._close = weakref.finalize(self, os.close, descriptor)
@@ -59,38 +66,53 @@ def hold_manifest(root: Path) -> tuple[Manifest, Hold]:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+            raise IndexCorruptError(
+                f"'{path}' cannot be read: {error.strerror or error}."
+            ) from error
         hold = Hold(descriptor)
         if lock(descriptor, SHARED) is not False and _is_in_place(descriptor, path):
             return manifest_from(root, _read(descriptor, path)), hold
-        # Replaced between two looks, and about to be removed: the one that took its place is what was asked for.
+        # Replaced between two looks, and about to be removed: the one that took its place is what
+        # was asked for.
         hold.release()
         time.sleep(_PAUSE_SECONDS)
-    raise IndexCorruptError(f"'{path}' is replaced again and again, and could not be read: try again.")
+    raise IndexCorruptError(
+        f"'{path}' is replaced again and again, and could not be read: try again."
+    )
 
 
 def retire_manifest(root: Path, generation: int) -> None:
-    """Keep the manifest in place, of that generation, under its retired name, before another takes its place.
+    """Keep the current manifest under its retired name before another replaces it.
+
+    `generation` is the generation of the current manifest.
 
     Also where its successor lists all of its files: a later one may not, while it is held still.
     """
     folder = root / RETIRED
     folder.mkdir(exist_ok=True)
-    linked, copied = folder / f"manifest.{generation}.json", folder / f"manifest.{generation}{_COPY}"
+    linked, copied = (
+        folder / f"manifest.{generation}.json",
+        folder / f"manifest.{generation}{_COPY}",
+    )
     for path in (linked, copied):
         path.unlink(missing_ok=True)  # of a commit that died
     try:
         os.link(root / MANIFEST, linked)
-    except OSError:  # a file system without hard links: readers hold the original, which a copy does not show
+    except (
+        OSError
+    ):  # a file system without hard links: readers hold the original, which a copy does not show
         shutil.copyfile(root / MANIFEST, copied)
     sync_folder(folder)
     sync_folder(root)
 
 
 def sweep_retired(root: Path, current: Manifest) -> None:
-    """Remove what only retired manifests list that nobody holds any more; the caller is the one writer.
+    """Remove the files that only retired manifests list and that no reader holds.
 
-    A manifest in use keeps its files, and those alone. What cannot be removed stays for a later sweep.
+    The caller must be the only writer.
+
+    A manifest in use keeps its files, and those alone. What cannot be removed stays for a later
+    sweep.
     """
     folder = root / RETIRED
     if folder.is_symlink() or not folder.is_dir():
@@ -101,7 +123,11 @@ def sweep_retired(root: Path, current: Manifest) -> None:
             (folder / name).unlink(missing_ok=True)
         else:
             (held if _in_use(folder / name) else free).append((name, manifest))
-    needed = {file.path for manifest in (current, *(manifest for _, manifest in held)) for file in manifest.files()}
+    needed = {
+        file.path
+        for manifest in (current, *(manifest for _, manifest in held))
+        for file in manifest.files()
+    }
     for name, manifest in free:
         remove_files(root, {file.path for file in manifest.files()} - needed)
         (folder / name).unlink(missing_ok=True)
@@ -119,7 +145,10 @@ def retired_files(root: Path) -> set[str]:
 
 
 def _retired(root: Path) -> list[tuple[str, Manifest | None]]:
-    """Return the retired manifests by file name; None for what is none, as when its writer died while it was copied."""
+    """Return the retired manifests by file name.
+
+    A file that is not a manifest gives None, for example one whose writer died during the copy.
+    """
     folder = root / RETIRED
     if folder.is_symlink() or not folder.is_dir():
         return []

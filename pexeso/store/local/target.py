@@ -1,4 +1,7 @@
-"""Where a task puts the partition that it builds: a folder of the build, in which it appears whole or not at all."""
+"""The target to which a task writes its partition: a folder of the build.
+
+The partition appears there complete or not at all.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from pexeso.store.local.folders import filling, plain_files
 from pexeso.store.manifest import FileEntry, FolderEntry
 
 META, CHOICE, METRIC = "meta.json", "choice", "metric"
-"""The document of a partition: its facts, and how its map was chosen. Where it is, the partition is whole."""
+"""The document of a partition: its facts, and how its map was chosen.
+
+Where it is, the partition is whole.
+"""
 
 Fill = Callable[[Path], tuple[dict[str, Any], list[FileEntry]]]
 """Writes a partition's files to an empty folder; gives its facts and its files."""
@@ -24,10 +30,13 @@ class PartitionTarget(Protocol):
     """Where one partition goes. It can be pickled: what fills it is a task on any machine."""
 
     def written(self) -> FolderEntry | None:
-        """Return the partition that an earlier attempt has left there whole; None where there is none."""
+        """Return the complete partition that an earlier attempt has left there, or None."""
 
     def write(self, fill: Fill) -> FolderEntry:
-        """Put a partition there. Where two attempts do, either's result is a whole partition of its own."""
+        """Put a partition there.
+
+        Where two attempts do, either's result is a whole partition of its own.
+        """
 
 
 @dataclass(frozen=True)
@@ -49,9 +58,14 @@ class PartitionFolder:
         """See `PartitionTarget`."""
         if not (self.folder / META).is_file():
             return None
-        files = [FileEntry(name, *checksum_file(self.folder / name)) for name, _ in sorted(plain_files(self.folder))]
+        files = [
+            FileEntry(name, *checksum_file(self.folder / name))
+            for name, _ in sorted(plain_files(self.folder))
+        ]
         facts = {
-            name: value for name, value in read_document(self.folder / META).items() if name not in (CHOICE, METRIC)
+            name: value
+            for name, value in read_document(self.folder / META).items()
+            if name not in (CHOICE, METRIC)
         }
         return FolderEntry(self.name, tuple(files), facts)
 
@@ -76,4 +90,6 @@ def entry_to_json(entry: FolderEntry) -> str:
 def entry_from_json(text: str) -> FolderEntry:
     """Read what `entry_to_json` wrote."""
     found = json.loads(text)
-    return FolderEntry(found["folder"], tuple(FileEntry(*file) for file in found["files"]), found["facts"])
+    return FolderEntry(
+        found["folder"], tuple(FileEntry(*file) for file in found["files"]), found["facts"]
+    )

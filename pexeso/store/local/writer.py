@@ -1,4 +1,7 @@
-"""Write an index so that it is whole or not there: everything beside the old one, then one rename of the manifest."""
+"""Atomic writing of an index: new files beside the old ones, then a rename of the manifest.
+
+The new index is complete or not there at all. There is only one rename.
+"""
 
 import contextlib
 import os
@@ -22,23 +25,25 @@ _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 class IndexWriter(BuildWriter):
     """Build an index at a path; use it as a context manager.
 
-    Inside the block, files are written below `catalog_folder`, `embedder_folder` and `partition_folder`, by any
-    process, and `commit` makes them the index. When the block ends without a commit, by an error or an interruption,
-    what stood at the path before stands there still and what this build wrote is gone; unless `keep` was set, and then
-    a later build of the same purpose takes it up.
+    Inside the block, files are written below `catalog_folder`, `embedder_folder` and
+    `partition_folder`, by any process, and `commit` makes them the index. When the block ends
+    without a commit, by an error or an interruption, what stood at the path before stands there
+    still and what this build wrote is gone; unless `keep` was set, and then a later build of the
+    same purpose takes it up.
 
     Parameters
     ----------
     path
         The index folder. It may be absent, empty, or, with `overwrite`, an index.
     overwrite
-        Replace an index that is there already. It stays valid and in use until the commit; afterwards the files that
-        only it listed are removed, once no reader has it open. Other files in the folder are never touched.
+        Replace an index that is there already. It stays valid and in use until the commit;
+        afterwards the files that only it listed are removed, once no reader has it open. Other
+        files in the folder are never touched.
     update
         Write the next generation of the index that is there; there must be one.
     purpose
-        What is built, of which options, as one text. What a build of the same purpose and over the same index has
-        left when it died is there again: `resumed` is True then.
+        What is built, of which options, as one text. What a build of the same purpose and over the
+        same index has left when it died is there again: `resumed` is True then.
 
     Attributes
     ----------
@@ -49,14 +54,14 @@ class IndexWriter(BuildWriter):
     name
         What the index is called in messages.
     keep
-        Leave what was written for a later build, when the block ends without a commit. Set it once there is something
-        worth keeping; it needs a purpose.
+        Leave what was written for a later build, when the block ends without a commit. Set it once
+        there is something worth keeping; it needs a purpose.
 
     Raises
     ------
     OutputError
-        The folder holds something else, holds an index and `overwrite` is False, is being written by another build, or
-        cannot be written.
+        The folder holds something else, holds an index and `overwrite` is False, is being written
+        by another build, or cannot be written.
     IndexNotFoundError
         With `update`: there is no index.
     """
@@ -73,14 +78,16 @@ class IndexWriter(BuildWriter):
             return None
         if not self.overwrite and not self.update:
             raise OutputError(
-                f"'{self.path}' holds an index already: choose another place, or replace it with overwrite=True "
+                f"'{self.path}' holds an index already: choose another place, or replace it with "
+                "overwrite=True "
                 "(--overwrite)."
             )
         try:
             return build_lock.current_manifest(self.path)
         except StoredIndexError as error:
             raise OutputError(
-                f"'{self.path}' cannot be overwritten, as its manifest does not tell which files are pexeso's own: "
+                f"'{self.path}' cannot be overwritten, as its manifest does not tell which files "
+                "are pexeso's own: "
                 f"choose another place, or remove the folder yourself. {error}"
             ) from error
 
@@ -91,7 +98,9 @@ class IndexWriter(BuildWriter):
     def _make_plan(self) -> build_lock.Plan:
         if self.previous is None:
             _require_empty(self.path)
-        return build_lock.Plan(self.purpose, self._generation, self._choose_names(), self._choose_first_partition())
+        return build_lock.Plan(
+            self.purpose, self._generation, self._choose_names(), self._choose_first_partition()
+        )
 
     def _adapted(self, plan: build_lock.Plan) -> build_lock.Plan | None:
         return plan if plan.generation == self._generation else None
@@ -109,8 +118,13 @@ class IndexWriter(BuildWriter):
         return self.seal_folder(self._new(entry.folder), entry.facts, known=entry.files)
 
     def _choose_names(self) -> dict[str, str]:
-        """Return the new folders names that nothing on the disk has, so that old and new stand side by side."""
-        taken = set() if self.previous is None else {entry.folder for entry in self.previous.folders}
+        """Return names for the new folders that nothing on disk has.
+
+        Old and new folders can therefore stand side by side.
+        """
+        taken = (
+            set() if self.previous is None else {entry.folder for entry in self.previous.folders}
+        )
         names = {}
         for position in (CATALOG, EMBEDDER):
             number = self._generation
@@ -122,7 +136,9 @@ class IndexWriter(BuildWriter):
         return names
 
     def _choose_first_partition(self) -> int:
-        taken = set() if self.previous is None else {entry.folder for entry in self.previous.folders}
+        taken = (
+            set() if self.previous is None else {entry.folder for entry in self.previous.folders}
+        )
         folder = self.path / PARTITIONS
         there = set(os.listdir(folder)) if folder.is_dir() else set()
         numbers = there | {name.removeprefix(f"{PARTITIONS}/") for name in taken}
@@ -141,14 +157,17 @@ class IndexWriter(BuildWriter):
         return manifest
 
     def _write_journal(self, new: list[FolderEntry]) -> None:
-        build_lock.write_journal(self.path, (f"{entry.folder}/{file.path}" for entry in new for file in entry.files))
+        build_lock.write_journal(
+            self.path, (f"{entry.folder}/{file.path}" for entry in new for file in entry.files)
+        )
 
     def _place(self, new: list[FolderEntry]) -> None:
         (self.path / PARTITIONS).mkdir(exist_ok=True)
         for entry in new:
             if os.path.lexists(self.path / entry.folder):
                 raise OutputError(
-                    f"'{self.path / entry.folder}' appeared during the build: move it away and try again."
+                    f"'{self.path / entry.folder}' appeared during the build: move it away and "
+                    "try again."
                 )
             os.rename(self._new(entry.folder), self.path / entry.folder)
         sync_folder(self.path / PARTITIONS)
@@ -175,10 +194,13 @@ class IndexWriter(BuildWriter):
 
 
 def tidy(path: str | os.PathLike[str]) -> None:
-    """Remove what earlier generations of an index have left and nobody reads any more; nothing, while it is being written.
+    """Remove files of earlier generations of an index that no reader uses any more.
 
-    A commit does so too, but it cannot remove what its own process has open. What a build left that died after its
-    commit, or that nobody can take up, goes as well; the work of one that can be taken up stays.
+    Nothing is removed while the index is being written.
+
+    A commit does so too, but it cannot remove what its own process has open. What a build left that
+    died after its commit, or that nobody can take up, goes as well; the work of one that can be
+    taken up stays.
     """
     root = Path(path)
     try:
@@ -206,6 +228,7 @@ def _require_empty(path: Path) -> None:
     names = sorted(os.listdir(path))
     if names:
         raise OutputError(
-            f"'{path}' holds {build_lock.some_names(names)} and is no index of pexeso's: choose another place for the "
+            f"'{path}' holds {build_lock.some_names(names)} and is no index of pexeso's: choose "
+            "another place for the "
             "index, or an empty folder."
         )

@@ -1,12 +1,15 @@
-"""Files of an index that lies elsewhere, kept in a folder of this machine: fetched once, verified, bounded in size.
+"""A local cache for the files of an index on other storage.
 
-A folder of an index is kept under a name made of the names, sizes and checksums of its files, so that equal contents
-are equal folders whatever index they come from, and nothing kept is ever out of date. Beside ``folders/`` there is a
-file a folder in ``locks/``: its lock says that the folder is in use, its time when it was used last. What was not used
-for longest goes first; what is in use stays. Processes of one machine may share a cache.
+Files are fetched once and verified, and the size of the cache is bounded.
 
-What is mapped into memory stays readable when its file is removed, and takes its space on the disk until it is no
-longer mapped; that space does not count.
+A folder of an index is kept under a name made of the names, sizes and checksums of its files, so
+that equal contents are equal folders whatever index they come from, and nothing kept is ever out of
+date. Beside ``folders/`` there is a file a folder in ``locks/``: its lock says that the folder is
+in use, its time when it was used last. What was not used for longest goes first; what is in use
+stays. Processes of one machine may share a cache.
+
+What is mapped into memory stays readable when its file is removed, and takes its space on the disk
+until it is no longer mapped; that space does not count.
 """
 
 import contextlib
@@ -70,15 +73,20 @@ class Cache:
 
     def __post_init__(self) -> None:
         if type(self.max_bytes) is not int or self.max_bytes < 1:
-            raise InputError(f"The size of a cache must be a whole number of bytes, 1 or more. Got {self.max_bytes!r}.")
+            raise InputError(
+                "The size of a cache must be a whole number of bytes, 1 or more. Got "
+                f"{self.max_bytes!r}."
+            )
         object.__setattr__(self, "root", Path(self.root).absolute())
 
     def folder(self, entry: FolderEntry) -> Path:
         """Return where the files of a folder of an index are kept, if they are."""
         return self.root / "folders" / _digest(entry)
 
-    def fetch(self, index: Location, entry: FolderEntry, paths: Sequence[str]) -> tuple[Path, Lease]:
-        """Have files of one folder of an index here: those that are missing are fetched and verified.
+    def fetch(
+        self, index: Location, entry: FolderEntry, paths: Sequence[str]
+    ) -> tuple[Path, Lease]:
+        """Fetch and verify the files of an index folder that are missing from the cache.
 
         Parameters
         ----------
@@ -120,7 +128,10 @@ class Cache:
 
     @contextlib.contextmanager
     def _reserved(self, folder: Path, files: list[FileEntry]) -> Iterator[list[Path]]:
-        """Make files of the right sizes to fill, having made room for them; what was not moved away is removed."""
+        """Make room for files and create them in the right sizes, to be filled.
+
+        Files that have not been moved away at the end are removed.
+        """
         made: list[tuple[Path, int]] = []
         try:
             with writing(folder), self._exclusive():
@@ -134,8 +145,13 @@ class Cache:
                 os.close(descriptor)
 
     def _make_room(self, n_bytes: int) -> None:
-        """Remove folders, the least recently used first, until so many bytes fit; the caller has the cache's lock."""
-        kept = {name: _size_without_dead_parts(self.root / "folders" / name) for name in self._names()}
+        """Remove the least recently used folders until `n_bytes` more bytes fit.
+
+        The caller holds the lock of the cache.
+        """
+        kept = {
+            name: _size_without_dead_parts(self.root / "folders" / name) for name in self._names()
+        }
         used = sum(kept.values())
         for name in sorted(kept, key=self._last_used):
             if used + n_bytes <= self.max_bytes:
@@ -144,8 +160,10 @@ class Cache:
                 used -= kept[name]
         if used + n_bytes > self.max_bytes:
             raise OutputError(
-                f"The cache '{self.root}' holds at most {format_bytes(self.max_bytes)}, of which {format_bytes(used)} are in "
-                f"use, and {format_bytes(n_bytes)} more are needed: make it larger ({SIZE_VARIABLE}, in GiB)."
+                f"The cache '{self.root}' holds at most {format_bytes(self.max_bytes)}, of which "
+                f"{format_bytes(used)} are in "
+                f"use, and {format_bytes(n_bytes)} more are needed: make it larger "
+                f"({SIZE_VARIABLE}, in GiB)."
             )
 
     def _names(self) -> list[str]:
@@ -162,7 +180,9 @@ class Cache:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             locked = lock(descriptor, EXCLUSIVE)
-            if locked is False or (locked is None and time.time() - self._last_used(name) < UNLOCKED_SECONDS):
+            if locked is False or (
+                locked is None and time.time() - self._last_used(name) < UNLOCKED_SECONDS
+            ):
                 return False
             shutil.rmtree(self.root / "folders" / name)
             path.unlink(missing_ok=True)
@@ -194,7 +214,10 @@ class Cache:
 
 
 def default_cache() -> Cache:
-    """Return the cache of this user: ``~/.cache/pexeso``, or what ``XDG_CACHE_HOME`` or ``PEXESO_CACHE`` say."""
+    """Return the cache of the current user.
+
+    Its folder is ``~/.cache/pexeso`` unless ``XDG_CACHE_HOME`` or ``PEXESO_CACHE`` say otherwise.
+    """
     folder = os.environ.get(FOLDER_VARIABLE)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     text = os.environ.get(SIZE_VARIABLE)
@@ -203,7 +226,9 @@ def default_cache() -> Cache:
     except (ValueError, OverflowError):
         max_bytes = 0
     if max_bytes < 1:
-        raise InputError(f"{SIZE_VARIABLE} must be a number of GiB above 0, such as 50. Got {text!r}.")
+        raise InputError(
+            f"{SIZE_VARIABLE} must be a number of GiB above 0, such as 50. Got {text!r}."
+        )
     return Cache(Path(folder) if folder else Path(home) / "pexeso", max_bytes)
 
 
@@ -223,12 +248,17 @@ def _new_part(path: Path, n_bytes: int) -> tuple[Path, int]:
 
 
 def _size_without_dead_parts(folder: Path) -> int:
-    """Return the bytes of all files below a folder, having removed those that a process that died was filling."""
+    """Return the bytes of all files below a folder after removal of unfinished files.
+
+    Unfinished files are those that a process was filling when it died.
+    """
     n_bytes = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             path = Path(parent, name)
-            with contextlib.suppress(FileNotFoundError):  # another process has just moved or removed it
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # another process has just moved or removed it
                 if name.endswith(_PART) and _is_dead(path):
                     path.unlink()
                 else:
@@ -240,6 +270,8 @@ def _is_dead(part: Path) -> bool:
     descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC)
     try:
         locked = lock(descriptor, EXCLUSIVE)
-        return locked is True or (locked is None and time.time() - part.stat().st_mtime > UNLOCKED_SECONDS)
+        return locked is True or (
+            locked is None and time.time() - part.stat().st_mtime > UNLOCKED_SECONDS
+        )
     finally:
         os.close(descriptor)

@@ -1,4 +1,7 @@
-"""Read every byte of an index that lies elsewhere, and say what is not as it was written; nothing is kept here."""
+"""Check of every byte of an index on other storage.
+
+Everything that is not as it was written is reported. Nothing is kept on this machine.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -12,8 +15,13 @@ from pexeso.store.remote.garbage_collection import noted_files
 from pexeso.store.remote.store import read_remote_manifest
 
 
-def check_remote_store(location: Location, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
-    """Compare every byte of an index elsewhere with its manifest; as `pexeso.store.integrity.check_store` does here."""
+def check_remote_store(
+    location: Location, progress: Callable[[int, int], None] | None = None
+) -> list[Problem]:
+    """Compare every byte of an index elsewhere with its manifest.
+
+    `pexeso.store.integrity.check_store` does the same here.
+    """
     try:
         manifest, _ = read_remote_manifest(location)
     except IndexVersionError as error:
@@ -29,8 +37,13 @@ def check_remote_store(location: Location, progress: Callable[[int, int], None] 
         if progress is not None:
             progress(done, total)
 
-    problems = [_check_file(location, file, there.get(file.path), count) for file in manifest.files()]
-    return [*(problem for problem in problems if problem is not None), *_notes(location, manifest, there)]
+    problems = [
+        _check_file(location, file, there.get(file.path), count) for file in manifest.files()
+    ]
+    return [
+        *(problem for problem in problems if problem is not None),
+        *_notes(location, manifest, there),
+    ]
 
 
 def _check_file(
@@ -41,7 +54,9 @@ def _check_file(
         return Problem(file.path, "missing", f"'{where}' is missing: {restore}")
     if found.n_bytes != file.n_bytes:
         return Problem(
-            file.path, "size", f"'{where}' has {found.n_bytes} bytes, but {file.n_bytes} were written: {restore}"
+            file.path,
+            "size",
+            f"'{where}' has {found.n_bytes} bytes, but {file.n_bytes} were written: {restore}",
         )
     try:
         checksum = fetch_checksum(location.joined(file.path), file, count)
@@ -50,14 +65,25 @@ def _check_file(
     except PlaceError as error:
         return Problem(file.path, "unreadable", str(error))
     if checksum != file.checksum:
-        return Problem(file.path, "checksum", f"'{where}' is not as it was written, by its checksum: {restore}")
+        return Problem(
+            file.path, "checksum", f"'{where}' is not as it was written, by its checksum: {restore}"
+        )
     return None
 
 
-def _notes(location: Location, manifest: Manifest, there: dict[str, PlaceEntry]) -> Iterator[Problem]:
-    """Yield what is there and not of the index, which is what its manifest and those kept for readers list."""
+def _notes(
+    location: Location, manifest: Manifest, there: dict[str, PlaceEntry]
+) -> Iterator[Problem]:
+    """Yield the entries at the place that do not belong to the index.
+
+    The manifest and the manifests kept for readers list what belongs to the index.
+    """
     known = {MANIFEST, *(file.path for file in manifest.files())}
-    notes = {name: entry for name, entry in there.items() if name.startswith((f"{RETIRED}/", f"{BUILDING}/"))}
+    notes = {
+        name: entry
+        for name, entry in there.items()
+        if name.startswith((f"{RETIRED}/", f"{BUILDING}/"))
+    }
     for name, entry in notes.items():
         files = noted_files(location.joined(name), entry)
         known.update(() if files is None else files)
@@ -65,8 +91,15 @@ def _notes(location: Location, manifest: Manifest, there: dict[str, PlaceEntry])
             known.add(name)
     for name in sorted(set(there) - known):
         if name.startswith(f"{BUILDING}/"):
-            yield Problem(name, "unfinished", f"'{location}/{name}' is of a build under way, or of one broken off.")
+            yield Problem(
+                name,
+                "unfinished",
+                f"'{location}/{name}' is of a build under way, or of one broken off.",
+            )
         else:
             yield Problem(
-                name, "foreign", f"'{location}/{name}' is nothing of the index; pexeso neither reads nor removes it."
+                name,
+                "foreign",
+                f"'{location}/{name}' is nothing of the index; pexeso neither reads nor removes "
+                "it.",
             )

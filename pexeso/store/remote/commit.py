@@ -1,7 +1,9 @@
-"""Commit on another storage: one conditional write of the manifest, so that of two builds one wins and the other knows.
+"""Commits on other storage by one conditional write of the manifest.
 
-Only S3 and what is compatible with it has such writes, and not every such server does them: that is tried out before
-anything is uploaded.
+Of two concurrent builds one wins, and the other learns that it has lost.
+
+Only S3 and what is compatible with it has such writes, and not every such server does them: that is
+tried out before anything is uploaded.
 """
 
 import secrets
@@ -13,7 +15,9 @@ from pexeso.store.paths import BUILDING, MANIFEST
 
 
 def require_safe_commits(location: Location) -> None:
-    """Require that builds can commit safely at a place: writes an object below ``.building/``, and removes it.
+    """Require that builds can commit safely at a place.
+
+    The check writes an object below ``.building/`` and removes it.
 
     Raises
     ------
@@ -22,7 +26,11 @@ def require_safe_commits(location: Location) -> None:
     """
     if not location.has_conditions:
         is_s3 = location.protocol in ("s3", "s3a")
-        why = "was given as a filesystem that does not offer them, so give its URL" if is_s3 else "is neither"
+        why = (
+            "was given as a filesystem that does not offer them, so give its URL"
+            if is_s3
+            else "is neither"
+        )
         raise _unsafe(location, f"'{location}' {why}")
     probe = location.joined(f"{BUILDING}/probe-{secrets.token_hex(8)}")
     try:
@@ -33,11 +41,14 @@ def require_safe_commits(location: Location) -> None:
     except PlaceError as error:
         raise _unsafe(location, f"it could not be tried out at '{location}' ({error})") from error
     if not works:
-        raise _unsafe(location, f"the server of '{location}' writes where the condition of a write does not hold")
+        raise _unsafe(
+            location,
+            f"the server of '{location}' writes where the condition of a write does not hold",
+        )
 
 
 def commit_manifest(location: Location, data: bytes, expected: str | None) -> str:
-    """Make a manifest the one of the index at a place, unless another build has committed there meanwhile.
+    """Make a manifest the current one at a place unless another build has committed there.
 
     Parameters
     ----------
@@ -59,15 +70,18 @@ def commit_manifest(location: Location, data: bytes, expected: str | None) -> st
         found = file.read() if version is not None or file.look() is not None else b""
     except PlaceError as error:
         raise PlaceError(
-            f"It is not known whether the index was put in place at '{location}', look at it there: {error}"
+            f"It is not known whether the index was put in place at '{location}', look at it "
+            f"there: {error}"
         ) from error
     if found == data:
-        # Also where the condition did not hold: an answer was lost, and what was asked again had been done.
+        # Also where the condition did not hold: an answer was lost, and what was asked again had
+        # been done.
         return version or _version(file)
     if version is not None and _follows(found, data):
         return version
     raise OutputError(
-        f"Another build has committed to '{location}' since this one began, so this one was not put in place: build again "
+        f"Another build has committed to '{location}' since this one began, so this one was not "
+        "put in place: build again "
         "from what is there now."
     )
 
@@ -98,6 +112,8 @@ def _follows(found: bytes, data: bytes) -> bool:
 
 def _unsafe(location: Location, why: str) -> OutputError:
     return OutputError(
-        f"An index can be written to a local folder, and to S3 or what is compatible with it where conditional writes "
-        f"work; {why}. Build the index in a local folder, and copy that folder there while nobody reads it."
+        "An index can be written to a local folder, and to S3 or what is compatible with it "
+        "where conditional writes "
+        f"work; {why}. Build the index in a local folder, and copy that folder there while "
+        "nobody reads it."
     )

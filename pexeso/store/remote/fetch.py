@@ -47,11 +47,14 @@ def fetch_into(part: Path, location: Location, entry: FileEntry) -> None:
         os.fsync(file.fileno())
     if checksum != entry.checksum:
         raise IndexCorruptError(
-            f"'{location}' is not as it was written, by its checksum: restore it from a copy, or build the index again."
+            f"'{location}' is not as it was written, by its checksum: restore it from a copy, or "
+            "build the index again."
         )
 
 
-def fetch_checksum(location: Location, entry: FileEntry, take: Callable[[bytes], object] | None = None) -> str:
+def fetch_checksum(
+    location: Location, entry: FileEntry, take: Callable[[bytes], object] | None = None
+) -> str:
     """Read a whole file elsewhere, in order, and return its checksum.
 
     Parameters
@@ -119,10 +122,12 @@ def _require_there(location: Location, n_bytes: int) -> None:
     found = location.look()
     if found is None:
         raise IndexCorruptError(
-            f"'{location}' is missing. If the index has been written anew since it was opened, open it again; "
+            f"'{location}' is missing. If the index has been written anew since it was opened, "
+            "open it again; "
             "else restore the file from a copy, or build the index again."
         )
     if found.n_bytes < n_bytes:
         raise IndexCorruptError(
-            f"'{location}' has {found.n_bytes} bytes, but at least {n_bytes} were written: it was cut short or changed."
+            f"'{location}' has {found.n_bytes} bytes, but at least {n_bytes} were written: it "
+            "was cut short or changed."
         )

@@ -1,8 +1,10 @@
-"""What a commit on another storage makes needless is kept for a time, since nobody can tell who reads it, and removed then.
+"""Delayed removal of files on other storage that a commit has made obsolete.
 
-Before a commit, the manifest that it replaces is kept as ``retired/manifest.N.json``; before an upload, its files are
-noted in ``.building/upload-X.json``. Their age is taken from the storage's own clock. A later commit removes what only
-notes older than `RETENTION_SECONDS` list.
+The files are kept for a time, since it cannot be known who still reads them.
+
+Before a commit, the manifest that it replaces is kept as ``retired/manifest.N.json``; before an
+upload, its files are noted in ``.building/upload-X.json``. Their age is taken from the storage's
+own clock. A later commit removes what only notes older than `RETENTION_SECONDS` list.
 """
 
 import json
@@ -32,7 +34,9 @@ def retire(location: Location, previous: Manifest) -> None:
 
 
 def note_upload(location: Location, paths: Iterable[str], token: str | None = None) -> Location:
-    """Note which files are about to be uploaded, and return the note, to be removed when they are in place or gone.
+    """Write a note of the files that are about to be uploaded, and return the note.
+
+    The note is to be removed when the files are in place or gone.
 
     Parameters
     ----------
@@ -66,8 +70,12 @@ def remove_all(location: Location, paths: Iterable[str]) -> None:
             pass
 
 
-def sweep(location: Location, current: Manifest, retention_seconds: float = RETENTION_SECONDS) -> None:
-    """Remove what has been needless for longer than the retention time; the caller has just committed `current`.
+def sweep(
+    location: Location, current: Manifest, retention_seconds: float = RETENTION_SECONDS
+) -> None:
+    """Remove files that have been obsolete for longer than the retention time.
+
+    The caller has just committed `current`.
 
     Parameters
     ----------
@@ -120,7 +128,11 @@ def noted_files(note: Location, entry: PlaceEntry) -> set[str] | None:
     """
     is_manifest = note.path.endswith(f"{RETIRED}/{note.name}") and note.name.startswith("manifest.")
     is_upload = note.path.endswith(f"{BUILDING}/{note.name}") and note.name.startswith("upload-")
-    if not (is_manifest or is_upload) or not note.name.endswith(".json") or entry.n_bytes > MAX_MANIFEST_BYTES:
+    if (
+        not (is_manifest or is_upload)
+        or not note.name.endswith(".json")
+        or entry.n_bytes > MAX_MANIFEST_BYTES
+    ):
         return None
     try:
         data = note.read()
@@ -128,5 +140,13 @@ def noted_files(note: Location, entry: PlaceEntry) -> set[str] | None:
             files = json.loads(data)["files"]
             return {own_file(name) for name in files} if isinstance(files, list) else None
         return {file.path for file in Manifest.from_bytes(data).files()}
-    except (PlaceError, StoredIndexError, InputError, ValueError, KeyError, TypeError, RecursionError):
+    except (
+        PlaceError,
+        StoredIndexError,
+        InputError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):
         return None

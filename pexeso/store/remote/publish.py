@@ -12,20 +12,38 @@ from pexeso.errors import OutputError, PlaceError, StoredIndexError
 from pexeso.io.location import Location
 from pexeso.store.local.build_lock import some_names
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
-from pexeso.store.paths import BUILDING, CATALOG, EMBEDDER, PARTITIONS, RETIRED, plain_file_size, require_folder
+from pexeso.store.paths import (
+    BUILDING,
+    CATALOG,
+    EMBEDDER,
+    PARTITIONS,
+    RETIRED,
+    plain_file_size,
+    require_folder,
+)
 from pexeso.store.remote.commit import commit_manifest, require_safe_commits
-from pexeso.store.remote.garbage_collection import RETENTION_SECONDS, note_upload, remove_all, retire, sweep
+from pexeso.store.remote.garbage_collection import (
+    RETENTION_SECONDS,
+    note_upload,
+    remove_all,
+    retire,
+    sweep,
+)
 from pexeso.store.remote.store import current_remote_manifest, require_sizes
 
 _FILES_AT_ONCE = 8
 _FIRST_NUMBER = 10**16
-_LEFT = re.compile(rf"{re.escape(BUILDING)}|{RETIRED}|{PARTITIONS}|(?:{CATALOG}|{EMBEDDER})\.[0-9]{{17}}", re.ASCII)
+_LEFT = re.compile(
+    rf"{re.escape(BUILDING)}|{RETIRED}|{PARTITIONS}|(?:{CATALOG}|{EMBEDDER})\.[0-9]{{17}}", re.ASCII
+)
 """What builds that died may have left, beside ``.building``, where there is no index yet."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """What stood at a place when a build began: what its commit replaces, if nobody else commits meanwhile.
+    """The state of a place when a build began, which its commit replaces.
+
+    The commit replaces it only if nobody else commits in the meantime.
 
     Attributes
     ----------
@@ -55,21 +73,28 @@ def begin(location: Location, overwrite: bool = False) -> Base:
     try:
         require_safe_commits(location)
         previous, version = current_remote_manifest(location)
-        others = [] if previous is not None or location.look() is None else [entry.name for entry in location.entries()]
+        others = (
+            []
+            if previous is not None or location.look() is None
+            else [entry.name for entry in location.entries()]
+        )
     except PlaceError as error:
         raise OutputError(f"The index cannot be written there: {error}") from error
     except StoredIndexError as error:
         raise OutputError(
-            f"'{location}' cannot be overwritten, as its manifest does not tell which files are pexeso's own: "
+            f"'{location}' cannot be overwritten, as its manifest does not tell which files are "
+            "pexeso's own: "
             f"choose another place, or remove what is there yourself. {error}"
         ) from error
     if foreign := _foreign(others):
         raise OutputError(
-            f"'{location}' holds {some_names(foreign)} and is no index of pexeso's: choose another place for the index, or an empty one."
+            f"'{location}' holds {some_names(foreign)} and is no index of pexeso's: choose "
+            "another place for the index, or an empty one."
         )
     if previous is not None and not overwrite:
         raise OutputError(
-            f"'{location}' holds an index already: choose another place, or replace it with overwrite=True (--overwrite)."
+            f"'{location}' holds an index already: choose another place, or replace it with "
+            "overwrite=True (--overwrite)."
         )
     return Base(location, previous, version)
 
@@ -83,15 +108,18 @@ def publish(
     progress: Callable[[int, int], None] | None = None,
     retention_seconds: float = RETENTION_SECONDS,
 ) -> Manifest:
-    """Upload the new folders of an index and make it the one at the place, by one conditional write of its manifest.
+    """Upload the new folders of an index and commit its manifest at the place.
 
-    Folders that `base` lists as they are stay where they are. The others are uploaded under names that no other build
-    takes, so that nothing is ever overwritten.
+    The commit is one conditional write of the manifest.
+
+    Folders that `base` lists as they are stay where they are. The others are uploaded under names
+    that no other build takes, so that nothing is ever overwritten.
 
     Parameters
     ----------
     local
-        The folder of this machine that holds the new folders, under the names that `manifest` gives them.
+        The folder of this machine that holds the new folders, under the names that `manifest` gives
+        them.
     manifest
         What the index is to be made of.
     there
@@ -99,30 +127,39 @@ def publish(
     progress
         Called with the bytes uploaded so far and altogether.
     retention_seconds
-        How long files that are no longer listed are kept for those who read them; a later commit removes them.
+        How long files that are no longer listed are kept for those who read them; a later commit
+        removes them.
 
     Returns
     -------
     Manifest
-        The manifest that is now in place: with other folder names, and one generation after that of `base`.
+        The manifest that is now in place: with other folder names, and one generation after that of
+        `base`.
 
     Raises
     ------
     OutputError
-        Another build has committed since `begin`, or a file cannot be uploaded. The index there is as it was, and what
-        was uploaded here is gone, or goes with a later commit where it cannot be removed now.
+        Another build has committed since `begin`, or a file cannot be uploaded. The index there is
+        as it was, and what was uploaded here is gone, or goes with a later commit where it cannot
+        be removed now.
     IndexCorruptError
         A file that should be there is not.
     PlaceError
         The storage broke off during the commit, and it is not known whether the index was written.
     """
-    kept = set() if base.previous is None else {(entry.folder, entry.files) for entry in base.previous.folders}
+    kept = (
+        set()
+        if base.previous is None
+        else {(entry.folder, entry.files) for entry in base.previous.folders}
+    )
     names = {
         entry.folder: unique_folder_name(entry.folder)
         for entry in manifest.folders
         if (entry.folder, entry.files) not in kept and entry.folder not in there
     }
-    renamed = _renamed(manifest, names, 1 if base.previous is None else base.previous.generation + 1)
+    renamed = _renamed(
+        manifest, names, 1 if base.previous is None else base.previous.generation + 1
+    )
     uploads = [
         (local / entry.folder, replace(entry, folder=names[entry.folder]))
         for entry in manifest.folders
@@ -139,12 +176,16 @@ def publish(
         except OutputError:
             upload.is_undecided = False
             raise
-    with contextlib.suppress(PlaceError):  # what cannot be removed does no harm, and goes with a later commit
+    with contextlib.suppress(
+        PlaceError
+    ):  # what cannot be removed does no harm, and goes with a later commit
         sweep(base.location, renamed, retention_seconds)
     return renamed
 
 
-def upload_folder(local: Path, location: Location, entry: FolderEntry, count: Callable[[int], None] | None = None) -> None:
+def upload_folder(
+    local: Path, location: Location, entry: FolderEntry, count: Callable[[int], None] | None = None
+) -> None:
     """Upload the files of one folder of an index; none of them may be there.
 
     Parameters
@@ -168,7 +209,10 @@ def upload_folder(local: Path, location: Location, entry: FolderEntry, count: Ca
 
     def upload(file: FileEntry) -> int:
         if plain_file_size(local, file.path) != file.n_bytes:
-            raise OutputError(f"'{local / file.path}' is not there with the {file.n_bytes} bytes that were written.")
+            raise OutputError(
+                f"'{local / file.path}' is not there with the {file.n_bytes} bytes that were "
+                "written."
+            )
         location.joined(f"{entry.folder}/{file.path}").write_file(local / file.path)
         return file.n_bytes
 
@@ -221,7 +265,9 @@ def _renamed(manifest: Manifest, names: dict[str, str], generation: int) -> Mani
 
 
 def _upload_all(
-    location: Location, uploads: list[tuple[Path, FolderEntry]], progress: Callable[[int, int], None] | None
+    location: Location,
+    uploads: list[tuple[Path, FolderEntry]],
+    progress: Callable[[int, int], None] | None,
 ) -> None:
     done, total = 0, sum(entry.n_bytes for _, entry in uploads)
 
@@ -237,14 +283,20 @@ def _upload_all(
 
 @dataclass
 class _Upload:
-    """Files that are being uploaded. While a commit is undecided they may be in use, whatever this process sees."""
+    """Files that are being uploaded.
+
+    While a commit is undecided they may be in use, whatever this process sees.
+    """
 
     is_undecided: bool = False
 
 
 @contextlib.contextmanager
 def _uploading(location: Location, entries: list[FolderEntry]) -> Iterator[_Upload]:
-    """Note the files that the block uploads and commits; they go where it fails, unless they may be in use."""
+    """Note the files that the block uploads and commits, and remove them if it fails.
+
+    They stay if they may be in use.
+    """
     paths = list(paths_of(entries))
     upload = _Upload()
     try:

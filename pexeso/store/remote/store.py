@@ -1,4 +1,7 @@
-"""An index that lies elsewhere, opened like one of this machine: its files are fetched when they are first needed."""
+"""An index on other storage, opened like a local one.
+
+Files are fetched when they are first needed.
+"""
 
 import threading
 from collections.abc import Callable
@@ -27,8 +30,8 @@ class RemoteStore(Store):
     """An open index elsewhere.
 
     What it was made of when it was opened stays there for as long as superseded files are kept (see
-    `pexeso.store.remote.garbage_collection`); what has been fetched stays in the cache while this object lives, as far as it is in
-    use.
+    `pexeso.store.remote.garbage_collection`); what has been fetched stays in the cache while this
+    object lives, as far as it is in use.
 
     Attributes
     ----------
@@ -54,7 +57,9 @@ class RemoteStore(Store):
     def partition(self, number: int) -> dict[str, np.ndarray]:
         """Map all arrays of a partition into memory, having fetched them; see `Store.partition`."""
         entry = self.partition_entry(number)
-        _, lease = self.cache.fetch(self.path, entry, [file.path for file in entry.files if file.path.endswith(".npy")])
+        _, lease = self.cache.fetch(
+            self.path, entry, [file.path for file in entry.files if file.path.endswith(".npy")]
+        )
         try:
             return self._mapped(super().partition, number)
         finally:
@@ -73,12 +78,20 @@ class RemoteStore(Store):
         return self._mapped(super().document, number, name)
 
     def folder(self, entry: FolderEntry) -> Path:
-        """Return a local folder with all files of a folder of the index, fetched whole; see `Store.folder`."""
-        folder, self.leases[entry.folder] = self.cache.fetch(self.path, entry, [file.path for file in entry.files])
+        """Fetch a folder of the index and return the local folder with all its files.
+
+        See `Store.folder`.
+        """
+        folder, self.leases[entry.folder] = self.cache.fetch(
+            self.path, entry, [file.path for file in entry.files]
+        )
         return folder
 
     def _mapped(self, open_files: Callable[..., Result], *arguments: Any) -> Result:
-        """Open files of a partition, and let the cache remove them then: what is mapped stays readable."""
+        """Open files of a partition, then allow the cache to remove them.
+
+        Mapped files stay readable.
+        """
         try:
             return open_files(*arguments)
         finally:
@@ -88,10 +101,15 @@ class RemoteStore(Store):
 
     def _file(self, folder: FolderEntry, path: str) -> Path:
         if folder.file(path) is None:
-            raise IndexCorruptError(f"The index lists no file '{self.path}/{folder.folder}/{path}'.")
+            raise IndexCorruptError(
+                f"The index lists no file '{self.path}/{folder.folder}/{path}'."
+            )
         local, lease = self.cache.fetch(self.path, folder, [path])
-        # A file of a partition is in use until this thread has mapped it; those of the catalog and the embedder for good.
-        self.leases[_this_thread() if folder.folder.startswith(f"{PARTITIONS}/") else folder.folder] = lease
+        # A file of a partition is in use until this thread has mapped it; those of the catalog and
+        # the embedder for good.
+        self.leases[
+            _this_thread() if folder.folder.startswith(f"{PARTITIONS}/") else folder.folder
+        ] = lease
         return local / path
 
     def _is_replaced(self) -> bool:
@@ -103,7 +121,9 @@ def _this_thread() -> str:
 
 
 def open_remote_store(location: Location, cache: Cache | None = None) -> RemoteStore:
-    """Open the index at a place, read-only: its manifest is read, and the sizes of all files are asked for.
+    """Open the index at a place, read-only.
+
+    The manifest is read, and the sizes of all files are requested.
 
     Parameters
     ----------
@@ -149,7 +169,8 @@ def read_remote_manifest(location: Location) -> tuple[Manifest, str | None]:
 def no_index_at(location: Location) -> IndexNotFoundError:
     """Return the error for a place without a manifest."""
     return IndexNotFoundError(
-        f"There is no index at '{location}': it has no {MANIFEST}. Give the place that 'pexeso index' wrote."
+        f"There is no index at '{location}': it has no {MANIFEST}. Give the place that 'pexeso "
+        "index' wrote."
     )
 
 
@@ -162,16 +183,23 @@ def current_remote_manifest(location: Location) -> tuple[Manifest | None, str | 
             return None, None
         if before.n_bytes > MAX_MANIFEST_BYTES:
             raise IndexCorruptError(
-                f"'{file}' has {format_bytes(before.n_bytes)}; a manifest has at most {format_bytes(MAX_MANIFEST_BYTES)}."
+                f"'{file}' has {format_bytes(before.n_bytes)}; a manifest has at most "
+                f"{format_bytes(MAX_MANIFEST_BYTES)}."
             )
         data = file.read()
-        if file.look() == before:  # else it was replaced between the looks, and the bytes may be of either
+        if (
+            file.look() == before
+        ):  # else it was replaced between the looks, and the bytes may be of either
             return manifest_from(str(location), data), before.version
-    raise IndexCorruptError(f"'{file}' is replaced again and again, and could not be read: try again.")
+    raise IndexCorruptError(
+        f"'{file}' is replaced again and again, and could not be read: try again."
+    )
 
 
 def require_sizes(location: Location, manifest: Manifest) -> None:
-    """Require that every file that a manifest lists is there in its size; one listing for each thousand files.
+    """Require that every file that a manifest lists exists in its size.
+
+    One listing request is needed per thousand files.
 
     Raises
     ------
@@ -185,9 +213,11 @@ def require_sizes(location: Location, manifest: Manifest) -> None:
         found = there.get(file.path)
         if found is None:
             raise IndexCorruptError(
-                f"'{location}/{file.path}' is missing. Restore it from a copy, or build the index again."
+                f"'{location}/{file.path}' is missing. Restore it from a copy, or build the "
+                "index again."
             )
         if found.n_bytes != file.n_bytes:
             raise IndexCorruptError(
-                f"'{location}/{file.path}' has {found.n_bytes} bytes, but {file.n_bytes} were written: it was cut short or changed."
+                f"'{location}/{file.path}' has {found.n_bytes} bytes, but {file.n_bytes} were "
+                "written: it was cut short or changed."
             )

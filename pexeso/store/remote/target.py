@@ -1,7 +1,10 @@
-"""Where a task puts the partition that it builds when the index lies elsewhere: it uploads it, and notes what it uploaded.
+"""The target for partitions of an index on other storage: it uploads them and keeps a record.
 
-Each attempt uploads to a folder of its own, so that nothing is ever overwritten. Which attempt counts is what the build
-commits; the files of the others are listed in notes (`pexeso.store.remote.garbage_collection`), and go with a later commit.
+A task writes the partition that it builds to the target. The record notes what was uploaded.
+
+Each attempt uploads to a folder of its own, so that nothing is ever overwritten. Which attempt
+counts is what the build commits; the files of the others are listed in notes
+(`pexeso.store.remote.garbage_collection`), and go with a later commit.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ class PartitionUpload:
     place
         The folder of the index.
     record
-        A local file, absent or written by an earlier attempt, that says what was uploaded; on a cluster all machines
-        see it.
+        A local file, absent or written by an earlier attempt, that says what was uploaded; on a
+        cluster all machines see it.
     """
 
     location: Location
@@ -47,7 +50,11 @@ class PartitionUpload:
         return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
 
     def write(self, fill: Fill) -> FolderEntry:
-        """See `pexeso.store.local.target.PartitionTarget`; takes the partition's size on the local disk until it is uploaded."""
+        """Write the partition to a temporary local folder and upload it.
+
+        See `pexeso.store.local.target.PartitionTarget`. The partition takes its size on the local
+        disk until it is uploaded.
+        """
         if (broken := read_record(self.record)) is not None:
             with contextlib.suppress(PlaceError):
                 discard_uploads(self.location, [broken])

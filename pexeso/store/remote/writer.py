@@ -1,8 +1,11 @@
-"""Write an index on another storage: partitions go there from the tasks that build them, all else with the commit.
+"""Writing of an index on other storage.
 
-What is no partition (the catalog, the model, what passes between the stages) is written to a folder of this machine
-first, in ``builds/`` of the user's cache, under a name made of the place. There a build that was broken off is found by the next one for
-the same place. It does not count for the size of the cache, and is removed once the index is in place.
+Partitions are uploaded by the tasks that build them, everything else with the commit.
+
+What is no partition (the catalog, the model, what passes between the stages) is written to a folder
+of this machine first, in ``builds/`` of the user's cache, under a name made of the place. There a
+build that was broken off is found by the next one for the same place. It does not count for the
+size of the cache, and is removed once the index is in place.
 """
 
 from __future__ import annotations
@@ -30,17 +33,18 @@ _UPLOADED = "uploaded"
 class RemoteWriter(BuildWriter):
     """Build an index on another storage; used like `pexeso.store.local.writer.IndexWriter`.
 
-    One process at a time builds for a place on one machine. Between machines the commit decides: it succeeds only
-    where the index is still the one that the build began with. A build that loses is kept for the next one of the same
-    purpose, as far as it does not depend on what it was built over.
+    One process at a time builds for a place on one machine. Between machines the commit decides: it
+    succeeds only where the index is still the one that the build began with. A build that loses is
+    kept for the next one of the same purpose, as far as it does not depend on what it was built
+    over.
 
     Parameters
     ----------
     place
         The folder of the index.
     cache
-        Whose folder holds the local one; the user's by default. Where tasks run on other machines it must be a folder
-        that all of them see.
+        Whose folder holds the local one; the user's by default. Where tasks run on other machines
+        it must be a folder that all of them see.
 
     Raises
     ------
@@ -78,7 +82,9 @@ class RemoteWriter(BuildWriter):
         there = self.location.joined(PARTITIONS).find() if entries else {}
         sizes = {f"{PARTITIONS}/{name}": found.n_bytes for name, found in there.items()}
         return all(
-            sizes.get(f"{entry.folder}/{file.path}") == file.n_bytes for entry in entries for file in entry.files
+            sizes.get(f"{entry.folder}/{file.path}") == file.n_bytes
+            for entry in entries
+            for file in entry.files
         )
 
     def restart(self) -> None:
@@ -93,7 +99,8 @@ class RemoteWriter(BuildWriter):
             self._lock, locked = build_lock.lock_folder(self.path)
         except OutputError as error:
             raise OutputError(
-                f"Another build for '{self.location}' is under way on this machine: wait for its end."
+                f"Another build for '{self.location}' is under way on this machine: wait for its "
+                "end."
             ) from error
         return locked
 
@@ -113,7 +120,8 @@ class RemoteWriter(BuildWriter):
     def _adapted(self, plan: build_lock.Plan) -> build_lock.Plan | None:
         if plan.generation == self._generation:
             return plan
-        # What an update writes depends on the index that it found; what a build writes on the lake alone.
+        # What an update writes depends on the index that it found; what a build writes on the lake
+        # alone.
         return None if self.update else replace(plan, generation=self._generation)
 
     def _discard(self, plan: build_lock.Plan | None) -> None:
@@ -122,7 +130,10 @@ class RemoteWriter(BuildWriter):
         build_lock.settle(self.path)
 
     def _discard_uploads(self, plan: build_lock.Plan) -> None:
-        """Remove what was uploaded for a plan; left to a later commit where there was one since, which may be of that plan."""
+        """Remove what was uploaded for a plan, unless there has been a commit since.
+
+        After a commit the removal is left to a later one, since the commit may be of that plan.
+        """
         if plan.generation == self._generation and not self._committing:
             with contextlib.suppress(PlaceError):
                 discard_uploads(self.location, self._uploaded())
@@ -151,5 +162,7 @@ class RemoteWriter(BuildWriter):
 
 def local_folder(location: Location, cache: Cache | None = None) -> Path:
     """Return the folder of this machine in which an index for a place is built."""
-    name = hashlib.blake2b(location.url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    name = hashlib.blake2b(
+        location.url.encode("utf-8", "surrogatepass"), digest_size=16
+    ).hexdigest()
     return (cache or default_cache()).root / "builds" / f"{name}.pexeso"

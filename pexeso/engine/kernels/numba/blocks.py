@@ -1,9 +1,13 @@
-"""Compiled loops of the CPU kernel: one block against all the query values that its box did not rule out.
+"""Compiled loops of the CPU kernel: one block against all query values that reach it.
 
-Under the projection a block's rows are recovered once, seen from the middle of its box, and multiplied with four query values at a
-time; the squared distance falls out of the products. Small coordinates around the middle keep the rounding small.
+These are the query values that its box did not rule out.
 
-Arrays are named as in `pexeso.engine.kernels.numba.walks`; `lower`, `upper` and `step` float32 (A,) are a box's corners and a 256th of its edges.
+Under the projection a block's rows are recovered once, seen from the middle of its box, and
+multiplied with four query values at a time; the squared distance falls out of the products. Small
+coordinates around the middle keep the rounding small.
+
+Arrays are named as in `pexeso.engine.kernels.numba.walks`; `lower`, `upper` and `step` float32 (A,)
+are a box's corners and a 256th of its edges.
 """
 
 from __future__ import annotations
@@ -18,7 +22,9 @@ _HALF = np.float32(0.5)
 
 @loop(loose=True)
 def axes_apart(points, query, codes, block, lower, step, gaps):
-    """Bound the distances of a mapped vector to the vectors of a block from below, axis by axis (Lemma 1 for pivots).
+    """Compute lower bounds of the distances from a mapped vector to the vectors of a block.
+
+    The bound is taken axis by axis (Lemma 1 for pivots).
 
     Parameters
     ----------
@@ -33,12 +39,16 @@ def axes_apart(points, query, codes, block, lower, step, gaps):
         half = _HALF * step[axis]
         moved = lower[axis] - points[query, axis] + half
         for row in range(codes.shape[2]):
-            gaps[row] = max(gaps[row], abs(moved + np.float32(codes[block, axis, row]) * step[axis]) - half)
+            gaps[row] = max(
+                gaps[row], abs(moved + np.float32(codes[block, axis, row]) * step[axis]) - half
+            )
 
 
 @loop(loose=True)
 def decode(codes, block, half_width, step, tile, half_squares):
-    """Recover the mapped vectors of a block, seen from the middle of its box: each the middle of its steps.
+    """Decode the mapped vectors of a block, relative to the middle of its box.
+
+    Each vector is decoded as the middle of its steps.
 
     Parameters
     ----------
@@ -61,7 +71,9 @@ def decode(codes, block, half_width, step, tile, half_squares):
 
 @loop(loose=True)
 def multiply(moved, first, tile, half_squares, gaps):
-    """Take half squared lengths less inner products, for one query value; ``|q - x|**2 / 2`` is that and ``|q|**2 / 2``.
+    """Compute half squared lengths minus inner products, for one query value.
+
+    Adding ``|q|**2 / 2`` gives ``|q - x|**2 / 2``.
 
     Parameters
     ----------
@@ -73,22 +85,40 @@ def multiply(moved, first, tile, half_squares, gaps):
     for row in range(tile.shape[1]):
         gaps[0, row] = half_squares[row]
     for axis in range(0, tile.shape[0], 4):
-        a0, a1, a2, a3 = moved[first, axis], moved[first, axis + 1], moved[first, axis + 2], moved[first, axis + 3]
+        a0, a1, a2, a3 = (
+            moved[first, axis],
+            moved[first, axis + 1],
+            moved[first, axis + 2],
+            moved[first, axis + 3],
+        )
         for row in range(tile.shape[1]):
-            x0, x1, x2, x3 = tile[axis, row], tile[axis + 1, row], tile[axis + 2, row], tile[axis + 3, row]
+            x0, x1, x2, x3 = (
+                tile[axis, row],
+                tile[axis + 1, row],
+                tile[axis + 2, row],
+                tile[axis + 3, row],
+            )
             gaps[0, row] -= (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
 
 
 @loop(loose=True)
 def multiply_four(moved, first, tile, half_squares, gaps):
-    """Do as `multiply` for four query values that follow each other, so that what is loaded of the tile is used four times."""
+    """Compute what `multiply` does, for four consecutive query values.
+
+    What is loaded of the tile is used four times.
+    """
     for row in range(tile.shape[1]):
         gaps[0, row] = half_squares[row]
         gaps[1, row] = half_squares[row]
         gaps[2, row] = half_squares[row]
         gaps[3, row] = half_squares[row]
     for axis in range(0, tile.shape[0], 4):
-        a0, a1, a2, a3 = moved[first, axis], moved[first, axis + 1], moved[first, axis + 2], moved[first, axis + 3]
+        a0, a1, a2, a3 = (
+            moved[first, axis],
+            moved[first, axis + 1],
+            moved[first, axis + 2],
+            moved[first, axis + 3],
+        )
         b0, b1, b2, b3 = (
             moved[first + 1, axis],
             moved[first + 1, axis + 1],
@@ -108,7 +138,12 @@ def multiply_four(moved, first, tile, half_squares, gaps):
             moved[first + 3, axis + 3],
         )
         for row in range(tile.shape[1]):
-            x0, x1, x2, x3 = tile[axis, row], tile[axis + 1, row], tile[axis + 2, row], tile[axis + 3, row]
+            x0, x1, x2, x3 = (
+                tile[axis, row],
+                tile[axis + 1, row],
+                tile[axis + 2, row],
+                tile[axis + 3, row],
+            )
             gaps[0, row] -= (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
             gaps[1, row] -= (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
             gaps[2, row] -= (c0 * x0 + c1 * x1) + (c2 * x2 + c3 * x3)
@@ -117,11 +152,14 @@ def multiply_four(moved, first, tile, half_squares, gaps):
 
 @loop(loose=True)
 def look_from_the_middle(points, members, n_members, lower, upper, reach, moved, limits):
-    """Move query values to where the middle of a block's box is the origin, and give the limit of each for `multiply`.
+    """Move query values so that the middle of a block's box is the origin, and set limits.
 
-    A row is within the reach, less the half step that its coordinates are off on each axis, when ``|q - x|**2 / 2 <= (reach + |step| / 2)**2 / 2``.
-    Products of A terms and norms, with lengths up to ``|q|`` and ``|x| <= |half width|``, are off by at most
-    ``(A + 6) u (|q|**2 + |x|**2)`` with ``u = 2**-24``; four times that is allowed for.
+    The limit of each query value is that for `multiply`.
+
+    A row is within the reach, less the half step that its coordinates are off on each axis, when
+    ``|q - x|**2 / 2 <= (reach + |step| / 2)**2 / 2``. Products of A terms and norms, with lengths
+    up to ``|q|`` and ``|x| <= |half width|``, are off by at most ``(A + 6) u (|q|**2 + |x|**2)``
+    with ``u = 2**-24``; four times that is allowed for.
 
     Parameters
     ----------
@@ -149,10 +187,13 @@ def look_from_the_middle(points, members, n_members, lower, upper, reach, moved,
 
 @loop(loose=True)
 def box_is_within(point, lower, upper, limit, euclidean):
-    """Return whether every vector of a box is surely within a limit of the vector behind a mapped one (Lemmas 2, 5 and 6).
+    """Return whether every vector of a box is surely within a limit of a query vector.
 
-    Pivots: ``q'_i + x'_i`` bounds the distance from above on every axis i. Projection: ``|q - x|**2 = |Aq - Ax|**2 + |rest|**2`` and the rests are at
-    most ``r_q + r_x`` apart; the rest is the last axis that is not padding, and padding is 0 on both sides.
+    The query vector is known by its mapped point (Lemmas 2, 5 and 6).
+
+    Pivots: ``q'_i + x'_i`` bounds the distance from above on every axis i. Projection:
+    ``|q - x|**2 = |Aq - Ax|**2 + |rest|**2`` and the rests are at most ``r_q + r_x`` apart; the
+    rest is the last axis that is not padding, and padding is 0 on both sides.
     """
     n_axes = point.shape[0]
     if not euclidean:
@@ -171,7 +212,10 @@ def box_is_within(point, lower, upper, limit, euclidean):
 
 @loop(loose=True)
 def collect(gaps, which, n_rows, limit, query, first_row, found_query, found_row, n_found):
-    """Append the rows of a block whose gap is not over the limit; give the number of pairs found so far."""
+    """Append the rows of a block whose gap is at most the limit, and return the pair count.
+
+    The pair count is the number of pairs found so far.
+    """
     least = gaps[which, 0]
     for row in range(1, n_rows):
         least = min(least, gaps[which, row])
@@ -206,7 +250,9 @@ def search_block(
     n_found,
     work,
 ):
-    """Find the rows of one block that may match, for all query values that its box did not rule out.
+    """Find the rows of one block that may match, for all query values that reach it.
+
+    These are the query values that its box did not rule out.
 
     Parameters
     ----------
@@ -244,7 +290,9 @@ def search_block(
     n_left = 0
     for position in range(n_members):
         query = members[position]
-        if may_accept[query] and box_is_within(turned[query], lower, upper, accept_limit, euclidean):
+        if may_accept[query] and box_is_within(
+            turned[query], lower, upper, accept_limit, euclidean
+        ):
             for row in range(rows):
                 found_query[n_found], found_row[n_found] = query, ~(first_row + row)
                 n_found += 1
@@ -256,7 +304,9 @@ def search_block(
     if not euclidean:
         for position in range(n_left):
             axes_apart(points, left[position], codes, block, lower, step, gaps[0])
-            n_found = collect(gaps, 0, rows, limits[2], left[position], first_row, found_query, found_row, n_found)
+            n_found = collect(
+                gaps, 0, rows, limits[2], left[position], first_row, found_query, found_row, n_found
+            )
         return n_found
     look_from_the_middle(points, left, n_left, lower, upper, limits[3], moved, own_limits)
     for axis in range(n_axes):
@@ -280,6 +330,16 @@ def search_block(
         position += 4
     while position < n_left:
         multiply(moved, position, tile, half_squares, gaps)
-        n_found = collect(gaps, 0, rows, own_limits[position], left[position], first_row, found_query, found_row, n_found)
+        n_found = collect(
+            gaps,
+            0,
+            rows,
+            own_limits[position],
+            left[position],
+            first_row,
+            found_query,
+            found_row,
+            n_found,
+        )
         position += 1
     return n_found

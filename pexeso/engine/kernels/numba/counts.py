@@ -1,17 +1,21 @@
 """Compiled loops of the CPU kernel: which pairs match, and what that means for their columns.
 
-Functions that decide a match keep to IEEE 754 to the letter: no reordering, no fusing. Only the first, quick look may be loose, and its
-error is bounded (`pexeso.engine.precision`).
+Functions that decide a match keep to IEEE 754 to the letter: no reordering, no fusing. Only the
+first, quick look may be loose, and its error is bounded (`pexeso.engine.precision`).
 
-Compiled loops go where the numbers in an index lead them, and these come from files that may have been made to lead elsewhere. So the
-first loop that follows a row to its columns looks at every number before it is used: `count_pairs` at the offsets of a row, `count_columns`
-and `count_batch` at its columns. `decide` and `settle` are given the pairs that were counted, and go nowhere else. Rows need no look: a
-walk makes them up from the shapes of the arrays (`pexeso.engine.layout.validation.require_shapes`). One comparison that never fails costs a loop
+Compiled loops go where the numbers in an index lead them, and these come from files that may have
+been made to lead elsewhere. So the first loop that follows a row to its columns looks at every
+number before it is used: `count_pairs` at the offsets of a row, `count_columns` and `count_batch`
+at its columns. `decide` and `settle` are given the pairs that were counted, and go nowhere else.
+Rows need no look: a walk makes them up from the shapes of the arrays
+(`pexeso.engine.layout.validation.require_shapes`). One comparison that never fails costs a loop
 over scattered memory nothing that can be measured.
 
-Arrays are named alike in all loops: `members` int64 (m,) are query values and `weights` int64 (m,) theirs; `offsets` int64 (n + 1,) and `rows`
-int32 (p,) are the pairs by query value, a complement being a match without a look; `column_offsets` int64 (N + 1,) and `columns` int32 the
-columns of each row; `possible`, `matched` and `counts` int64 (C,). `last` int32 (C,) holds the last mark that each column got.
+Arrays are named alike in all loops: `members` int64 (m,) are query values and `weights` int64 (m,)
+theirs; `offsets` int64 (n + 1,) and `rows` int32 (p,) are the pairs by query value, a complement
+being a match without a look; `column_offsets` int64 (N + 1,) and `columns` int32 the columns of
+each row; `possible`, `matched` and `counts` int64 (C,). `last` int32 (C,) holds the last mark that
+each column got.
 """
 
 from __future__ import annotations
@@ -32,7 +36,10 @@ _NO_COLUMN = f"The postings of a partition name a column that it does not have: 
 
 @loop(loose=True)
 def quick_distance(left, right, metric, limit):
-    """Return the float32 distance (squared if Euclidean) of two vectors, or some number beyond `limit` once it is sure to be."""
+    """Compute the float32 distance of two vectors (squared if Euclidean), with early exit.
+
+    Some number beyond `limit` is returned once the distance is sure to be beyond it.
+    """
     total = np.float32(0.0)
     n = left.shape[0]
     for begin in range(0, n, 64):
@@ -58,7 +65,10 @@ def quick_distance(left, right, metric, limit):
 
 @loop()
 def defining_distance(left, right, metric, terms):
-    """Return the float64 distance of two vectors, to the bit that of `pexeso.engine.metrics.Metric.distances`."""
+    """Compute the float64 distance of two vectors.
+
+    It equals that of `pexeso.engine.metrics.Metric.distances` bit for bit.
+    """
     n = left.shape[0]
     if metric == CHEBYSHEV:
         largest = 0.0
@@ -100,7 +110,9 @@ def decide(
     states,
     work,
 ):
-    """Decide the pairs of some query values; those with no column that still matters are skipped (Lemma 7).
+    """Decide the pairs of some query values.
+
+    Pairs with no column that still matters are skipped (Lemma 7).
 
     Parameters
     ----------
@@ -168,8 +180,12 @@ def count_pairs(offsets, rows, column_offsets, columns, members):
 
 
 @loop()
-def count_columns(members, weights, offsets, rows, column_offsets, columns, mark, last, seen, counts, touched):
-    """Add to each column the weight of the query values that have a pair with one of its rows, each value once; give the number of new columns.
+def count_columns(
+    members, weights, offsets, rows, column_offsets, columns, mark, last, seen, counts, touched
+):
+    """Add to each column the weight of the query values that have a pair with one of its rows.
+
+    Each value counts once. Gives the number of new columns.
 
     Parameters
     ----------
@@ -203,8 +219,13 @@ def count_columns(members, weights, offsets, rows, column_offsets, columns, mark
 
 
 @loop()
-def settle(members, weights, offsets, rows, states, column_offsets, columns, mark, last, possible, matched):
-    """Count what `decide` found: matched counts rise, and a column loses the query values that turned out to have no match in it.
+def settle(
+    members, weights, offsets, rows, states, column_offsets, columns, mark, last, possible, matched
+):
+    """Update the counts with what `decide` found.
+
+    Matched counts rise, and a column's possible count loses the query values that turned out to
+    have no match in it.
 
     Parameters are those of `count_columns`; values ``mark, ..., mark + 2 m - 1`` are not in `last`.
     """
@@ -253,9 +274,23 @@ def keep_matches(offsets, rows, states):
 
 @loop()
 def count_batch(
-    begin, end, query_offsets, members, weights, needed, offsets, rows, column_offsets, columns, last, counts, room
+    begin,
+    end,
+    query_offsets,
+    members,
+    weights,
+    needed,
+    offsets,
+    rows,
+    column_offsets,
+    columns,
+    last,
+    counts,
+    room,
 ):
-    """Count for a run of query columns, from matching pairs, and keep the columns with as many matches as needed.
+    """Count matches for a run of query columns, and keep the columns with enough of them.
+
+    Counts are made from matching pairs.
 
     Parameters
     ----------
@@ -274,7 +309,11 @@ def count_batch(
     """
     touched, n_columns = np.empty(room, np.int32), counts.shape[0]
     size, n_found = 1024, 0
-    which, column_found, count_found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    which, column_found, count_found = (
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+    )
     mark = 0
     for query_column in range(begin, end):
         n_touched = 0

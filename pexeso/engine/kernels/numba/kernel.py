@@ -23,7 +23,12 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import available_threads
 from pexeso.errors import IndexCorruptError
 
-_METRICS = {"euclidean": 0, "angular": 0, "manhattan": loops.MANHATTAN, "chebyshev": loops.CHEBYSHEV}
+_METRICS = {
+    "euclidean": 0,
+    "angular": 0,
+    "manhattan": loops.MANHATTAN,
+    "chebyshev": loops.CHEBYSHEV,
+}
 
 _TESTS_A_TASK = 1 << 14
 """(query value, box) tests that are worth a thread of their own."""
@@ -39,7 +44,8 @@ _MARKS_FOR_REUSE = 1 << 30
 class CompiledKernel(Kernel):
     """Compiled loops; see `pexeso.engine.interface`.
 
-    The first use in a process loads the compiled code from a cache, or compiles it (some seconds, once for an installation).
+    The first use in a process loads the compiled code from a cache, or compiles it (some seconds,
+    once for an installation).
     """
 
     name = "compiled"
@@ -53,7 +59,12 @@ class CompiledKernel(Kernel):
         self._scratch.give_back(counts)
 
     def candidates(
-        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        max_pairs: int,
+        stats: SearchStats,
     ) -> Pairs | None:
         """Walk the boxes; runs of groups of one level are shared out among the threads."""
         blocks = partition.blocks
@@ -65,7 +76,8 @@ class CompiledKernel(Kernel):
         work = np.zeros((len(runs), 5), np.int64)
 
         def task(number: int) -> tuple[np.ndarray, np.ndarray] | None:
-            # Mostly room that is never touched. numpy would ask the system for huge pages, and the first pair found would have 2 MiB filled with zeros.
+            # Mostly room that is never touched. numpy would ask the system for huge pages, and the
+            # first pair found would have 2 MiB filled with zeros.
             queries, rows = torch.empty((2, room), dtype=torch.int32).numpy()
             n_found = walk(*arguments, level, *runs[number], queries, rows, work[number])
             return None if n_found < 0 else (queries[:n_found], rows[:n_found])
@@ -91,7 +103,9 @@ class CompiledKernel(Kernel):
     ) -> torch.Tensor:
         """Count groups of blocks by their boxes, a run of query values in each thread."""
         arguments = _walk_arguments(partition, query, threshold)
-        points, limits, euclidean, boxes, starts = (arguments[position] for position in (0, 3, 5, 6, 7))
+        points, limits, euclidean, boxes, starts = (
+            arguments[position] for position in (0, 3, 5, 6, 7)
+        )
         counts = np.zeros(len(query), np.int64)
         runs = _runs(len(query), _n_tasks(len(query) * len(partition.blocks) // 4, _TESTS_A_TASK))
 
@@ -101,20 +115,34 @@ class CompiledKernel(Kernel):
         stats.box_pairs += sum(_run([task] * len(runs)))
         return torch.from_numpy(counts)
 
-    def boxes_marked(self, partition: Partition, query: Query, threshold: Threshold, level: int) -> torch.Tensor:
+    def boxes_marked(
+        self, partition: Partition, query: Query, threshold: Threshold, level: int
+    ) -> torch.Tensor:
         """Mark boxes in one thread: what it is for, reading ahead, waits for a disk."""
         arguments = _walk_arguments(partition, query, threshold)
-        points, limits, euclidean, boxes, starts = (arguments[position] for position in (0, 3, 5, 6, 7))
+        points, limits, euclidean, boxes, starts = (
+            arguments[position] for position in (0, 3, 5, 6, 7)
+        )
         n_blocks = len(partition.blocks)
-        n_boxes = n_blocks if level == len(starts) - 2 else int(starts[level + 2] - starts[level + 1])
+        n_boxes = (
+            n_blocks if level == len(starts) - 2 else int(starts[level + 2] - starts[level + 1])
+        )
         marks = np.zeros(n_boxes, np.uint8)
         mark_boxes(points, limits, euclidean, boxes, starts, n_blocks, level, marks)
         return torch.from_numpy(np.flatnonzero(marks))
 
     def count(
-        self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
+        self,
+        partition: Partition,
+        pairs: Pairs,
+        members: torch.Tensor,
+        weights: torch.Tensor,
+        counts: Counts | None,
     ) -> Counts:
-        """Count the columns of the candidates; new arrays are untouched zero pages, so that columns without a candidate cost nothing."""
+        """Count the columns of the candidates.
+
+        New arrays are untouched zero pages, so that columns without a candidate cost nothing.
+        """
         if counts is None:
             counts = self._scratch.take(partition.n_columns)
         csr = _columns_of(partition)
@@ -163,10 +191,17 @@ class CompiledKernel(Kernel):
         )
 
     def matches(
-        self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        pairs: Pairs,
+        threshold: Threshold,
+        stats: SearchStats,
     ) -> Pairs:
         """Decide all pairs."""
-        states = self._decide(partition, query, pairs, torch.arange(len(query)), threshold, None, Limits(0, 0), stats)
+        states = self._decide(
+            partition, query, pairs, torch.arange(len(query)), threshold, None, Limits(0, 0), stats
+        )
         offsets, rows = loops.keep_matches(pairs.offsets.numpy(), pairs.rows.numpy(), states)
         return Pairs(torch.from_numpy(offsets), torch.from_numpy(rows))
 
@@ -176,11 +211,17 @@ class CompiledKernel(Kernel):
         """Count query column by query column, runs of them side by side."""
         csr = _columns_of(partition)
         lists = (matches.offsets.numpy(), matches.rows.numpy())
-        room = min(partition.n_columns, loops.count_pairs(*lists, *csr, np.arange(len(matches.offsets) - 1)))
+        room = min(
+            partition.n_columns,
+            loops.count_pairs(*lists, *csr, np.arange(len(matches.offsets) - 1)),
+        )
         runs = _runs(len(groups.needed), _n_tasks(len(matches), _PAIRS_A_TASK, a_thread=1))
 
         def task(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            last, counts = np.zeros(partition.n_columns, np.int32), np.zeros(partition.n_columns, np.int64)
+            last, counts = (
+                np.zeros(partition.n_columns, np.int32),
+                np.zeros(partition.n_columns, np.int64),
+            )
             return loops.count_batch(
                 *runs[number],
                 groups.offsets.numpy(),
@@ -209,10 +250,14 @@ class CompiledKernel(Kernel):
         limits: Limits,
         stats: SearchStats,
     ) -> np.ndarray:
-        if query.vectors.shape[1] != partition.dimensions:  # loops read as many entries of one as of the other
+        if (
+            query.vectors.shape[1] != partition.dimensions
+        ):  # loops read as many entries of one as of the other
             raise IndexCorruptError(
-                f"The vectors of a partition have {partition.dimensions} dimensions, and those of the query {query.vectors.shape[1]}: "
-                "the model of the index is not the one that it was built with, or a file was changed. 'pexeso check' tells more."
+                f"The vectors of a partition have {partition.dimensions} dimensions, and those "
+                f"of the query {query.vectors.shape[1]}: "
+                "the model of the index is not the one that it was built with, or a file was "
+                "changed. 'pexeso check' tells more."
             )
         band = difference_band(partition.metric, threshold.tau, partition.dimensions)
         states = np.zeros(len(pairs), np.uint8)
@@ -254,12 +299,17 @@ class CompiledKernel(Kernel):
 
 
 class _Counts(Counts):
-    """Counts with the scratch of the loops: the last mark of each column, and which columns were touched."""
+    """Counts with the scratch arrays of the loops.
+
+    The arrays are the last mark of each column, and which columns were touched.
+    """
 
     def __init__(self, n_columns: int) -> None:
         # numpy's zeros are pages that the system fills when they are first touched.
         possible, matched = np.zeros(n_columns, np.int64), np.zeros(n_columns, np.int64)
-        super().__init__(torch.from_numpy(possible), torch.from_numpy(matched), torch.zeros(0, dtype=torch.int64))
+        super().__init__(
+            torch.from_numpy(possible), torch.from_numpy(matched), torch.zeros(0, dtype=torch.int64)
+        )
         self.last = np.zeros(n_columns, np.int32)
         self.seen = np.zeros(n_columns, np.bool_)
         self._next_mark = 1
@@ -280,7 +330,10 @@ class _Counts(Counts):
 
 
 class _Scratch:
-    """Counts that were used before, empty again: pages that are there already are not filled with zeros by the system once more."""
+    """Pool of emptied counts for reuse.
+
+    The system need not fill pages that are already there with zeros once more.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[int, list[_Counts]] = {}
@@ -321,7 +374,11 @@ def _walk_arguments(partition: Partition, query: Query, threshold: Threshold) ->
     squares = [square_with_room(reach) if euclidean else reach for reach in reaches]
     limits = np.array([*squares, reaches[-1] * (1.0 + 2.0**-16)], np.float32)
     turned, may_accept = points, np.zeros(len(query), np.bool_)
-    if threshold.lemmas & {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}:
+    if threshold.lemmas & {
+        Lemma.PIVOT_MATCHING,
+        Lemma.VECTOR_CELL_MATCHING,
+        Lemma.CELL_CELL_MATCHING,
+    }:
         turned, may_accept = partition.map.upper_points(query.mapped, accept)
         turned, may_accept = pad_axes(turned, partition.map.upper_fill), may_accept.numpy()
     return (
@@ -372,7 +429,9 @@ def _runs_by_work(ends: np.ndarray, n_runs: int) -> list[tuple[int, int]]:
 def _run(tasks: Sequence[Callable[[int], object]]) -> list:
     if len(tasks) == 1:
         return [tasks[0](0)]
-    return list(_pool(available_threads()).map(lambda number: tasks[number](number), range(len(tasks))))
+    return list(
+        _pool(available_threads()).map(lambda number: tasks[number](number), range(len(tasks)))
+    )
 
 
 @cache

@@ -1,4 +1,7 @@
-"""The order of `pexeso.engine.layout.ordering.order_by_splits`, by compiled selection instead of sorting: O(n P) a halving."""
+"""Compiled `order_by_splits`, by selection instead of sorting: O(n P) a halving.
+
+The order is that of `pexeso.engine.layout.ordering.order_by_splits`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ _BINS = 256
 
 @loop()
 def select(keys, rank, lower, upper):
-    """Return the key of that rank, counted from 0, among float32 (n,) keys that span `lower` to `upper`.
+    """Return the key of the given rank, counted from 0, among float32 (n,) keys.
+
+    The keys span `lower` to `upper`.
 
     Counted in equal bins, so that only one bin has to be looked at closely.
     """
@@ -36,7 +41,8 @@ def select(keys, rank, lower, upper):
         chosen += 1
     kept, n_kept = np.empty(counts[chosen] + 1, np.float32), 0
     for position in range(n):
-        # The bins are in the order of the keys: each step of the arithmetic is monotonic, rounded or not.
+        # The bins are in the order of the keys: each step of the arithmetic is monotonic, rounded
+        # or not.
         kept[n_kept] = keys[position]
         n_kept += np.int64((keys[position] - lower) * scale) == chosen
     return np.partition(kept[:n_kept], rank - before)[rank - before]
@@ -44,7 +50,9 @@ def select(keys, rank, lower, upper):
 
 @loop()
 def split(mapped, order, begin, end, block_size, keys, other):
-    """Halve one segment of `order` in place; give where the right half begins, or `end` when it is a block.
+    """Halve one segment of `order` in place, and return where the right half begins.
+
+    `end` is returned when the segment is a block.
 
     Parameters
     ----------
@@ -98,7 +106,10 @@ def split(mapped, order, begin, end, block_size, keys, other):
 
 @loop()
 def split_down(mapped, order, begin, end, block_size, most, keys, other):
-    """Halve a segment until the parts have `most` rows at most or are blocks; give where they end, int64."""
+    """Halve a segment until the parts have at most `most` rows or are blocks.
+
+    The ends of the parts are returned, int64.
+    """
     stops = np.empty(2 * ((end - begin) // max(most, block_size)) + 2, np.int64)
     waiting = np.empty(128, np.int64)
     waiting[0], n_waiting, n_stops = end, 1, 0
@@ -139,18 +150,35 @@ def take_order(order, begin, end, copied_order, other):
 def split_all(mapped, order, begin, end, block_size, keys, other):
     """Halve a segment down to blocks, in copies as soon as they fit a cache."""
     n_axes = mapped.shape[1]
-    far, far_order = np.empty((min(_FAR, end - begin), n_axes), np.float32), np.empty(_FAR, np.int64)
-    near, near_order = np.empty((min(_NEAR, end - begin), n_axes), np.float32), np.empty(_NEAR, np.int64)
+    far, far_order = (
+        np.empty((min(_FAR, end - begin), n_axes), np.float32),
+        np.empty(_FAR, np.int64),
+    )
+    near, near_order = (
+        np.empty((min(_NEAR, end - begin), n_axes), np.float32),
+        np.empty(_NEAR, np.int64),
+    )
     some_keys, some_other = np.empty(_FAR, np.float32), np.empty(_FAR, np.int64)
     first = begin
     for last in split_down(mapped, order, begin, end, block_size, _FAR, keys, other):
         if last - first <= _FAR:
             copy_rows(mapped, order, first, last, far, far_order)
             low = 0
-            for high in split_down(far, far_order, 0, last - first, block_size, _NEAR, some_keys, some_other):
+            for high in split_down(
+                far, far_order, 0, last - first, block_size, _NEAR, some_keys, some_other
+            ):
                 if high - low <= _NEAR:
                     copy_rows(far, far_order, low, high, near, near_order)
-                    split_down(near, near_order, 0, high - low, block_size, block_size, some_keys, some_other)
+                    split_down(
+                        near,
+                        near_order,
+                        0,
+                        high - low,
+                        block_size,
+                        block_size,
+                        some_keys,
+                        some_other,
+                    )
                     take_order(far_order, low, high, near_order, some_other)
                 low = high
             take_order(order, first, last, far_order, some_other)
@@ -158,10 +186,17 @@ def split_all(mapped, order, begin, end, block_size, keys, other):
 
 
 def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
-    """Do as `pexeso.engine.layout.ordering.order_by_splits`, with the threads that torch would use."""
+    """Order rows as `pexeso.engine.layout.ordering.order_by_splits` does, in threads.
+
+    The number of threads is the one that torch would use.
+    """
     rows = mapped.numpy()
     n = len(rows)
-    order, other, keys = np.arange(n, dtype=np.int64), np.empty(n, np.int64), np.empty(n, np.float32)
+    order, other, keys = (
+        np.arange(n, dtype=np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.float32),
+    )
     segments = [(0, n)]
     threads = available_threads()
     while len(segments) < 4 * threads and n > _ROWS_A_TASK and threads > 1:
@@ -173,5 +208,9 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
             break
         segments = halves
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda segment: split_all(rows, order, *segment, block_size, keys, other), segments))
+        list(
+            pool.map(
+                lambda segment: split_all(rows, order, *segment, block_size, keys, other), segments
+            )
+        )
     return torch.from_numpy(order)

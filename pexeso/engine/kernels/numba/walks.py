@@ -1,11 +1,13 @@
 """Compiled loops of the CPU kernel: the walk over boxes, and the order of what it finds.
 
-Every function releases the interpreter lock, so that threads run them side by side. Sums may be taken in any order and fused
-(`loose`): their rounding is within the tolerance of mapped coordinates (`pexeso.engine.layout.maps.slack`). Axes are taken eight at a time,
-the multiple that they are padded to (`pexeso.engine.layout.blocks.AXES_MULTIPLE`).
+Every function releases the interpreter lock, so that threads run them side by side. Sums may be
+taken in any order and fused (`loose`): their rounding is within the tolerance of mapped coordinates
+(`pexeso.engine.layout.maps.slack`). Axes are taken eight at a time, the multiple that they are
+padded to (`pexeso.engine.layout.blocks.AXES_MULTIPLE`).
 
-Arrays are named alike in all loops: `points` float32 (n, A) are mapped query values, padded; `boxes` float32 (G, A, 2, 16), and `starts` int64
-(L + 1,) the first group of each level; `codes` uint8 (K, A, B). Where `euclidean`, all axes together bound the distance, else each axis alone;
+Arrays are named alike in all loops: `points` float32 (n, A) are mapped query values, padded;
+`boxes` float32 (G, A, 2, 16), and `starts` int64 (L + 1,) the first group of each level; `codes`
+uint8 (K, A, B). Where `euclidean`, all axes together bound the distance, else each axis alone;
 limits are then squared. `gaps` is scratch.
 """
 
@@ -45,15 +47,31 @@ def boxes_near(points, query, boxes, group, limit, euclidean, gaps):
         x7 = points[query, axis + 7]
         for j in range(FANOUT):
             d0 = max(max(boxes[group, axis, 0, j] - x0, x0 - boxes[group, axis, 1, j]), _NOTHING)
-            d1 = max(max(boxes[group, axis + 1, 0, j] - x1, x1 - boxes[group, axis + 1, 1, j]), _NOTHING)
-            d2 = max(max(boxes[group, axis + 2, 0, j] - x2, x2 - boxes[group, axis + 2, 1, j]), _NOTHING)
-            d3 = max(max(boxes[group, axis + 3, 0, j] - x3, x3 - boxes[group, axis + 3, 1, j]), _NOTHING)
-            d4 = max(max(boxes[group, axis + 4, 0, j] - x4, x4 - boxes[group, axis + 4, 1, j]), _NOTHING)
-            d5 = max(max(boxes[group, axis + 5, 0, j] - x5, x5 - boxes[group, axis + 5, 1, j]), _NOTHING)
-            d6 = max(max(boxes[group, axis + 6, 0, j] - x6, x6 - boxes[group, axis + 6, 1, j]), _NOTHING)
-            d7 = max(max(boxes[group, axis + 7, 0, j] - x7, x7 - boxes[group, axis + 7, 1, j]), _NOTHING)
+            d1 = max(
+                max(boxes[group, axis + 1, 0, j] - x1, x1 - boxes[group, axis + 1, 1, j]), _NOTHING
+            )
+            d2 = max(
+                max(boxes[group, axis + 2, 0, j] - x2, x2 - boxes[group, axis + 2, 1, j]), _NOTHING
+            )
+            d3 = max(
+                max(boxes[group, axis + 3, 0, j] - x3, x3 - boxes[group, axis + 3, 1, j]), _NOTHING
+            )
+            d4 = max(
+                max(boxes[group, axis + 4, 0, j] - x4, x4 - boxes[group, axis + 4, 1, j]), _NOTHING
+            )
+            d5 = max(
+                max(boxes[group, axis + 5, 0, j] - x5, x5 - boxes[group, axis + 5, 1, j]), _NOTHING
+            )
+            d6 = max(
+                max(boxes[group, axis + 6, 0, j] - x6, x6 - boxes[group, axis + 6, 1, j]), _NOTHING
+            )
+            d7 = max(
+                max(boxes[group, axis + 7, 0, j] - x7, x7 - boxes[group, axis + 7, 1, j]), _NOTHING
+            )
             if euclidean:
-                gaps[j] += ((d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)) + ((d4 * d4 + d5 * d5) + (d6 * d6 + d7 * d7))
+                gaps[j] += ((d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)) + (
+                    (d4 * d4 + d5 * d5) + (d6 * d6 + d7 * d7)
+                )
             else:
                 largest = max(max(max(d0, d1), max(d2, d3)), max(max(d4, d5), max(d6, d7)))
                 gaps[j] = max(gaps[j], largest)
@@ -87,7 +105,9 @@ def walk(
     found_row,
     work,
 ):
-    """Walk from a run of box groups down to the rows that may match, all query values together, each box and block read once.
+    """Walk from a run of box groups down to the rows that may match.
+
+    All query values walk together, and each box and block is read once.
 
     Parameters
     ----------
@@ -96,13 +116,15 @@ def walk(
     may_accept : bool (n,)
         Query values that could be sure of a whole block.
     limits : float32 (4,)
-        For coarse boxes (Lemma 4), for boxes of blocks (Lemma 3) and for rows (Lemma 1), squared for the Euclidean bound; and that for rows itself.
+        For coarse boxes (Lemma 4), for boxes of blocks (Lemma 3) and for rows (Lemma 1), squared
+        for the Euclidean bound; and that for rows itself.
     level, begin, end : int
         The groups to start from, numbered within their level.
     found_query, found_row : int32 (room,)
         The pairs found; a row that surely matches is given as its complement.
     work : int64 (5,)
-        Adds (query value, box) pairs, those left at the blocks, (query value, row) pairs, bytes read, rows accepted whole.
+        Adds (query value, box) pairs, those left at the blocks, (query value, row) pairs, bytes
+        read, rows accepted whole.
 
     Returns
     -------
@@ -143,7 +165,13 @@ def walk(
                 deepest = 0
                 for position in range(n_active[depth]):
                     bits, probed = boxes_near(
-                        points, active[depth, position], boxes, place_of_group, limit, euclidean, gaps
+                        points,
+                        active[depth, position],
+                        boxes,
+                        place_of_group,
+                        limit,
+                        euclidean,
+                        gaps,
                     )
                     near[depth, position] = bits
                     union[depth] |= bits
@@ -200,13 +228,18 @@ def walk(
 
 @loop()
 def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
-    """Count the boxes around groups of blocks that do not rule a query value out; give the number of boxes tested.
+    """Count, for each query value, the boxes around block groups that do not rule it out.
+
+    The number of boxes tested is returned.
 
     They say nearly as much as the boxes of the blocks, and are few enough for a cache.
     """
     last = max(0, starts.shape[0] - 3)
     gaps = np.empty(FANOUT, np.float32)
-    waiting_level, waiting = np.empty(FANOUT * (last + 2), np.int64), np.empty(FANOUT * (last + 2), np.int64)
+    waiting_level, waiting = (
+        np.empty(FANOUT * (last + 2), np.int64),
+        np.empty(FANOUT * (last + 2), np.int64),
+    )
     n_tested = 0
     for query in range(begin, end):
         waiting_level[0], waiting[0], n_waiting = 0, 0, 1
@@ -214,7 +247,9 @@ def count_blocks(points, begin, end, limits, euclidean, boxes, starts, counts):
         while n_waiting:
             n_waiting -= 1
             level, group = waiting_level[n_waiting], waiting[n_waiting]
-            bits, _ = boxes_near(points, query, boxes, starts[level] + group, limits[0], euclidean, gaps)
+            bits, _ = boxes_near(
+                points, query, boxes, starts[level] + group, limits[0], euclidean, gaps
+            )
             n_tested += FANOUT
             n_below = starts[level + 2] - starts[level + 1] if level < last else 0
             for j in range(FANOUT):
@@ -255,14 +290,19 @@ def mark_boxes(points, limits, euclidean, boxes, starts, n_blocks, last, marks):
     """
     n_levels = starts.shape[0] - 1
     gaps = np.empty(FANOUT, np.float32)
-    waiting_level, waiting = np.empty(FANOUT * (last + 2), np.int64), np.empty(FANOUT * (last + 2), np.int64)
+    waiting_level, waiting = (
+        np.empty(FANOUT * (last + 2), np.int64),
+        np.empty(FANOUT * (last + 2), np.int64),
+    )
     for query in range(points.shape[0]):
         waiting_level[0], waiting[0], n_waiting = 0, 0, 1
         while n_waiting:
             n_waiting -= 1
             level, group = waiting_level[n_waiting], waiting[n_waiting]
             limit = limits[1] if level == n_levels - 1 else limits[0]
-            bits, _ = boxes_near(points, query, boxes, starts[level] + group, limit, euclidean, gaps)
+            bits, _ = boxes_near(
+                points, query, boxes, starts[level] + group, limit, euclidean, gaps
+            )
             n_boxes = n_blocks if level == n_levels - 1 else starts[level + 2] - starts[level + 1]
             for j in range(FANOUT):
                 number = group * FANOUT + j

@@ -1,11 +1,21 @@
-"""Triton programs that prune: boxes from coarse to fine, and the rows of a block by their codes (`pexeso.engine.layout.blocks`)."""
+"""Triton programs that prune: boxes from coarse to fine, and rows of a block by their codes.
+
+See `pexeso.engine.layout.blocks`.
+"""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-from pexeso.engine.kernels.triton.lists import ACCEPTED, BOXES_TESTED, PAIRS_LEFT, ROWS_TESTED, append, length_of
+from pexeso.engine.kernels.triton.lists import (
+    ACCEPTED,
+    BOXES_TESTED,
+    PAIRS_LEFT,
+    ROWS_TESTED,
+    append,
+    length_of,
+)
 
 GROUP = tl.constexpr(16)
 """Boxes of a group: `pexeso.engine.layout.blocks.FANOUT`."""
@@ -71,8 +81,8 @@ def walk_level(
 ):
     """Test the boxes of one level; what survives goes on as (box, tile of query values, bits).
 
-    On the last level a block with at most `few` query values left goes on as (query value, block) pairs instead: there a
-    product of whole tiles would be mostly wasted.
+    On the last level a block with at most `few` query values left goes on as (query value, block)
+    pairs instead: there a product of whole tiles would be mostly wasted.
     """
     total = n_groups * n_tiles
     if not DENSE:
@@ -120,11 +130,28 @@ def walk_level(
             )
         # One bit each, so that their sum is their union.
         bits = tl.sum(near.to(tl.int32) << lanes[:, None], 0)
-        append(next_units, next_bits, n_next, next_capacity, (tile.to(tl.int64) << 32) | child.to(tl.int64), bits, wide)
+        append(
+            next_units,
+            next_bits,
+            n_next,
+            next_capacity,
+            (tile.to(tl.int64) << 32) | child.to(tl.int64),
+            bits,
+            wide,
+        )
     tl.atomic_add(work + BOXES_TESTED, tested.to(tl.int64), sem="relaxed")
 
 
-@triton.jit(do_not_specialize=["pair_capacity", "out_capacity", "match_capacity", "first_group", "n_rows", "n_queries"])
+@triton.jit(
+    do_not_specialize=[
+        "pair_capacity",
+        "out_capacity",
+        "match_capacity",
+        "first_group",
+        "n_rows",
+        "n_queries",
+    ]
+)
 def test_rows(
     points,
     upper_points,
@@ -160,7 +187,10 @@ def test_rows(
     ROWS: tl.constexpr,  # noqa: N803
     PAIRS: tl.constexpr,  # noqa: N803
 ):
-    """Test the rows of (query value, block) pairs by their codes (Lemma 1); take whole blocks that surely match (Lemmas 2, 5 and 6)."""
+    """Test the rows of (query value, block) pairs by their codes (Lemma 1).
+
+    Whole blocks that surely match are accepted (Lemmas 2, 5 and 6).
+    """
     total = length_of(n_pairs, pair_capacity)
     tested = tl.program_id(0) * 0
     left = tl.program_id(0) * 0
@@ -173,7 +203,9 @@ def test_rows(
         name = query
         if ORDERED:
             name = tl.load(order + query, mask=there, other=0)
-        corner = boxes + (first_group + block // GROUP).to(tl.int64) * (AXES * CORNERS) + block % GROUP
+        corner = (
+            boxes + (first_group + block // GROUP).to(tl.int64) * (AXES * CORNERS) + block % GROUP
+        )
         sure = there & (query < 0)
         if ACCEPTS:
             able = there & (tl.load(may_accept + query, mask=there, other=0) != 0)
@@ -206,11 +238,15 @@ def test_rows(
             for first in range(0, AXES, UNROLL):
                 for step in tl.static_range(UNROLL):
                     lower = tl.load(corner + (first + step) * CORNERS, mask=there, other=0.0)
-                    upper = tl.load(corner + (first + step) * CORNERS + GROUP, mask=there, other=0.0)
+                    upper = tl.load(
+                        corner + (first + step) * CORNERS + GROUP, mask=there, other=0.0
+                    )
                     x = tl.load(points + (first + step) * n_queries + query, mask=there, other=0.0)
                     width = (upper - lower) * STEP
                     middle = lower - x + 0.5 * width
-                    steps = tl.load(code + (first + step) * SIZE, mask=inside, other=0).to(tl.float32)
+                    steps = tl.load(code + (first + step) * SIZE, mask=inside, other=0).to(
+                        tl.float32
+                    )
                     beyond = tl.abs(middle[:, None] + steps * width[:, None]) - 0.5 * width[:, None]
                     gap = far_enough(gap, tl.maximum(beyond, 0.0), EUCLIDEAN)
             real = inside & (row < n_rows)

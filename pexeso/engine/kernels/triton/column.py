@@ -1,4 +1,7 @@
-"""The whole search for one query column on CUDA: one launch after the other, and one wait for the device at the end."""
+"""The whole search for one query column on CUDA.
+
+Kernels are launched one after the other, with one wait for the device at the end.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,18 @@ class ColumnSearch:
         With all counters at zero.
     """
 
-    def __init__(self, partition: Partition, query: Query, threshold: Threshold, space: Workspace) -> None:
+    def __init__(
+        self, partition: Partition, query: Query, threshold: Threshold, space: Workspace
+    ) -> None:
         self._partition, self._query, self._space = partition, query, space
         self._candidates = CandidateSearch(partition, query, threshold, space)
 
-    def run(self, min_count: int, stats: SearchStats) -> tuple[dict[str, int], torch.Tensor, torch.Tensor]:
-        """Search; give how long each list would have to be, and columns and counts as far as they fit.
+    def run(
+        self, min_count: int, stats: SearchStats
+    ) -> tuple[dict[str, int], torch.Tensor, torch.Tensor]:
+        """Run the search, and return the needed list lengths and the columns and counts.
+
+        Columns and counts are given as far as they fit.
 
         Parameters
         ----------
@@ -59,11 +68,16 @@ class ColumnSearch:
         return needed, found[:, 0], found[:, 1]
 
     def _count(self, min_count: int) -> None:
-        """Add up the weights of the query values that match in each column, and list the columns with as many as needed."""
+        """Sum the weights of matching query values per column, and list columns with enough."""
         partition, space, device = self._partition, self._space, self._partition.device
         n_words = words_of(partition)
-        zeros = torch.zeros(2 * partition.n_columns + len(self._query) * n_words, dtype=torch.int32, device=device)
-        cells, seen = zeros[: 2 * partition.n_columns].view(torch.int64), zeros[2 * partition.n_columns :]
+        zeros = torch.zeros(
+            2 * partition.n_columns + len(self._query) * n_words, dtype=torch.int32, device=device
+        )
+        cells, seen = (
+            zeros[: 2 * partition.n_columns].view(torch.int64),
+            zeros[2 * partition.n_columns :],
+        )
         csr = partition.value_columns
         grid = (n_programs(device),)
         listed = (*space.matches, space.n_matches, space.room["matches"])
@@ -107,5 +121,5 @@ class ColumnSearch:
 
 
 def fits(partition: Partition, n_queries: int) -> bool:
-    """Return whether what says which columns a query value has been counted for is within `BITMAP_BYTES`."""
+    """Return whether the bitmap of counted (query value, column) pairs fits `BITMAP_BYTES`."""
     return 4 * n_queries * words_of(partition) <= BITMAP_BYTES

@@ -1,4 +1,7 @@
-"""Counting columns on CUDA: bitmaps and cells of bounded size, and the runs of query values that fit in them."""
+"""Counting columns on CUDA: bitmaps and cells of bounded size.
+
+Query values are handled in runs that fit in them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ ENTRIES_AT_ONCE = 1 << 21
 """Matches that are counted together in a batch."""
 
 ENTRY_BYTES = 1 << 28
-"""What listing them takes: 28 bytes each with their temporaries, and 24 for each posting that is taken, of which a match has a few."""
+"""What listing them takes: 28 bytes each with their temporaries, and 24 for each posting that is
+taken, of which a match has a few."""
 
 
 class ColumnCounter:
@@ -42,9 +46,12 @@ class ColumnCounter:
         listed : places and rows, int (e,) each
         places : first place of the run, and the one after the last
         of_place : first cell and weight of each place
-        targets : cells; for a single query column also matched counts, touched columns and their number
+        targets : cells; for a single query column also matched counts, touched columns and
+            their number
         """
-        seen = torch.zeros((positions[1] - positions[0]) * self._n_words, dtype=torch.int32, device=self._device)
+        seen = torch.zeros(
+            (positions[1] - positions[0]) * self._n_words, dtype=torch.int32, device=self._device
+        )
         single = len(targets) > 1
         cells, also, touched, n_touched = targets if single else targets * 4
         add_weights[(n_programs(self._device),)](
@@ -76,7 +83,10 @@ class ColumnCounter:
         needed: torch.Tensor,
         cells: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
-        """Empty the cells of some places; give query column, column and count of those with as many as needed."""
+        """Empty the cells of some positions, and return the columns with enough matches.
+
+        The result is query column, column and count.
+        """
         room = min(len(cells), int(self._csr.sizes_of(listed[1].long()).sum()))
         out = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         n_out = torch.zeros(1, dtype=torch.int64, device=self._device)
@@ -107,7 +117,10 @@ def words_of(partition: Partition) -> int:
 
 
 def slices_of(offsets: torch.Tensor, n_places: int) -> list[tuple[int, int, int, int]]:
-    """Cut query values into runs of at most `n_places`; give first and last value and pair of each."""
+    """Split query values into runs of at most `n_places`.
+
+    Each run is given by its first and end value, and its first and end pair.
+    """
     n_values = len(offsets) - 1
     bounds = [*range(0, n_values, n_places), n_values]
     at = offsets[torch.tensor(bounds, device=offsets.device)].tolist()
@@ -115,7 +128,10 @@ def slices_of(offsets: torch.Tensor, n_places: int) -> list[tuple[int, int, int,
 
 
 def runs_of(ends: list[int], n_places: int) -> list[tuple[int, int]]:
-    """Cut places into runs of at most `n_places`, and of `ENTRIES_AT_ONCE` entries where that is more than one place."""
+    """Split positions into runs of at most `n_places` and `ENTRIES_AT_ONCE` entries.
+
+    A run of a single position may have more entries.
+    """
     total, begin, runs = np.array(ends), 0, []
     while begin < len(ends) - 1:
         fits = int(np.searchsorted(total, total[begin] + ENTRIES_AT_ONCE, side="right")) - 1

@@ -1,8 +1,11 @@
-"""Triton programs that count: for each column the query values with a match in it, each value once however many of its rows match.
+"""Triton programs that count, for each column, the query values with a match in it.
 
-Whether a (query value, column) pair was seen before stands in a bitmap; an atomic "or" tells the first who comes. Sorting the pairs instead, as
-`TorchKernel` does, takes several passes over them and some twenty launches: more than a whole search may take. A bitmap of 17 query values over
-49 million columns has 104 MB, 30 microseconds of an H200's memory.
+Each value counts once, however many of its rows match.
+
+Whether a (query value, column) pair was seen before stands in a bitmap; an atomic "or" tells the
+first who comes. Sorting the pairs instead, as `TorchKernel` does, takes several passes over them
+and some twenty launches: more than a whole search may take. A bitmap of 17 query values over 49
+million columns has 104 MB, 30 microseconds of an H200's memory.
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ def number_of(n_entries, capacity, LISTED: tl.constexpr):  # noqa: N803
 
 @triton.jit
 def entries_at(positions, rows, start, total, ENTRIES: tl.constexpr):  # noqa: N803
-    """Load a run of entries: place (int64), row, and which of them are there; complements are rows too."""
+    """Load a run of entries: position (int64), row, and the mask of those that exist.
+
+    Complements are converted to rows.
+    """
     entry = start + tl.arange(0, ENTRIES)
     there = entry < total
     position = tl.load(positions + entry, mask=there, other=0).to(tl.int64)
@@ -101,12 +107,18 @@ def add_weights(
             word = (position[:, None] - first_place) * n_words + column // WORD_BITS
             before = tl.atomic_or(seen + word, (bit * 0 + 1) << bit, mask=inside, sem="relaxed")
             new = inside & (((before >> bit) & 1) == 0)
-            count = tl.atomic_add(cells + (base[:, None] + column), weights, mask=new, sem="relaxed")
+            count = tl.atomic_add(
+                cells + (base[:, None] + column), weights, mask=new, sem="relaxed"
+            )
             if SINGLE:
                 tl.atomic_add(also + column, weights, mask=new, sem="relaxed")
                 fresh = tl.reshape(new & (count == 0), (ENTRIES * LANES,))
                 slot = slots(n_touched, fresh)
-                tl.store(touched + slot, tl.reshape(column, (ENTRIES * LANES,)), mask=fresh & (slot < capacity))
+                tl.store(
+                    touched + slot,
+                    tl.reshape(column, (ENTRIES * LANES,)),
+                    mask=fresh & (slot < capacity),
+                )
 
 
 @triton.jit(do_not_specialize=["entry_capacity", "least", "capacity"])
@@ -130,14 +142,18 @@ def take_counts(
     ENTRIES: tl.constexpr,  # noqa: N803
     LANES: tl.constexpr,  # noqa: N803
 ):
-    """Take every count that `add_weights` made out of its cell, which is 0 again, and keep those with as many as the query column needs.
+    """Collect the counts of `add_weights` from their cells, and keep those that are enough.
 
-    Of all the entries that lead to a cell the first who exchanges it gets the count, the others 0, which is never enough.
+    The cells are 0 again. A count is enough if it is as large as the query column needs.
+
+    Of all the entries that lead to a cell the first who exchanges it gets the count, the others 0,
+    which is never enough.
 
     Parameters
     ----------
     needed : int64
-        Count that each query column (group) needs, where `CELLS`; else `least` is that of the only one.
+        Count that each query column (group) needs, where `CELLS`; else `least` is that of the only
+        one.
     out : int64 (capacity, 3)
         Gets query column, column and count where `CELLS`; else (capacity, 2), column and count.
     """
@@ -160,7 +176,9 @@ def take_counts(
             posting = begin[:, None] + shift + tl.arange(0, LANES)[None, :]
             inside = posting < end[:, None]
             column = tl.load(columns + posting, mask=inside, other=0)
-            count = tl.atomic_xchg(cells + (base[:, None] + column), nothing, mask=inside, sem="relaxed")
+            count = tl.atomic_xchg(
+                cells + (base[:, None] + column), nothing, mask=inside, sem="relaxed"
+            )
             found = tl.reshape(inside & (count >= enough[:, None]), (ENTRIES * LANES,))
             slot = slots(n_out, found)
             fits = found & (slot < capacity)

@@ -1,4 +1,7 @@
-"""Triton programs that decide: products of tiles on tensor cores, the defining distance, and matches by query value."""
+"""Triton programs that decide: tile products, the defining distance, and match grouping.
+
+Products of tiles run on tensor cores. Matches are grouped by query value.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import triton.language as tl
 from pexeso.engine.kernels.triton.lists import BAND, PAIRS_LEFT, PRODUCTS, append, length_of
 
 
-@triton.jit(do_not_specialize=["unit_capacity", "out_capacity", "match_capacity", "n_rows", "n_queries"])
+@triton.jit(
+    do_not_specialize=["unit_capacity", "out_capacity", "match_capacity", "n_rows", "n_queries"]
+)
 def multiply_tiles(
     order,
     vectors,
@@ -39,9 +44,12 @@ def multiply_tiles(
     DIMENSIONS: tl.constexpr,  # noqa: N803
     CHUNK: tl.constexpr,  # noqa: N803
 ):
-    """Multiply the rows of a block with a tile of query values; keep sure matches, hand on the band.
+    """Multiply the rows of a block with a tile of query values.
 
-    Codes are not looked at: a product on tensor cores costs less than sixteen comparisons of coordinates, pair by pair.
+    Sure matches are kept; pairs in the band are handed on.
+
+    Codes are not looked at: a product on tensor cores costs less than sixteen comparisons of
+    coordinates, pair by pair.
 
     Parameters
     ----------
@@ -147,8 +155,9 @@ def decide_rows(
 ):
     """Decide candidates: by a float32 sum, and in its band by the defining distance, to the bit.
 
-    The defining distance is a sum over a fixed tree (`pexeso.engine.metrics.tree_sum`). `tree` lays the entries out so that each step of it adds
-    neighbours, with zeros where a branch is missing: they change no bit. The launch must switch off the fusing of multiplications with additions.
+    The defining distance is a sum over a fixed tree (`pexeso.engine.metrics.tree_sum`). `tree` lays
+    the entries out so that each step of it adds neighbours, with zeros where a branch is missing:
+    they change no bit. The launch must switch off the fusing of multiplications with additions.
     Instead of taking a root, the sum is compared with the largest number whose root is at most tau.
     """
     total = length_of(counter, capacity)
@@ -196,7 +205,10 @@ def group_matches(
     out_rows,
     TILE: tl.constexpr,  # noqa: N803
 ):
-    """Bring matches into the order of query values; `cursor` holds where each value's matches begin."""
+    """Bring matches into the order of query values.
+
+    `cursor` holds where each value's matches begin.
+    """
     total = length_of(counter, capacity)
     for start in range(tl.program_id(0) * TILE, total, tl.num_programs(0) * TILE):
         number = start + tl.arange(0, TILE)

@@ -1,14 +1,20 @@
-"""The kernel for CUDA: programs compiled by Triton, a handful of launches a search, and one wait for the device.
+"""The kernel for CUDA: programs compiled by Triton.
 
-Why it is cut as it is, in counts of bytes and operations (an H200 moves 4.8 TB/s at most). A query column has about 17 distinct values. ``swdc`` has
-134,000 blocks: testing all their boxes against 17 values reads 17 MB and takes some 10 microseconds, so the walk starts on the finest level for
-which that is cheap (`DENSE_UNITS`), and most searches walk one level. Of 2.3 million (query value, block) pairs some 30,000 are left, whose codes
-are 30 MB; of the 70,000 rows left 14 MB are read. On an H200 all of it takes 0.1 to 0.2 ms. Launches cost more, 0.7 ms on the host: so each
-step is one launch, nothing is read back before the last of them, and matches are decided where they are found, down to the defining distance. What
-comes out of `candidates` needs nothing but counting, which a bitmap does (`pexeso.engine.kernels.triton.counts`).
+A search takes a handful of launches and one wait for the device.
 
-A block that few of a tile of query values reach is compared value by value: only rows near to the value are read, where a product of tiles would
-be wasted but for one entry in hundreds. Where more than `FEW` reach it (large batches, weak filters, a large tau) tensor cores multiply the tile with
+Why it is cut as it is, in counts of bytes and operations (an H200 moves 4.8 TB/s at most). A query
+column has about 17 distinct values. ``swdc`` has 134,000 blocks: testing all their boxes against 17
+values reads 17 MB and takes some 10 microseconds, so the walk starts on the finest level for which
+that is cheap (`DENSE_UNITS`), and most searches walk one level. Of 2.3 million (query value, block)
+pairs some 30,000 are left, whose codes are 30 MB; of the 70,000 rows left 14 MB are read. On an
+H200 all of it takes 0.1 to 0.2 ms. Launches cost more, 0.7 ms on the host: so each step is one
+launch, nothing is read back before the last of them, and matches are decided where they are found,
+down to the defining distance. What comes out of `candidates` needs nothing but counting, which a
+bitmap does (`pexeso.engine.kernels.triton.counts`).
+
+A block that few of a tile of query values reach is compared value by value: only rows near to the
+value are read, where a product of tiles would be wasted but for one entry in hundreds. Where more
+than `FEW` reach it (large batches, weak filters, a large tau) tensor cores multiply the tile with
 the block, so that the worst case is the dense product, without a matrix in memory.
 """
 
@@ -23,7 +29,13 @@ from pexeso.engine.kernels.triton import counter as triton_counter
 from pexeso.engine.kernels.triton.column import ColumnSearch, fits
 from pexeso.engine.kernels.triton.counter import ColumnCounter, entries_of, runs_of, slices_of
 from pexeso.engine.kernels.triton.lists import INTERPRETED
-from pexeso.engine.kernels.triton.search import CandidateSearch, DecidedPairs, decides, n_slabs, next_power_of_2
+from pexeso.engine.kernels.triton.search import (
+    CandidateSearch,
+    DecidedPairs,
+    decides,
+    n_slabs,
+    next_power_of_2,
+)
 from pexeso.engine.kernels.triton.workspace import Workspaces
 from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.partition import Partition
@@ -34,20 +46,24 @@ from pexeso.errors import DeviceError
 class TritonKernel(TorchKernel):
     """Triton programs; see `pexeso.engine.interface`.
 
-    Under the Euclidean and angular metrics candidates are decided where they are found. Under the others, beyond `MOST_DIMENSIONS`, and for the
-    published grid, tensor operations decide.
+    Under the Euclidean and angular metrics candidates are decided where they are found. Under the
+    others, beyond `MOST_DIMENSIONS`, and for the published grid, tensor operations decide.
 
-    Device memory beside the partition: for each (query value, stored value) pair held, at most `max_pairs` of them, 24 bytes; 44 for each (query value,
-    block) pair that is left, as many at most; 16 a column; and `working_bytes` for the bitmaps and cells that columns are counted in.
+    Device memory beside the partition: for each (query value, stored value) pair held, at most
+    `max_pairs` of them, 24 bytes; 44 for each (query value, block) pair that is left, as many at
+    most; 16 a column; and `working_bytes` for the bitmaps and cells that columns are counted in.
     """
 
     name = "triton"
-    working_bytes = triton_counter.BITMAP_BYTES + triton_counter.CELL_BYTES + triton_counter.ENTRY_BYTES
+    working_bytes = (
+        triton_counter.BITMAP_BYTES + triton_counter.CELL_BYTES + triton_counter.ENTRY_BYTES
+    )
 
     def __init__(self) -> None:
         if not (INTERPRETED or torch.cuda.is_available()):
             raise DeviceError(
-                "The kernel triton needs a CUDA GPU, and torch finds none. Use the kernel auto; for tests set TRITON_INTERPRET=1 before triton is imported."
+                "The kernel triton needs a CUDA GPU, and torch finds none. Use the kernel auto; "
+                "for tests set TRITON_INTERPRET=1 before triton is imported."
             )
         self._spaces = Workspaces()
 
@@ -60,32 +76,53 @@ class TritonKernel(TorchKernel):
         max_pairs: int,
         stats: SearchStats,
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Search without a word from the device until all is done; None where lists or bitmaps would be too long."""
+        """Search with a single wait for the device, at the end.
+
+        None is returned where lists or bitmaps would be too long.
+        """
         _check_device(partition.device)
-        if not (isinstance(partition.cells, Blocks) and decides(partition) and fits(partition, len(query))):
+        if not (
+            isinstance(partition.cells, Blocks)
+            and decides(partition)
+            and fits(partition, len(query))
+        ):
             return None
         if not len(partition.blocks) or not len(query):
             nothing = torch.zeros(0, dtype=torch.int64)
             return nothing, nothing
         most = self._most(partition, max_pairs)
         while True:
-            space = self._spaces.take(most, partition.blocks.n_levels, n_slabs(len(query)), partition.device)
-            needed, columns, counts = ColumnSearch(partition, query, threshold, space).run(min_count, stats)
+            space = self._spaces.take(
+                most, partition.blocks.n_levels, n_slabs(len(query)), partition.device
+            )
+            needed, columns, counts = ColumnSearch(partition, query, threshold, space).run(
+                min_count, stats
+            )
             if not self._too_short(needed, space.room):
                 return columns, counts
             if not self._grow(needed, space.room, most):
                 return None
 
     def candidates(
-        self, partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        max_pairs: int,
+        stats: SearchStats,
     ) -> Pairs | None:
-        """Walk, compare and decide; lists that were too short are made longer, as long as they may be."""
+        """Walk, compare and decide.
+
+        Lists that were too short are made longer, up to the limit.
+        """
         _check_device(partition.device)
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
         most = self._most(partition, max_pairs)
         while True:
-            space = self._spaces.take(most, partition.blocks.n_levels, n_slabs(len(query)), partition.device)
+            space = self._spaces.take(
+                most, partition.blocks.n_levels, n_slabs(len(query)), partition.device
+            )
             search = CandidateSearch(partition, query, threshold, space)
             found, needed = search.run()
             if not self._too_short(needed, space.room):
@@ -103,7 +140,13 @@ class TritonKernel(TorchKernel):
         """Return how long each list may be."""
         units = max(max_pairs, len(partition.blocks))
         columns = max(1, partition.n_columns)
-        return {"rows": max_pairs, "matches": max_pairs, "units": units, "pairs": units, "columns": columns}
+        return {
+            "rows": max_pairs,
+            "matches": max_pairs,
+            "units": units,
+            "pairs": units,
+            "columns": columns,
+        }
 
     @staticmethod
     def _too_short(needed: dict[str, int], room: dict[str, int]) -> bool:
@@ -119,7 +162,12 @@ class TritonKernel(TorchKernel):
         return True
 
     def count(
-        self, partition: Partition, pairs: Pairs, members: torch.Tensor, weights: torch.Tensor, counts: Counts | None
+        self,
+        partition: Partition,
+        pairs: Pairs,
+        members: torch.Tensor,
+        weights: torch.Tensor,
+        counts: Counts | None,
     ) -> Counts:
         """Count decided pairs as matches at once: there is nothing left to verify."""
         if not isinstance(pairs, DecidedPairs):
@@ -129,7 +177,9 @@ class TritonKernel(TorchKernel):
             zeros = torch.zeros((2, partition.n_columns), dtype=torch.int64, device=device)
             counts = Counts(zeros[0], zeros[1], torch.zeros(0, dtype=torch.int64, device=device))
         n_values = len(pairs.offsets) - 1
-        of_value = torch.zeros(n_values, dtype=torch.int64, device=device).index_copy_(0, members, weights)
+        of_value = torch.zeros(n_values, dtype=torch.int64, device=device).index_copy_(
+            0, members, weights
+        )
         cells = torch.zeros(n_values, dtype=torch.int64, device=device)
         touched = torch.empty(partition.n_columns, dtype=torch.int32, device=device)
         n_touched = torch.zeros(1, dtype=torch.int64, device=device)
@@ -163,7 +213,12 @@ class TritonKernel(TorchKernel):
             super().verify(partition, query, pairs, members, threshold, counts, limits, stats)
 
     def matches(
-        self, partition: Partition, query: Query, pairs: Pairs, threshold: Threshold, stats: SearchStats
+        self,
+        partition: Partition,
+        query: Query,
+        pairs: Pairs,
+        threshold: Threshold,
+        stats: SearchStats,
     ) -> Pairs:
         """Return decided pairs as they are."""
         if not isinstance(pairs, DecidedPairs):
@@ -173,7 +228,10 @@ class TritonKernel(TorchKernel):
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Count in cells (query column, column), as many query columns at a time as their cells have room."""
+        """Count in cells (query column, column).
+
+        As many query columns are handled at a time as the cells have room for.
+        """
         _check_device(partition.device)
         device, n_columns = partition.device, max(1, partition.n_columns)
         sizes = groups.offsets[1:] - groups.offsets[:-1]
@@ -190,21 +248,33 @@ class TritonKernel(TorchKernel):
             place_cells = (owner[positions] - first) * n_columns
             runs = runs_of(ends[begin : end + 1], counter.n_places)
             for low, high in runs:
-                listed = entries_of(matches, groups.members[positions], entries[positions], low, high)
+                listed = entries_of(
+                    matches, groups.members[positions], entries[positions], low, high
+                )
                 counter.add(listed, (low, high), (place_cells, groups.weights[positions]), (cells,))
             for low, high in runs:
-                listed = entries_of(matches, groups.members[positions], entries[positions], low, high)
-                found.append(counter.take(listed, (place_cells, owner[positions]), groups.needed, cells))
+                listed = entries_of(
+                    matches, groups.members[positions], entries[positions], low, high
+                )
+                found.append(
+                    counter.take(listed, (place_cells, owner[positions]), groups.needed, cells)
+                )
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
-        which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
+        which, column, count = (
+            torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True)
+        )
         return which, column, count
 
 
 def _check_device(device: torch.device) -> None:
     if device.type != "cuda" and not INTERPRETED:
-        raise DeviceError(f"The kernel triton runs on CUDA. Got the device {device} instead; use the kernel auto.")
+        raise DeviceError(
+            f"The kernel triton runs on CUDA. Got the device {device} instead; use the kernel auto."
+        )
 
 
 def _no_pairs(n_queries: int, device: torch.device) -> DecidedPairs:
     nothing = torch.zeros(0, dtype=torch.int32, device=device)
-    return DecidedPairs(torch.zeros(n_queries + 1, dtype=torch.int64, device=device), nothing, nothing)
+    return DecidedPairs(
+        torch.zeros(n_queries + 1, dtype=torch.int64, device=device), nothing, nothing
+    )

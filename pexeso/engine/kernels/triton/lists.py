@@ -1,11 +1,16 @@
-"""What the Triton programs of a search share: lists that many programs fill, and how many programs a launch has.
+"""Shared code of the Triton programs of a search: shared lists, and the size of a launch.
 
-One launch is one step for all query values. A launch has a few programs for each multiprocessor, which share the items of a list among them; the
-length of the list stands in device memory, so that the host need not know it. Lists are filled by one atomic addition a tile; what does not fit is
-counted and not written, and the host starts again with more room or gives up (`pexeso.engine.kernels.triton.kernel`).
+The lists are filled by many programs. The size of a launch is its number of programs.
 
-Numbers that address a lake-sized array are int64: 602 million rows of 50 entries are more than int32 counts. Rows, blocks and query values
-themselves are int32. Query values are looked at in tiles; one bit each of an int32 says which of them a box has not ruled out.
+One launch is one step for all query values. A launch has a few programs for each multiprocessor,
+which share the items of a list among them; the length of the list stands in device memory, so that
+the host need not know it. Lists are filled by one atomic addition a tile; what does not fit is
+counted and not written, and the host starts again with more room or gives up
+(`pexeso.engine.kernels.triton.kernel`).
+
+Numbers that address a lake-sized array are int64: 602 million rows of 50 entries are more than
+int32 counts. Rows, blocks and query values themselves are int32. Query values are looked at in
+tiles; one bit each of an int32 says which of them a box has not ruled out.
 """
 
 from __future__ import annotations
@@ -16,7 +21,9 @@ import torch
 import triton
 import triton.language as tl
 
-BOXES_TESTED, ROWS_TESTED, PAIRS_LEFT, ACCEPTED, PRODUCTS, BAND, N_COUNTERS = (tl.constexpr(i) for i in range(7))
+BOXES_TESTED, ROWS_TESTED, PAIRS_LEFT, ACCEPTED, PRODUCTS, BAND, N_COUNTERS = (
+    tl.constexpr(i) for i in range(7)
+)
 """Places in `work`: what `pexeso.engine.stats.SearchStats` counts."""
 
 
@@ -44,7 +51,8 @@ def length_of(counter, capacity):
 
 
 INTERPRETED = not isinstance(slots, triton.JITFunction)
-"""Whether Triton's interpreter runs the programs (``TRITON_INTERPRET=1`` when triton was imported): on any device, slowly."""
+"""Whether Triton's interpreter runs the programs (``TRITON_INTERPRET=1`` when triton was imported):
+on any device, slowly."""
 
 _PROGRAMS_AN_SM = 8
 _INTERPRETED_PROGRAMS = 2

@@ -24,26 +24,34 @@ from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, pro
 from pexeso.engine.stats import SearchStats
 
 TILES = (16, 32)
-"""Query values that are looked at together: the fewest that a product takes, and as many as an int32 has bits."""
+"""Query values that are looked at together: the fewest that a product takes, and as many as an
+int32 has bits."""
 
 SLAB = 1 << 14
 """Query values of one run of launches; more go slab after slab into the same list."""
 
 DENSE_UNITS = 1 << 16
-"""(tile of query values, group of boxes) pairs that are tested outright rather than reached from a coarser level."""
+"""(tile of query values, group of boxes) pairs that are tested outright rather than reached from a
+coarser level."""
 
 FEW, FEW_DIMENSIONS = 4, 24
-"""A block that at most so many query values of a tile reach is compared value by value: `FEW`, or one for each `FEW_DIMENSIONS` dimensions."""
+"""A block that at most so many query values of a tile reach is compared value by value:
+
+`FEW`, or one for each `FEW_DIMENSIONS` dimensions.
+"""
 
 ORDERED_FROM = 1 << 10
 """Query values from which on bringing neighbours together pays."""
 
 MOST_DIMENSIONS = 1024
-"""More, and tensor operations decide: the tree of the defining distance would not fit in registers."""
+"""More, and tensor operations decide: the tree of the defining distance would not fit in
+registers."""
 
 TENSOR_CORE_TERMS = 4
-"""Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021):
-each addition costs at most ``2**-23``, and so does each of its addends. The bound of a sum of four times as many terms, rounded to nearest, covers both."""
+"""Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh,
+*Numerical behavior of NVIDIA tensor cores*, 2021): each addition costs at most ``2**-23``, and so
+does each of its addends. The bound of a sum of four times as many terms, rounded to nearest, covers
+both."""
 
 _ACCEPTING = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
 
@@ -70,17 +78,28 @@ class CandidateSearch:
         With all counters at zero, and `n_slabs` slabs.
     """
 
-    def __init__(self, partition: Partition, query: Query, threshold: Threshold, space: Workspace) -> None:
-        self._partition, self._query, self._threshold, self._space = partition, query, threshold, space
+    def __init__(
+        self, partition: Partition, query: Query, threshold: Threshold, space: Workspace
+    ) -> None:
+        self._partition, self._query, self._threshold, self._space = (
+            partition,
+            query,
+            threshold,
+            space,
+        )
         self._device, self._blocks = partition.device, partition.blocks
         self._projected = isinstance(partition.map, ProjectionMap)
         self._decides = decides(partition)
         self._tile = TILES[len(query) > TILES[0]]
         self._starts = self._blocks.starts.tolist()
         # A product of a tile is of use only where products decide.
-        self._few = max(FEW, partition.dimensions // FEW_DIMENSIONS) if self._decides else self._tile
+        self._few = (
+            max(FEW, partition.dimensions // FEW_DIMENSIONS) if self._decides else self._tile
+        )
         accept = threshold.tau - threshold.slack
-        self._accepts = bool(threshold.lemmas & _ACCEPTING) and partition.map.may_accept(partition.lower_corner, accept)
+        self._accepts = bool(threshold.lemmas & _ACCEPTING) and partition.map.may_accept(
+            partition.lower_corner, accept
+        )
         # Neighbours in one tile share most of their boxes.
         ordered = len(query) >= min(ORDERED_FROM, SLAB + 1)
         self._order = order_by_splits(query.mapped, self._tile).int() if ordered else None
@@ -113,7 +132,10 @@ class CandidateSearch:
         return DecidedPairs(offsets, grouped[1, :n_found], grouped[0, :n_found]), needed
 
     def tell(self, stats: SearchStats, counters: list[int] | None = None) -> None:
-        """Add the work that was done to the counters of the search; `counters` where the caller has read them."""
+        """Add the work that was done to the counters of the search.
+
+        `counters` is given where the caller has read them.
+        """
         work, n_axes = counters or self._counters, self._blocks.codes.shape[1]
         n_rows, products = self._space.n_rows(work), work[lists.PRODUCTS.value]
         stats.box_pairs += work[lists.BOXES_TESTED.value]
@@ -149,7 +171,11 @@ class CandidateSearch:
             self._names = self._order[begin:end]
             self._members = self._names.long()
         self._n_members = end - begin
-        mapped = query.mapped if end - begin == len(query) and self._order is None else query.mapped[self._members]
+        mapped = (
+            query.mapped
+            if end - begin == len(query) and self._order is None
+            else query.mapped[self._members]
+        )
         self._points = pad_axes(mapped).t().contiguous()
         self._upper, self._able = self._points, self._names
         accept = self._threshold.tau - self._threshold.slack
@@ -164,7 +190,11 @@ class CandidateSearch:
         starts, space = self._starts, self._space
         last = len(starts) - 2
         n_tiles = -(-self._n_members // self._tile)
-        fits = [level for level in range(last + 1) if n_tiles * (starts[level + 1] - starts[level]) <= DENSE_UNITS]
+        fits = [
+            level
+            for level in range(last + 1)
+            if n_tiles * (starts[level + 1] - starts[level]) <= DENSE_UNITS
+        ]
         first = max(fits, default=0)
         for level in range(first, last + 1):
             n_groups = starts[level + 1] - starts[level]
@@ -192,7 +222,9 @@ class CandidateSearch:
                 n_tiles,
                 self._n_members,
                 self._few,
-                self._limit(Lemma.VECTOR_CELL_FILTERING if level == last else Lemma.CELL_CELL_FILTERING),
+                self._limit(
+                    Lemma.VECTOR_CELL_FILTERING if level == last else Lemma.CELL_CELL_FILTERING
+                ),
                 DENSE=level == first,
                 LAST=level == last,
                 EUCLIDEAN=self._projected,
@@ -291,7 +323,9 @@ class CandidateSearch:
         """Put rows that are known to match and those that are left open together."""
         needed, space, n = self._read(), self._space, len(self._query)
         listed = ((space.matches, "matches"), (space.rows, "rows"))
-        parts = [torch.stack(each)[:, : min(needed[name], space.room[name])] for each, name in listed]
+        parts = [
+            torch.stack(each)[:, : min(needed[name], space.room[name])] for each, name in listed
+        ]
         queries, rows = torch.cat(parts, 1)
         whole = needed | {"rows": needed["rows"] + needed["matches"]}
         if any(needed[name] > size for name, size in space.room.items()):
@@ -306,7 +340,13 @@ class CandidateSearch:
     def _found(self) -> tuple[object, ...]:
         """Return where matches go."""
         space = self._space
-        return (*space.matches, space.n_matches, space.room["matches"], self._matches_of, space.work)
+        return (
+            *space.matches,
+            space.n_matches,
+            space.room["matches"],
+            self._matches_of,
+            space.work,
+        )
 
     def _limit(self, lemma: Lemma) -> float:
         reach = self._threshold.reach(lemma)
@@ -322,7 +362,10 @@ class CandidateSearch:
 
 def decides(partition: Partition) -> bool:
     """Return whether candidates are decided where they are found."""
-    return partition.metric.name in ("euclidean", "angular") and partition.dimensions <= MOST_DIMENSIONS
+    return (
+        partition.metric.name in ("euclidean", "angular")
+        and partition.dimensions <= MOST_DIMENSIONS
+    )
 
 
 def n_slabs(n_queries: int) -> int:
@@ -341,7 +384,9 @@ def largest_square(tau: float) -> float:
 
 
 def tree_places(dimensions: int) -> np.ndarray:
-    """Lay entries out so that adding neighbours, again and again, adds as `pexeso.engine.metrics.tree_sum` does.
+    """Order entries so that adding neighbours repeatedly sums them as `tree_sum` does.
+
+    See `pexeso.engine.metrics.tree_sum`.
 
     Parameters
     ----------
@@ -377,10 +422,13 @@ def _largest_square(tau: float, device: torch.device) -> torch.Tensor:
 
 
 def tile_band(tau: float, dimensions: int) -> Band:
-    """Return the band of products over vectors rounded to float16, with squared lengths that are summed in float32.
+    """Return the band of products over vectors rounded to float16.
 
-    `product_band` allows ``2 g(n, u) L'**2`` for n products. Here the product may be off by ``2 g(4 d, u) L'**2`` (`TENSOR_CORE_TERMS`), and each of the
-    two squared lengths by ``g(d, u) L'**2``: together less than ``2 g(5 d, u) L'**2``.
+    Squared lengths are summed in float32.
+
+    `product_band` allows ``2 g(n, u) L'**2`` for n products. Here the product may be off by
+    ``2 g(4 d, u) L'**2`` (`TENSOR_CORE_TERMS`), and each of the two squared lengths by
+    ``g(d, u) L'**2``: together less than ``2 g(5 d, u) L'**2``.
     """
     return product_band(tau, (TENSOR_CORE_TERMS + 1) * dimensions, FLOAT16_ROUNDOFF)
 

@@ -1,4 +1,7 @@
-"""Device memory of a search on CUDA: the lists its launches fill, and their counters, made once and used again."""
+"""Device memory of a search on CUDA: lists that its launches fill, and their counters.
+
+The memory is allocated once and reused.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ import torch
 
 from pexeso.engine.kernels.triton import lists as lists
 
-FIRST_ROOM = {"units": 1 << 18, "pairs": 1 << 18, "rows": 1 << 20, "matches": 1 << 18, "columns": 1 << 12}
+FIRST_ROOM = {
+    "units": 1 << 18,
+    "pairs": 1 << 18,
+    "rows": 1 << 20,
+    "matches": 1 << 18,
+    "columns": 1 << 12,
+}
 """Items that each list has room for at first."""
 
 _HEADER = 16
@@ -19,8 +28,9 @@ _N_MATCHES, _N_COLUMNS = 8, 10
 class Workspace:
     """The lists of one search.
 
-    `units` (three, of which two in turn) hold (box, tile of query values), with a bit for each of the tile; `pairs` (query value, block), `rows`
-    candidates, `matches` what is found. Every counter and list begins at a multiple of 16 bytes, for which Triton compiles once.
+    `units` (three, of which two in turn) hold (box, tile of query values), with a bit for each of
+    the tile; `pairs` (query value, block), `rows` candidates, `matches` what is found. Every
+    counter and list begins at a multiple of 16 bytes, for which Triton compiles once.
 
     Parameters
     ----------
@@ -39,11 +49,15 @@ class Workspace:
         Length of the units of each level, of the pairs and of the rows.
     """
 
-    def __init__(self, room: dict[str, int], n_levels: int, n_slabs: int, device: torch.device) -> None:
+    def __init__(
+        self, room: dict[str, int], n_levels: int, n_slabs: int, device: torch.device
+    ) -> None:
         self.room, self.n_levels, self.n_slabs, self._device = dict(room), n_levels, n_slabs, device
         self.n_lists = n_levels + 2
         self.n_counters = _HEADER + 2 * n_slabs * self.n_lists
-        self.state = torch.zeros(self.n_counters + 2 * room["columns"], dtype=torch.int64, device=device)
+        self.state = torch.zeros(
+            self.n_counters + 2 * room["columns"], dtype=torch.int64, device=device
+        )
         self.counters = self.state[: self.n_counters]
         self.work = self.state[: lists.N_COUNTERS.value]
         self.n_matches = self.state[_N_MATCHES : _N_MATCHES + 1]
@@ -51,7 +65,9 @@ class Workspace:
         self.columns = self.state[self.n_counters :]
         positions = range(_HEADER, self.n_counters, 2)
         single = [self.state[position : position + 1] for position in positions]
-        self.lengths = [single[slab * self.n_lists : (slab + 1) * self.n_lists] for slab in range(n_slabs)]
+        self.lengths = [
+            single[slab * self.n_lists : (slab + 1) * self.n_lists] for slab in range(n_slabs)
+        ]
 
     @cached_property
     def units(self) -> tuple[torch.Tensor, ...]:
@@ -80,7 +96,9 @@ class Workspace:
 
     def needed(self, counters: list[int]) -> dict[str, int]:
         """Return how long each list would have to be, from `counters` as read back."""
-        lengths = [counters[_HEADER + 2 * position] for position in range(self.n_slabs * self.n_lists)]
+        lengths = [
+            counters[_HEADER + 2 * position] for position in range(self.n_slabs * self.n_lists)
+        ]
         by_list = [lengths[position :: self.n_lists] for position in range(self.n_lists)]
         return {
             "units": max((max(each) for each in by_list[:-2]), default=0),
@@ -97,7 +115,9 @@ class Workspace:
             for position in range(self.n_lists - 1, self.n_slabs * self.n_lists, self.n_lists)
         )
 
-    def _lists(self, n: int, name: str, dtype: torch.dtype = torch.int32) -> tuple[torch.Tensor, ...]:
+    def _lists(
+        self, n: int, name: str, dtype: torch.dtype = torch.int32
+    ) -> tuple[torch.Tensor, ...]:
         width = -(-self.room[name] // 16) * 16
         return tuple(torch.empty((n, width), dtype=dtype, device=self._device))
 
@@ -109,7 +129,9 @@ class Workspaces(threading.local):
         self.room = dict(FIRST_ROOM)
         self._last: Workspace | None = None
 
-    def take(self, most: dict[str, int], n_levels: int, n_slabs: int, device: torch.device) -> Workspace:
+    def take(
+        self, most: dict[str, int], n_levels: int, n_slabs: int, device: torch.device
+    ) -> Workspace:
         """Return a workspace with all counters at zero; the last one again where it fits."""
         room = {name: min(size, most[name]) for name, size in self.room.items()}
         last, self._last = self._last, None
