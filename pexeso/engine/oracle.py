@@ -48,7 +48,7 @@ def oracle_pairs(
     real_value = (vectors != 0).any(1)
     queries = query_vectors.double()
     rows = max(1, _PAIRS_AT_ONCE // max(1, len(queries)))
-    at_once = max(
+    chunk_size = max(
         1,
         _ELEMENTS_AT_ONCE["cpu" if vectors.device.type == "cpu" else "cuda"]
         // max(1, vectors.shape[1]),
@@ -60,7 +60,7 @@ def oracle_pairs(
         query, value = torch.nonzero(
             near & real_query[:, None] & real_value[None, begin : begin + rows], as_tuple=True
         )
-        pieces = zip(query.split(at_once), value.split(at_once), strict=True)
+        pieces = zip(query.split(chunk_size), value.split(chunk_size), strict=True)
         distance = torch.cat(
             [metric.distances(query_vectors[ours], part[theirs]) for ours, theirs in pieces]
         )

@@ -65,7 +65,7 @@ def few_threads(n_numbers: int = 0) -> Iterator[None]:
 
 
 def in_pieces(
-    n: int, at_once: int, device: torch.device, task: Callable[[int, int], object]
+    n: int, chunk_size: int, device: torch.device, task: Callable[[int, int], object]
 ) -> None:
     """Run a task for consecutive pieces of ``range(n)``.
 
@@ -82,7 +82,7 @@ def in_pieces(
     task : callable
         Given where a piece begins and ends; writes its own part of a result.
     """
-    pieces = [(begin, min(begin + at_once, n)) for begin in range(0, n, at_once)]
+    pieces = [(begin, min(begin + chunk_size, n)) for begin in range(0, n, chunk_size)]
     threads = min(available_threads(), len(pieces)) if device.type == "cpu" else 1
     # Threads that are new take over the number that holds when they start.
     with few_threads() if device.type == "cpu" else nullcontext():

@@ -221,7 +221,7 @@ def count(
     """
     n, n_values = len(hits), len(query.values)
     of_hits = _zeros(n, n_values)
-    at_once = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
+    chunk_size = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
     of_partition = {
         number: np.array([position for position, hit in enumerate(hits) if hit.partition == number])
         for number in sorted({hit.partition for hit in hits})
@@ -229,8 +229,8 @@ def count(
     n_columns, most = lake.n_columns, np.zeros(n_values, np.int64)
     for number, here in of_partition.items():
         partition, values = scan.open(number), lake.partitions[number]
-        for start in range(0, len(here), at_once):
-            some = here[start : start + at_once]
+        for start in range(0, len(here), chunk_size):
+            some = here[start : start + chunk_size]
             positions = torch.tensor([hits[position].position for position in some])
             found, held = _counted(
                 partition, query.vectors, positions, values, usual_distance, stats

@@ -15,6 +15,12 @@ RETIRED = {
     r"\bsearch_every_way\b": "search_combined",
     r"\bGridOptions\b": "PartitionLayoutOptions",
     r"\bOutlook\b": "PartitionProbe",
+    r"\bstrangers?\b": "unrelated neighbour",
+    r"\bEqualText\w*": "TokenMatch, TokenSearchResult",
+    r"[\"`]speaks (for|against) it": "evidence for it, against it",
+    r"\bat_once\b": "chunk_size",
+    r"\blooked = ": "probed",
+    r"\bPlace\b\(": "Location",
     r'"""(Give|Tell whether|Tell which|Tell how) ': "Return",
 }
 NOT_HELD = ("CHANGELOG.md", "benchmarks/", "tests/", "docs/explanation/effectiveness")

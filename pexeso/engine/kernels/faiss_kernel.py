@@ -53,8 +53,8 @@ class FaissKernel(TorchKernel):
         n_rows = min(
             ELEMENTS_AT_ONCE // partition.dimensions, max_pairs // (4 * max(1, len(query)))
         )
-        at_once = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
-        for blocks in torch.split(torch.nonzero(alive)[:, 0], at_once):
+        chunk_size = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
+        for blocks in torch.split(torch.nonzero(alive)[:, 0], chunk_size):
             found.append(_range_search(partition, query, blocks, limit, stats))
             n_found += len(found[-1][0])
             if n_found > max_pairs:

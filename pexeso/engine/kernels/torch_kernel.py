@@ -204,8 +204,8 @@ class TorchKernel(Kernel):
         """Return which pairs match, bool (p,)."""
         hit = rows < 0
         open_pairs = torch.nonzero(~hit)[:, 0]
-        at_once = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
-        for part in torch.split(open_pairs, at_once):
+        chunk_size = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
+        for part in torch.split(open_pairs, chunk_size):
             hit[part] = self._decide_part(
                 partition, query, queries[part], rows[part], threshold, stats
             )
@@ -259,8 +259,8 @@ class Descent:
             return
         every = torch.arange(len(self._points), device=device)
         box_elements = 2 * FANOUT * self._points.shape[1]
-        at_once = max(1, min(FRONTIER // FANOUT, BOX_ELEMENTS_AT_ONCE // box_elements))
-        todo = [(0, (part, first.expand(len(part)))) for part in torch.split(every, at_once)]
+        chunk_size = max(1, min(FRONTIER // FANOUT, BOX_ELEMENTS_AT_ONCE // box_elements))
+        todo = [(0, (part, first.expand(len(part)))) for part in torch.split(every, chunk_size)]
         while todo:
             level, (queries, groups) = todo.pop()
             last = level + 1 == blocks.n_levels
@@ -282,7 +282,7 @@ class Descent:
                 self._stats.candidate_pairs += len(queries)
                 yield queries, number
                 continue
-            pieces = (torch.split(each, at_once) for each in (queries, number))
+            pieces = (torch.split(each, chunk_size) for each in (queries, number))
             todo += [(level + 1, piece) for piece in zip(*pieces, strict=True)]
 
     def rows_of(self, queries: torch.Tensor, numbers: torch.Tensor) -> Iterator[Couples]:
@@ -291,9 +291,9 @@ class Descent:
         The rows are those of the given blocks; rows that surely match are given as complements.
         """
         size, n_axes = self._blocks.size, self._points.shape[1]
-        at_once = max(1, ELEMENTS_AT_ONCE // (size * n_axes))
+        chunk_size = max(1, ELEMENTS_AT_ONCE // (size * n_axes))
         for some, blocks in zip(
-            torch.split(queries, at_once), torch.split(numbers, at_once), strict=True
+            torch.split(queries, chunk_size), torch.split(numbers, chunk_size), strict=True
         ):
             lower, upper = self._blocks.corners_of(blocks)
             if self._may_accept:

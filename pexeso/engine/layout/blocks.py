@@ -241,9 +241,9 @@ def build_blocks(
     n_blocks, n_axes = -(-n_rows // block_size), mapped.shape[1] + -mapped.shape[1] % AXES_MULTIPLE
     lower, upper = mapped.new_empty((2, n_blocks, n_axes))
     codes = torch.empty((n_blocks, n_axes, block_size), dtype=torch.uint8, device=mapped.device)
-    at_once = max(1, _ROWS_AT_ONCE // block_size)
-    for begin in range(0, n_blocks, at_once):
-        end = min(begin + at_once, n_blocks)
+    chunk_size = max(1, _ROWS_AT_ONCE // block_size)
+    for begin in range(0, n_blocks, chunk_size):
+        end = min(begin + chunk_size, n_blocks)
         taken = slice(begin * block_size, min(end * block_size, n_rows))
         rows = pad_axes(mapped[taken] if order is None else mapped.index_select(0, order[taken]))
         # The last block is filled with its own last row, which changes no box.

@@ -311,10 +311,10 @@ def _check_options(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[
 
 
 def _check_vectors(vectors: np.ndarray) -> Iterator[str]:
-    at_once = max(1, ITEMS_AT_ONCE // vectors.shape[1])
+    chunk_size = max(1, ITEMS_AT_ONCE // vectors.shape[1])
     n_wrong, first = 0, -1
-    for begin in range(0, len(vectors), at_once):
-        rows = vectors[begin : begin + at_once]
+    for begin in range(0, len(vectors), chunk_size):
+        rows = vectors[begin : begin + chunk_size]
         lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
         # Written so that NaN, which compares false with everything, is wrong.
         wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_ERROR))

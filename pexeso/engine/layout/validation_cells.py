@@ -62,12 +62,12 @@ def _mapped_pieces(
     anchors = "axes" if "axes" in arrays else "pivots"
     chosen = map_of({anchors: as_tensor(arrays[anchors])}, options)
     vectors = arrays["vectors"]
-    at_once = (
+    chunk_size = (
         max(1, _ITEMS_AT_ONCE // (max(vectors.shape[1], len(arrays[anchors]) + 8) * multiple))
         * multiple
     )
-    for begin in range(0, len(vectors), at_once):
-        yield begin, chosen.map(as_tensor(vectors[begin : begin + at_once]))
+    for begin in range(0, len(vectors), chunk_size):
+        yield begin, chosen.map(as_tensor(vectors[begin : begin + chunk_size]))
 
 
 def _check_blocks(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[str]:
@@ -113,9 +113,9 @@ def _check_levels(boxes: np.ndarray, starts: list[int], n_blocks: int) -> Iterat
     n_levels = len(starts) - 1
     for level in range(n_levels):
         n_real = n_blocks if level == n_levels - 1 else starts[level + 2] - starts[level + 1]
-        at_once = max(1, _ITEMS_AT_ONCE // max(1, boxes.shape[1] * 2 * FANOUT))
-        for begin in range(starts[level], starts[level + 1], at_once):
-            end = min(begin + at_once, starts[level + 1])
+        chunk_size = max(1, _ITEMS_AT_ONCE // max(1, boxes.shape[1] * 2 * FANOUT))
+        for begin in range(starts[level], starts[level + 1], chunk_size):
+            end = min(begin + chunk_size, starts[level + 1])
             part = (
                 boxes[begin:end].transpose(0, 3, 1, 2).reshape(-1, boxes.shape[1], 2)
             )  # boxes in order

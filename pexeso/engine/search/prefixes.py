@@ -156,12 +156,12 @@ def compare_with_columns(
     csr = partition.column_values
     _, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
     rows = torch.unique(csr.members[posting])
-    at_once = max(1, min(_PRODUCTS_AT_ONCE, max_pairs) // max(1, len(rows)))
+    chunk_size = max(1, min(_PRODUCTS_AT_ONCE, max_pairs) // max(1, len(rows)))
     fetch_columns(partition, rows)
     stored = partition.vectors.index_select(0, rows)
     stats.bytes_read += stored.nbytes
-    for begin in range(0, len(query), at_once):
-        part = query.take(slice(begin, begin + at_once))
+    for begin in range(0, len(query), chunk_size):
+        part = query.take(slice(begin, begin + chunk_size))
         with few_threads(stored.numel()):
             yield part, _near(partition, part, stored, rows, threshold, stats)
 

@@ -254,7 +254,7 @@ def _multiply(
     """
     device = partition.device
     tile = min(_TILE["cpu" if device.type == "cpu" else "cuda"], room // 4)
-    at_once = min(_MOST_ROWS, max(_LEAST_ROWS, tile // len(query)))
+    chunk_size = min(_MOST_ROWS, max(_LEAST_ROWS, tile // len(query)))
     listed_at_once = tile // 8
     possibly, surely = _product_bounds(query, threshold.tau, partition.dimensions)
     tiles: dict[int, list[Couples]] = {}
@@ -283,7 +283,7 @@ def _multiply(
                 _pairs_of(number * at_a_time, begin, *part) for number, part in enumerate(parts)
             ]
 
-    in_pieces(partition.n_values, at_once, device, multiply_tile)
+    in_pieces(partition.n_values, chunk_size, device, multiply_tile)
     found = [couple for begin in sorted(tiles) for couple in tiles[begin]]
     n_found = max(n_found, sum(len(rows) for _, rows in found))
     return (None if n_found > room else found), n_found, n_rows

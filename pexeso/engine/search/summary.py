@@ -151,10 +151,10 @@ def _count_near(
     corners = blocks.boxes[begin:end].permute(0, 3, 2, 1).flatten(0, 1)
     points = pad_axes(query.mapped)
     reach = threshold.reach(Lemma.CELL_CELL_FILTERING)
-    at_once = max(1, _COORDINATES_AT_ONCE // corners[:, 0].numel())
+    chunk_size = max(1, _COORDINATES_AT_ONCE // corners[:, 0].numel())
     parts = [
         partition.map.near_box(some[:, None], corners[:, 0], corners[:, 1], reach).sum(1)
-        for some in torch.split(points, at_once)
+        for some in torch.split(points, chunk_size)
     ]
     stats.box_pairs += len(query) * (end - begin) * FANOUT
     stats.bytes_read += blocks.boxes[begin:end].nbytes

@@ -120,8 +120,8 @@ def partition_seconds(
     seconds["embed"] += measured.embed / cores
     if partitions > 1:
         seconds["partition"] += factor * SECONDS_PER_CLUSTERED_VALUE * values / cores
-    at_once = min(cores, partitions)
-    rounds = -(-partitions // at_once)
-    seconds["index"] += measured.index / at_once + measured.each_partition * rounds
-    seconds["index"] += factor * SECONDS_PER_BYTE * index_bytes / at_once
+    parallel = min(cores, partitions)
+    rounds = -(-partitions // parallel)
+    seconds["index"] += measured.index / parallel + measured.each_partition * rounds
+    seconds["index"] += factor * SECONDS_PER_BYTE * index_bytes / parallel
     return {**seconds, "commit": factor * SECONDS_PER_BYTE * model_bytes}

@@ -110,9 +110,9 @@ def shard_seconds(found: TokenSetsEstimate, cores: int) -> dict[str, float]:
 
     A shard is built by one core.
     """
-    at_once = {"tokens": max(1, min(cores, found.shards))}
+    parallel = {"tokens": max(1, min(cores, found.shards))}
     seconds = {
-        stage: each * found.pairs / at_once.get(stage, cores)
+        stage: each * found.pairs / parallel.get(stage, cores)
         for stage, each in SECONDS_PER_PAIR.items()
     }
     seconds["read"] += SECONDS_IN_READ
@@ -120,7 +120,7 @@ def shard_seconds(found: TokenSetsEstimate, cores: int) -> dict[str, float]:
         seconds[stage] += fixed
     if "containment" in found.parts:
         signing = SECONDS_PER_SIGNED_PAIR * found.pairs + SECONDS_PER_SIGNED_SET * found.columns
-        seconds["tokens"] += SIGNING_SECONDS + signing / at_once["tokens"]
+        seconds["tokens"] += SIGNING_SECONDS + signing / parallel["tokens"]
     return seconds
 
 

@@ -55,13 +55,13 @@ class ColumnSearch:
         self._candidates.launch()
         self._count(min_count)
         space = self._space
-        at_once = space.state[: space.n_counters + 2 * _READ_AT_ONCE].cpu()
-        counters = at_once[: space.n_counters].tolist()
+        state_block = space.state[: space.n_counters + 2 * _READ_AT_ONCE].cpu()
+        counters = state_block[: space.n_counters].tolist()
         needed = space.needed(counters)
         if all(needed[name] <= size for name, size in space.room.items()):
             self._candidates.tell(stats, counters)
         n_columns = min(needed["columns"], space.room["columns"])
-        found = at_once[space.n_counters :]
+        found = state_block[space.n_counters :]
         if n_columns > _READ_AT_ONCE:
             found = space.columns[: 2 * n_columns].cpu()
         found = found[: 2 * n_columns].reshape(-1, 2)

@@ -238,12 +238,14 @@ class TritonKernel(TorchKernel):
         owner = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
         entries = matches.sizes[groups.members]
         ends, bounds = offsets_of(entries).tolist(), groups.offsets.tolist()
-        at_once = max(1, triton_counter.CELL_BYTES // 8 // n_columns)
-        cells = torch.zeros(min(at_once, len(sizes)) * n_columns, dtype=torch.int64, device=device)
+        chunk_size = max(1, triton_counter.CELL_BYTES // 8 // n_columns)
+        cells = torch.zeros(
+            min(chunk_size, len(sizes)) * n_columns, dtype=torch.int64, device=device
+        )
         counter = ColumnCounter(partition)
         found: list[tuple[torch.Tensor, ...]] = []
-        for first in range(0, len(sizes), at_once):
-            begin, end = bounds[first], bounds[min(first + at_once, len(sizes))]
+        for first in range(0, len(sizes), chunk_size):
+            begin, end = bounds[first], bounds[min(first + chunk_size, len(sizes))]
             positions = slice(begin, end)
             place_cells = (owner[positions] - first) * n_columns
             runs = runs_of(ends[begin : end + 1], counter.n_places)
