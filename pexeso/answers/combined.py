@@ -42,7 +42,7 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class CombinedMatch(ColumnMatch):
-    """A column, and what speaks for it.
+    """A column found, with its evidence.
 
     Attributes
     ----------

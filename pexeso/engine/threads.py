@@ -75,7 +75,7 @@ def in_pieces(
 
     Parameters
     ----------
-    at_once : int
+    chunk_size : int
         Of a piece, at least 1.
     device : torch.device
         Where the task's tensors are.

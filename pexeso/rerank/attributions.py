@@ -3,7 +3,7 @@
 There is a phrase for each feature that the re-ranker uses.
 
 The names of features (`pexeso.rerank.features.FEATURES`) are for programs. A phrase states what was
-counted, so that it reads as well where it speaks for a column as where it speaks against it.
+counted, so that it serves as evidence for a column and against it.
 """
 
 from __future__ import annotations

@@ -222,9 +222,9 @@ def _alike_table(result: SearchResult) -> Table:
 
 
 def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
-    """Return what speaks for a column and against it, the kinds of its matches, and pairs.
+    """Return the evidence for a column, the kinds of its matches, and pairs.
 
-    What speaks for it and against it is there where the column was looked at for that.
+    There is evidence where the column was re-ranked.
     """
     sides = [] if match.opinion is None else match.opinion.in_words()
     lines = [*(f"{side}: {'; '.join(phrases)}" for side, phrases in sides), shares(match.kinds())]
