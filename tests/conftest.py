@@ -45,9 +45,8 @@ def spark():
         **SMALL_LAKE_SETTINGS,
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": 2,
-        # Compiling a class for each query takes a quarter of the time of a build of a few tables.
+        # Compiling a class for each stage takes longer than running it over a few rows.
         "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # Functions defined in test modules are sent to workers by name, so workers must find those
         # modules.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),

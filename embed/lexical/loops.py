@@ -333,8 +333,8 @@ def hash_pieces(
         Word i is ``text[starts[i]:starts[i + 1]]``, in UTF-8.
     min_n, max_n : int
         Shortest and longest n-gram in characters; 1 or more.
-    places : numpy.ndarray of shape (u + 1,), int64
-        The hashes of word i go to ``hashes[places[i]:places[i + 1]]``; where these are none, it has
+    positions : numpy.ndarray of shape (u + 1,), int64
+        The hashes of word i go to ``hashes[positions[i]:positions[i + 1]]``; where these are none, it has
         no n-grams.
     hashes : numpy.ndarray, uint32
         Written.

@@ -62,9 +62,8 @@ _SCHEMA = pa.schema(
     ]
 )
 _SPARK_SCHEMA = (
-    "query long, partition long, stats string, column_id array<long>, matched array<long>, place "
-    "array<long>, "
-    "table array<string>, label array<string>"
+    "query long, partition long, stats string, column_id array<long>, matched array<long>, "
+    "position array<long>, table array<string>, label array<string>"
 )
 
 

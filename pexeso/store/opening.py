@@ -63,7 +63,7 @@ def publish_index(
     ----------
     local : path
         The index.
-    place : Place
+    location : Location
         Where it is to be.
     overwrite : bool
         Replace an index that is there.

@@ -45,7 +45,7 @@ class Chosen:
 
     Attributes
     ----------
-    place : int
+    position : int
         Of the option.
     f1, precision, recall : float
         On all labels.

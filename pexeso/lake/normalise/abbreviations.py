@@ -50,7 +50,7 @@ class Vocabulary:
     whens : tuple of str
         The condition of each group of words, R of them, in the order in which they are asked; see
         `expand`.
-    places : int32 (R, K + 1)
+    positions : int32 (R, K + 1)
         Where the text for a word of a group is in `texts`, -1 where the group does not have the
         word; the last column stands for all other words.
     texts : pa.StringArray

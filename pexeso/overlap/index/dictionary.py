@@ -41,7 +41,7 @@ class Heads:
     Attributes
     ----------
     texts : pa.LargeStringArray (h,)
-    places : int64 (h + 1,)
+    positions : int64 (h + 1,)
         Where each begins among the letters of all texts, and where these end.
     pages : MappedRuns
         Of what is read behind the heads: ``texts``, the bytes of the file of all texts, and

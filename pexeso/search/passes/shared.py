@@ -34,7 +34,7 @@ class Batch:
 
     Attributes
     ----------
-    places : list of int
+    positions : list of int
         Which queries.
     vectors : float32 (n, d)
         The distinct values of all of them.

@@ -27,7 +27,7 @@ class SingleQueryPass(Pass):
 
     Parameters
     ----------
-    place : int
+    position : int
         Of the query column among all.
     """
 

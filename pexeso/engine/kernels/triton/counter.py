@@ -44,7 +44,7 @@ class ColumnCounter:
         Parameters
         ----------
         listed : places and rows, int (e,) each
-        places : first place of the run, and the one after the last
+        positions : first place of the run, and the one after the last
         of_place : first cell and weight of each place
         targets : cells; for a single query column also matched counts, touched columns and
             their number

@@ -68,7 +68,7 @@ def add_weights(
 
     Parameters
     ----------
-    places : int (entry_capacity,)
+    positions : int (entry_capacity,)
         Query values, or members of the query columns of a batch.
     rows : int (entry_capacity,)
         A match of each; complements are rows too.
