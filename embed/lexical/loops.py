@@ -334,8 +334,8 @@ def hash_pieces(
     min_n, max_n : int
         Shortest and longest n-gram in characters; 1 or more.
     positions : numpy.ndarray of shape (u + 1,), int64
-        The hashes of word i go to ``hashes[positions[i]:positions[i + 1]]``; where these are none, it has
-        no n-grams.
+        The hashes of word i go to ``hashes[positions[i]:positions[i + 1]]``; where these are none,
+        it has no n-grams.
     hashes : numpy.ndarray, uint32
         Written.
     """

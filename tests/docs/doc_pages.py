@@ -30,9 +30,7 @@ _ANY = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"), "#time#"),
 )
 _PADDING = re.compile(r" {2,}")
-_NEAR = re.compile(
-    r"(?<![\d.])(?:0\.\d+|\d+\.\d(?= [kMG]B\b)|\d{1,3}(?:,\d{3}){2,}(?=$))(?!\.?\d)"
-)
+_NEAR = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.\d(?= [kMG]B\b)|\d{1,3}(?:,\d{3}){2,}(?=$))(?!\.?\d)")
 
 
 @dataclass(frozen=True)
