@@ -49,15 +49,9 @@ def require_same(found, expected):
     assert any(given)
 
 
-def test_a_build_on_a_cluster_is_the_build_of_one_machine(
-    cluster, run_on, small_lake, tmp_path, expected
+def test_a_build_that_loses_a_worker_is_that_of_one_machine(
+    start_on, small_lake, tmp_path, expected
 ):
-    path = tmp_path / "lake.pexeso"
-    run_on(cluster, PROGRAM, small_lake, path, json.dumps(OPTIONS))
-    require_same(path, expected)
-
-
-def test_a_build_outlives_a_worker(start_on, small_lake, tmp_path, expected):
     path = tmp_path / "lake.pexeso"
     with running_cluster() as cluster:
         process = start_on(cluster, PROGRAM, small_lake, path, json.dumps(OPTIONS))
