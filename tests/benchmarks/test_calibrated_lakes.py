@@ -231,7 +231,8 @@ def test_pair_shares_are_those_of_all_pairs():
     assert shares["match_rate"] == pytest.approx(share(distances <= 0.12))
     assert shares["match_rate"] > 1e-4
     for edge in EDGES:
-        assert shares["nearer"][edge] == pytest.approx(share(distances <= edge), abs=1e-6)
+        # Distances of float32 products: which side a pair on an edge falls on, its rounding says.
+        assert shares["nearer"][edge] == pytest.approx(share(distances <= edge), abs=1e-5)
     for n_axes in (8, 16):
         mapped = ProjectionMap(choose_axes(vectors, n_axes)).map(vectors).double()
         left = torch.cdist(mapped[query_rows], mapped[lake_rows]) <= 0.12
