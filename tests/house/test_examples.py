@@ -9,7 +9,6 @@ import partition
 import pexeso
 
 PACKAGES = (pexeso, embed, partition)
-NEEDS_A_GPU = "pexeso.engine.kernels.triton."
 
 
 def test_examples_in_docstrings_show_what_happens():
