@@ -1,0 +1,224 @@
+"""The search for matching values by loops compiled by numba, in as many threads as there are."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from pexeso.engine.kernels.numba.counts import count_batch
+from pexeso.engine.sparse import word_loops
+from pexeso.engine.sparse.partition import Lists, SparsePartition
+from pexeso.engine.sparse.search_loops import find_matches
+from pexeso.engine.sparse.vectors import SparseVectors
+
+VALUES_A_TASK = 32
+"""Query values that are worth a thread of their own."""
+
+ROWS_AT_ONCE = 1 << 18
+"""Room for matching rows, of a task, unless one value has more: 1 MiB."""
+
+_MATCHES_A_TASK = 1 << 12
+_LEAST_COSINE = 1e-9
+"""In the place of a cosine of 0: values that share no feature are left to the caller."""
+
+
+@dataclass
+class Work:
+    """What a search looked at.
+
+    Attributes
+    ----------
+    entries : int
+        Of lists of keys.
+    visits : int
+        Of stored values by one of their words.
+    candidates : int
+        (Query value, stored value) pairs whose similarity was added up.
+    decided : int
+        Pairs that were left to the definition.
+    lists_left_out : int
+    """
+
+    entries: int = 0
+    visits: int = 0
+    candidates: int = 0
+    decided: int = 0
+    lists_left_out: int = 0
+
+    def add(self, counts: np.ndarray) -> None:
+        """Add the counts of a task."""
+        self.entries += int(counts[0])
+        self.visits += int(counts[1])
+        self.candidates += int(counts[4])
+        self.decided += int(counts[2])
+        self.lists_left_out += int(counts[3])
+
+
+@dataclass
+class _Scratch:
+    """Working memory of one thread: 20 bytes a word and 12 a value of the partition."""
+
+    n_words: int
+    n_values: int
+    near: np.ndarray = field(init=False)
+    words: np.ndarray = field(init=False)
+    known: np.ndarray = field(init=False)
+    known_words: np.ndarray = field(init=False)
+    gained: np.ndarray = field(init=False)
+    touched: np.ndarray = field(init=False)
+    rows: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.near = np.zeros(self.n_words, np.float32)
+        self.words = np.empty(self.n_words, np.int32)
+        self.known = np.full(self.n_words, -1.0)
+        self.known_words = np.empty(self.n_words, np.int32)
+        self.gained = np.zeros(self.n_values, np.float32)
+        self.touched = np.empty(self.n_values, np.int32)
+        self.rows = np.empty(self.n_values, np.int32)
+
+
+_kept = threading.local()
+
+
+def _scratch(partition: SparsePartition) -> _Scratch:
+    """Return the working memory of this thread for a partition; that for the last one is kept."""
+    kept = getattr(_kept, "scratch", None)
+    sizes = partition.n_words, partition.n_values
+    if kept is None or (kept.n_words, kept.n_values) != sizes:
+        kept = _Scratch(*sizes)
+    # Not there while it is in use, so that a search that fails leaves none that is not empty.
+    _kept.scratch = None
+    return kept
+
+
+def matching_rows(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Lists:
+    """Find the stored rows that match each query value.
+
+    Parameters
+    ----------
+    max_distance : float
+        In [0, sqrt(1/2)), inclusive: beyond, values match that share nothing.
+
+    Returns
+    -------
+    Lists
+        The rows of each query value, ascending.
+    """
+    own_words = np.empty(len(vectors.weights), np.int64)
+    words = partition.vectors
+    word_loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
+    n_tasks = max(1, min(4 * n_threads if n_threads > 1 else 1, len(vectors) // VALUES_A_TASK))
+    bounds = [len(vectors) * number // n_tasks for number in range(n_tasks + 1)]
+    runs = list(itertools.pairwise(bounds))
+
+    def task(run: tuple[int, int]) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        return _find(partition, vectors, own_words, max_distance, *run)
+
+    found = [task(run) for run in runs] if n_tasks == 1 else list(_pool(n_threads).map(task, runs))
+    for _, _, counts in found:
+        work.add(counts)
+    sizes = np.concatenate([part[1] for part in found])
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    members = np.concatenate([rows for part in found for rows in part[0]])
+    word_loops.sort_rows(offsets, members)
+    return Lists(offsets, members)
+
+
+def _find(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    own_words: np.ndarray,
+    max_distance: float,
+    begin: int,
+    end: int,
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    scratch, words, space = _scratch(partition), partition.vectors, partition.space
+    sizes, counts = np.zeros(end - begin, np.int64), np.zeros(5, np.int64)
+    cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
+    parts = [np.zeros(0, np.int32)]
+    room, first = ROWS_AT_ONCE, begin
+    while first < end:
+        rows = np.empty(room, np.int32)
+        done = find_matches(
+            first, end, vectors.text, vectors.starts, vectors.weights, vectors.squares,
+            vectors.offsets, vectors.members, vectors.norms, own_words,
+            words.text, words.starts, partition.longest_word, words.weights, words.squares,
+            partition.scales, partition.reach, partition.keys,
+            partition.key_words.offsets, partition.key_words.members,
+            partition.word_values.offsets, partition.word_values.members, partition.value_shares,
+            words.offsets, words.members, words.norms, *partition.bands,
+            space.letters, cosine, max_distance,
+            scratch.near, scratch.words, scratch.known, scratch.known_words, scratch.gained,
+            scratch.touched, scratch.rows, rows,
+            sizes[first - begin :], counts,
+        )  # fmt: skip
+        found = rows[: sizes[first - begin : done - begin].sum()]
+        parts.append(found if len(found) * 2 > room else found.copy())
+        # A value that alone has more rows than there is room for gets room for all there are.
+        room = partition.n_values if done == first else ROWS_AT_ONCE
+        first = done
+    _kept.scratch = scratch
+    return parts, sizes, counts
+
+
+def count_columns(
+    partition: SparsePartition,
+    matches: Lists,
+    offsets: np.ndarray,
+    members: np.ndarray,
+    weights: np.ndarray,
+    needed: np.ndarray,
+    n_threads: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count, for query columns, the rows that have a match in each column of the partition.
+
+    Parameters
+    ----------
+    matches : Lists
+        Stored rows of each query value.
+    offsets, members, weights : numpy.ndarray, int64
+        Query column i has the values ``members[offsets[i]:offsets[i + 1]]``, and so many rows of
+        each.
+    needed : numpy.ndarray, int64
+        Columns with fewer are left out; at least 1.
+
+    Returns
+    -------
+    query, column, count : numpy.ndarray, int64
+        Ordered by query column, then column.
+    """
+    columns = partition.value_lists
+    n_tasks = 1
+    if n_threads > 1:
+        n_tasks = max(1, min(n_threads, len(matches.members) // _MATCHES_A_TASK, len(needed)))
+    bounds = [len(needed) * number // n_tasks for number in range(n_tasks + 1)]
+
+    def task(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return count_batch(
+            *run, offsets, members, weights, needed, matches.offsets, matches.members,
+            columns.offsets, columns.members, np.zeros(partition.n_columns, np.int32),
+            np.zeros(partition.n_columns, np.int64), partition.n_columns,
+        )  # fmt: skip
+
+    runs = list(itertools.pairwise(bounds))
+    parts = [task(run) for run in runs] if n_tasks == 1 else list(_pool(n_threads).map(task, runs))
+    query, column, count = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((column, query))
+    return query[order], column[order], count[order]
+
+
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")

@@ -1,0 +1,234 @@
+"""Threshold and top-k search over one partition of sparse vectors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows
+from pexeso.engine.sparse.partition import Lists, SparsePartition
+from pexeso.engine.sparse.space import NO_COMMON_PAIR
+from pexeso.engine.sparse.vectors import SparseVectors
+
+PAIRS_AT_ONCE = 1 << 22
+"""Of values whose distances are held together: 32 MiB."""
+
+PAIRS_WORTH_COMPARING = 1 << 9
+"""Where no more rows are left they are compared with the other values one by one."""
+
+LEAST_VALUES, LEAST_SPARED = 4, 1
+"""A query column with fewer values is searched at once, and one of which no more can be spared."""
+
+Found = tuple[np.ndarray, np.ndarray]
+"""Columns and their counts, int64 (r,) each."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One query column of a search.
+
+    Attributes
+    ----------
+    members : numpy.ndarray of shape (m,), int64
+        Its distinct values, rows of the vectors.
+    weights : numpy.ndarray of shape (m,), int64
+        How often each occurs.
+    min_count : int
+        Rows with a match that a column needs, at least 1.
+    """
+
+    members: np.ndarray
+    weights: np.ndarray
+    min_count: int
+
+
+def find_rows(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Lists:
+    """Find the stored rows that match each query value; see `compiled.matching_rows`.
+
+    From the distance on that values without a common feature have, every value matches every other.
+    """
+    if max_distance >= NO_COMMON_PAIR:
+        known = vectors.is_known
+        offsets = np.concatenate([[0], np.cumsum(known * partition.n_values)]).astype(np.int64)
+        rows = np.arange(partition.n_values, dtype=np.int32)
+        return Lists(offsets, np.tile(rows, int(known.sum())))
+    return matching_rows(partition, vectors, max_distance, n_threads, work)
+
+
+def search(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    queries: Sequence[Wanted],
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> list[Found]:
+    """Find the joinable columns of each query column, ascending, with their exact counts."""
+    matches = find_rows(partition, vectors, max_distance, n_threads, work)
+    offsets = np.concatenate([[0], np.cumsum([len(query.members) for query in queries])])
+    members = np.concatenate([np.zeros(0, np.int64), *(query.members for query in queries)])
+    weights = np.concatenate([np.zeros(0, np.int64), *(query.weights for query in queries)])
+    needed = np.array([query.min_count for query in queries], np.int64)
+    query, column, count = count_columns(
+        partition, matches, offsets.astype(np.int64), members, weights, needed, n_threads
+    )
+    bounds = np.searchsorted(query, np.arange(len(queries) + 1))
+    return [(column[begin:end], count[begin:end]) for begin, end in itertools.pairwise(bounds)]
+
+
+def search_in_prefixes(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    query: Wanted,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Found:
+    """Do as `search` for one query column, and search no more values than it needs (Lemma 7).
+
+    A column that none of the first values has a match in cannot reach the count needed once the
+    other values occur in fewer rows; so the values whose words are the most common are left to the
+    end, and need not be looked for where no column is left, nor in other rows than those of the
+    columns that are left where these are few.
+    """
+    order, ends = prefixes_of(partition, vectors, query)
+    if len(ends) == 1:
+        return search(partition, vectors, [query], max_distance, n_threads, work)[0]
+    counts = np.zeros(partition.n_columns, np.int64)
+    begin, left = 0, int(query.weights.sum())
+    for end in ends:
+        some = order[begin:end]
+        weights = query.weights[some]
+        left -= int(weights.sum())
+        part = vectors[query.members[some]]
+        matches = find_rows(partition, part, max_distance, n_threads, work)
+        _add(partition, matches, weights, counts, n_threads)
+        alive = np.flatnonzero(counts + left >= query.min_count)
+        if not left or not len(alive):
+            break
+        begin = end
+        rest = order[begin:]
+        rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
+        if len(rows) <= PAIRS_WORTH_COMPARING:
+            _compare(partition, vectors, query, rest, rows, max_distance, counts, work)
+            break
+    columns = np.flatnonzero(counts >= query.min_count)
+    return columns, counts[columns]
+
+
+def prefixes_of(
+    partition: SparsePartition, vectors: SparseVectors, query: Wanted
+) -> tuple[np.ndarray, list[int]]:
+    """Return an order of the values of a query column, and the ends of its prefixes.
+
+    Returns
+    -------
+    order : numpy.ndarray, int64
+        Positions in ``query.members``; values that are dear to search come last.
+    ends : list of int
+        The last is the number of values. One prefix where few values could be spared.
+    """
+    total = int(query.weights.sum())
+    n = len(query.members)
+    if n < LEAST_VALUES or query.min_count < 2:
+        return np.arange(n), [n]
+    costs = vectors.sizes_in_letters()[query.members]
+    order = np.lexsort((np.arange(n), costs))
+    done = np.cumsum(query.weights[order])
+    # From here on what is left is too little for a column that was not found.
+    first = int(np.searchsorted(done, total - query.min_count + 1)) + 1
+    return (order, [first, n]) if first < n - LEAST_SPARED else (np.arange(n), [n])
+
+
+def _add(
+    partition: SparsePartition,
+    matches: Lists,
+    weights: np.ndarray,
+    counts: np.ndarray,
+    n_threads: int,
+) -> None:
+    """Add the rows of some values to the counts of the columns that they match."""
+    _, column, count = count_columns(
+        partition,
+        matches,
+        np.array([0, len(matches)]),
+        np.arange(len(matches)),
+        weights,
+        np.ones(1, np.int64),
+        n_threads,
+    )
+    counts[column] += count
+
+
+def _compare(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    query: Wanted,
+    positions: np.ndarray,
+    rows: np.ndarray,
+    max_distance: float,
+    counts: np.ndarray,
+    work: Work,
+) -> None:
+    """Add the matches of some values among some rows alone."""
+    part = vectors[query.members[positions]]
+    which, found, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
+    work.decided += len(part) * len(rows)
+    offsets = np.searchsorted(which, np.arange(len(part) + 1))
+    matches = Lists(offsets.astype(np.int64), rows[found].astype(np.int32))
+    _add(partition, matches, query.weights[positions], counts, 1)
+
+
+def pairs_within(
+    partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray, max_distance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pairs of query values and some stored rows that match, by brute force.
+
+    Returns
+    -------
+    query : numpy.ndarray, int64
+    position : numpy.ndarray, int64
+        In `rows`. Ordered by query value, then position.
+    distance : numpy.ndarray, float64
+        As a fraction of the largest distance.
+    """
+    found = []
+    n_queries = max(1, PAIRS_AT_ONCE // max(1, min(len(rows), PAIRS_AT_ONCE)))
+    for first in range(0, len(rows), PAIRS_AT_ONCE):
+        others = partition.vectors.take(rows[first : first + PAIRS_AT_ONCE])
+        for begin in range(0, len(vectors), n_queries):
+            some = vectors[begin : begin + n_queries]
+            distances = some.distances(others)
+            query, position = np.nonzero(distances <= max_distance)
+            found.append((query + begin, position + first, distances[query, position]))
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    query, position, distance = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.lexsort((position, query))
+    return query[order], position[order], distance[order]
+
+
+def search_exhaustively(
+    partition: SparsePartition, vectors: SparseVectors, query: Wanted, max_distance: float
+) -> Found:
+    """Do as `search` for one query column by brute force: the oracle."""
+    rows = np.arange(partition.n_values)
+    which, row, _ = pairs_within(partition, vectors[query.members], rows, max_distance)
+    owner, posting = partition.value_lists.of(row)
+    column = partition.value_lists.members[posting].astype(np.int64)
+    pairs = np.unique(which[owner] * max(1, partition.n_columns) + column)
+    value, column = pairs // max(1, partition.n_columns), pairs % max(1, partition.n_columns)
+    counts = np.bincount(
+        column, weights=query.weights[value], minlength=partition.n_columns
+    ).astype(np.int64)
+    columns = np.flatnonzero(counts >= query.min_count)
+    return columns, counts[columns]

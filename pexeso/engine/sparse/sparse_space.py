@@ -1,0 +1,270 @@
+"""The space of letters, searched by posting lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from pexeso.engine.fetching import Pages
+from pexeso.engine.interface import KernelChoice
+from pexeso.engine.search.batch import BatchQuery
+from pexeso.engine.search.search import Found, Goal
+from pexeso.engine.sparse.compiled import Work
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.search import (
+    Wanted,
+    pairs_within,
+    search,
+    search_exhaustively,
+    search_in_prefixes,
+)
+from pexeso.engine.sparse.space import LetterSpace
+from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.engine.stats import SearchStats
+from pexeso.engine.threads import available_threads
+from pexeso.engine.vector_space import VectorSpace
+from pexeso.errors import IndexCorruptError
+
+ROWS_LOOKED_AT = 16
+
+_ROWS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True)
+class SparseProbe:
+    """The rows of a query column whose values have words.
+
+    Attributes
+    ----------
+    known : torch.Tensor, bool (n,)
+    weights : torch.Tensor, int64 (n,)
+    """
+
+    known: torch.Tensor
+    weights: torch.Tensor
+
+    @property
+    def most(self) -> int:
+        """Rows that can match something."""
+        return int(self.weights[self.known].sum())
+
+    @property
+    def n_near(self) -> int:
+        """Values that can match something."""
+        return int(self.known.sum())
+
+    def reaching(self, n: int) -> torch.Tensor:
+        """Return which values may match something, bool (n,)."""
+        return self.known
+
+
+@dataclass(frozen=True)
+class SparseSpace(VectorSpace):
+    """Values as bags of words, and words as bags of pairs of letters.
+
+    Attributes
+    ----------
+    letters : LetterSpace
+    """
+
+    letters: LetterSpace
+
+    def concatenate(self, parts: Sequence[SparseVectors]) -> SparseVectors:
+        """Return several sets as one, over the words of all."""
+        return SparseVectors.concatenate(parts)
+
+    def distances(self, left: SparseVectors, right: SparseVectors) -> np.ndarray:
+        """Return all distances by the definition, rounded to float32."""
+        return left.distances(right).astype(np.float32)
+
+    def pair_distances(self, left: SparseVectors, right: SparseVectors) -> np.ndarray:
+        """Return the distances of row pairs by the definition."""
+        return pair_distances(left, right)
+
+    def stored(self, partition: SparsePartition, rows: np.ndarray) -> SparseVectors:
+        """Return the stored values of some rows."""
+        return partition.vectors.take(np.asarray(rows, np.int64))
+
+    def open(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        device: torch.device | str = "cpu",
+        pages: Pages | None = None,
+    ) -> SparsePartition:
+        """View the arrays of `pexeso.engine.sparse.building.build_partition`."""
+        return SparsePartition.from_arrays(arrays, self.letters)
+
+    def require_plausible(self, partition: SparsePartition, where: str, *, rows: bool) -> None:
+        """Hold the lengths of some values against their words."""
+        n = min(ROWS_LOOKED_AT, partition.n_values)
+        if not rows or not n:
+            return
+        some = partition.vectors.take(np.arange(n) * partition.n_values // n)
+        right = SparseVectors.from_words(
+            self.letters, some.text, some.starts, some.weights, some.offsets, some.members
+        )
+        n_wrong = int((right.norms != some.norms).sum())
+        if n_wrong:
+            raise IndexCorruptError(
+                f"{where} cannot be searched: Of {n} values looked at {n_wrong} do not have the "
+                "length of their words. It was changed; 'pexeso check' tells more."
+            )
+
+    def probe(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        weights: torch.Tensor,
+        total: int,
+        goal: Goal,
+        kernel: KernelChoice,
+        stats: SearchStats,
+    ) -> SparseProbe:
+        """Count the values that have words."""
+        return SparseProbe(torch.from_numpy(vectors.is_known), weights)
+
+    def prefetch(
+        self, partition: SparsePartition, probe: SparseProbe, goal: Goal, kernel: KernelChoice,
+        stats: SearchStats,
+    ) -> None:  # fmt: skip
+        """Leave reading ahead to the system."""
+
+    def search(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        weights: torch.Tensor,
+        total: int,
+        goal: Goal,
+        stats: SearchStats,
+        left_out: torch.Tensor | None = None,
+        *,
+        kernel: KernelChoice | None = None,
+        max_pairs: int,
+        probe: SparseProbe | None = None,
+    ) -> Found:
+        """Search by posting lists; counts are exact."""
+        occurring = np.flatnonzero(weights.numpy() > 0)
+        wanted = Wanted(occurring, weights.numpy()[occurring], goal.min_count)
+        with self._counted(stats, partition) as work:
+            columns, counts = search_in_prefixes(
+                partition, vectors, wanted, goal.max_distance, available_threads(), work
+            )
+        return _ranked(columns, counts, goal, left_out)
+
+    def search_batch(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        queries: Sequence[BatchQuery],
+        goal: Goal,
+        stats: SearchStats,
+        *,
+        kernel: KernelChoice | None = None,
+        max_pairs: int,
+    ) -> list[Found]:
+        """Search for many query columns in one pass."""
+        wanted = [
+            Wanted(query.members.numpy(), query.weights.numpy(), query.min_count)
+            for query in queries
+        ]
+        with self._counted(stats, partition) as work:
+            found = search(partition, vectors, wanted, goal.max_distance, available_threads(), work)
+        return [tuple(torch.from_numpy(part) for part in each) for each in found]
+
+    def search_exhaustively(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        weights: torch.Tensor,
+        goal: Goal,
+        stats: SearchStats,
+        left_out: torch.Tensor | None = None,
+    ) -> Found:
+        """Search by all distances."""
+        wanted = Wanted(np.arange(len(vectors)), weights.numpy(), goal.min_count)
+        with self._counted(stats, partition):
+            found = search_exhaustively(partition, vectors, wanted, goal.max_distance)
+        stats.defining_distances += len(vectors) * partition.n_values
+        return _ranked(*found, goal, left_out)
+
+    def column_pairs(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        columns: torch.Tensor,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Compare with all values of the columns."""
+        lists = partition.column_lists
+        owner, posting = lists.of(columns.numpy())
+        rows, position = np.unique(lists.members[posting], return_inverse=True)
+        query, found, distance = pairs_within(
+            partition, vectors, rows.astype(np.int64), max_distance
+        )
+        stats.defining_distances += len(vectors) * len(rows)
+        # Each found (query, value) pair belongs to every chosen column that holds the value.
+        by_value = np.argsort(position, kind="stable")
+        sizes = np.bincount(position, minlength=len(rows))
+        starts = np.cumsum(sizes) - sizes
+        pair = np.repeat(np.arange(len(found)), sizes[found])
+        ends = np.cumsum(sizes[found])
+        within = np.arange(len(pair)) - np.repeat(ends - sizes[found], sizes[found])
+        which = by_value[np.repeat(starts[found], sizes[found]) + within]
+        parts = owner[which], query[pair], posting[which], distance[pair]
+        order = np.lexsort((parts[2], parts[3], parts[1], parts[0]))
+        return tuple(torch.from_numpy(part[order]) for part in parts)
+
+    def nearest(
+        self, partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compare with all of the rows."""
+        position, nearest = np.zeros(len(vectors), np.int64), np.full(len(vectors), np.inf)
+        for begin in range(0, len(rows), _ROWS_AT_ONCE):
+            others = partition.vectors.take(rows[begin : begin + _ROWS_AT_ONCE])
+            distances = vectors.distances(others)
+            which = distances.argmin(1)
+            distance = distances[np.arange(len(vectors)), which]
+            nearer = distance < nearest
+            position[nearer], nearest[nearer] = which[nearer] + begin, distance[nearer]
+        return position, nearest
+
+    def _counted(self, stats: SearchStats, partition: SparsePartition) -> _Counted:
+        return _Counted(stats)
+
+
+class _Counted:
+    """Adds the work of one search of a partition to its stats."""
+
+    def __init__(self, stats: SearchStats) -> None:
+        self._stats, self._work = stats, Work()
+
+    def __enter__(self) -> Work:
+        self._phase = self._stats.phase("verify")
+        self._phase.__enter__()
+        return self._work
+
+    def __exit__(self, *error: object) -> None:
+        self._phase.__exit__(*error)
+        self._stats.partitions += 1
+        self._stats.vectors_touched += self._work.visits
+        self._stats.candidates += self._work.candidates
+        self._stats.defining_distances += self._work.decided
+        self._stats.bytes_read += 4 * self._work.entries
+
+
+def _ranked(
+    columns: np.ndarray, counts: np.ndarray, goal: Goal, left_out: torch.Tensor | None
+) -> Found:
+    """Keep the best columns, those that tie with the last of them too; all without ``goal.k``."""
+    if left_out is not None:
+        kept = ~left_out.numpy()[columns]
+        columns, counts = columns[kept], counts[kept]
+    if goal.k is not None and len(counts) > goal.k:
+        kept = counts >= np.partition(counts, -goal.k)[-goal.k]
+        columns, counts = columns[kept], counts[kept]
+    return torch.from_numpy(columns.astype(np.int64)), torch.from_numpy(counts.astype(np.int64))

@@ -1,0 +1,519 @@
+"""Compiled loops over words: their pairs of characters, a table of these, dot products.
+
+A key is a pair of characters with the two blocks in which it stands, packed into a number: see
+`write_keys`. A table holds the keys of a few words, its owners, by pair. It is open addressing over
+a power of two of slots; each slot leads to a chain of (owner, blocks, count). Tables are reused:
+`clear_table` empties the slots that were filled.
+
+What decides a match is whole numbers, or float64 in strict IEEE 754 arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.engine.sparse.space import BLOCK, LAST_BLOCK, PAIR
+from pexeso.runtime.jit import loop
+
+_BEGIN, _END = 0x110000, 0x110001
+"""Stand before and after a word: the first numbers that are no character."""
+
+_BITS_OF_BLOCKS, _BITS_OF_BLOCK = 12, 6
+_BLOCKS = (1 << _BITS_OF_BLOCKS) - 1
+_FIRST_BLOCK = LAST_BLOCK << _BITS_OF_BLOCK
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@loop
+def count_letters(text: np.ndarray, start: int, stop: int) -> int:
+    """Return the characters of a word."""
+    n_letters = 0
+    for position in range(start, stop):
+        n_letters += text[position] & 0xC0 != 0x80
+    return n_letters
+
+
+@loop
+def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first: int) -> int:
+    """Write the keys of a word: its ordered pairs of characters at most two apart, with blocks.
+
+    A key is, from the highest bit on, the first character, the second, the block of the first
+    counted from the beginning of the word, and that counted from its end.
+
+    Parameters
+    ----------
+    text : numpy.ndarray, uint8
+        The word is ``text[start:stop]``, in UTF-8.
+    keys : numpy.ndarray, int64
+        Written from position `first`: two for each letter, and one more.
+
+    Returns
+    -------
+    int
+        The position after the last key.
+    """
+    size = count_letters(text, start, stop) + 2
+    before, last, place, at = np.int64(-1), np.int64(_BEGIN), first, start
+    while at < stop and text[at] & 0xC0 == 0x80:
+        at += 1
+    for number in range(1, size):
+        if number == size - 1:
+            letter = np.int64(_END)
+        else:
+            byte = np.int64(text[at])
+            letter = byte if byte < 0x80 else byte & (0x1F if byte < 0xE0 else 0x0F)
+            if byte >= 0xF0:
+                letter = byte & 0x07
+            at += 1
+            while at < stop and text[at] & 0xC0 == 0x80:
+                letter = ((letter << 6) | (np.int64(text[at]) & 0x3F)) & 0x1FFFFF
+                at += 1
+        for back in range(2):
+            other = last if back == 0 else before
+            if other < 0:
+                continue
+            position = number - 1 - back
+            blocks = (min(position // BLOCK, LAST_BLOCK) << _BITS_OF_BLOCK) | min(
+                (size - position) // BLOCK, LAST_BLOCK
+            )
+            keys[place] = (other << 33) | (letter << _BITS_OF_BLOCKS) | blocks
+            place += 1
+        before, last = last, letter
+    return place
+
+
+@loop
+def common_of(blocks: int, others: int) -> int:
+    """Return what two occurrences of a pair add to the dot product of two words."""
+    differ = blocks ^ others
+    return PAIR + (differ & _FIRST_BLOCK == 0) + (differ & LAST_BLOCK == 0)
+
+
+@loop
+def keys_of(starts: np.ndarray, words: np.ndarray) -> int:
+    """Return the room that the keys of some words take at most."""
+    room = 0
+    for word in words:
+        room += 2 * (starts[word + 1] - starts[word]) + 1
+    return room
+
+
+@loop
+def slots_for(n_keys: int) -> int:
+    """Return the number of slots of a table for so many keys, a power of two."""
+    slots = 16
+    while slots < 2 * n_keys:
+        slots *= 2
+    return slots
+
+
+@loop
+def slot_of(pair: int, pairs: np.ndarray, heads: np.ndarray) -> int:
+    """Return the slot of a pair, or the empty one where it would go."""
+    mask = len(pairs) - 1
+    slot = np.int64((np.uint64(pair) * _SPREAD) >> np.uint64(40)) & mask
+    while heads[slot] >= 0 and pairs[slot] != pair:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@loop
+def add_word(
+    text: np.ndarray,
+    start: int,
+    stop: int,
+    owner: int,
+    keys: np.ndarray,
+    pairs: np.ndarray,
+    heads: np.ndarray,
+    chain: np.ndarray,
+    filled: np.ndarray,
+    sizes: np.ndarray,
+) -> None:
+    """Add the keys of a word to a table.
+
+    Parameters
+    ----------
+    owner : int
+        The word's number; words are added in ascending order.
+    keys : numpy.ndarray, int64
+        Room for the keys of the word.
+    pairs : numpy.ndarray of shape (slots,), int64
+    heads : numpy.ndarray of shape (slots,), int32
+        Position in `chain` of the last entry of each slot, -1 where there is none.
+    chain : numpy.ndarray of shape (room, 4), int32
+        Owner, blocks, count and the entry before.
+    filled : numpy.ndarray of shape (room,), int32
+        The slots that are filled, in the order in which they were.
+    sizes : numpy.ndarray of shape (2,), int64
+        Entries of `chain` and of `filled`; updated.
+    """
+    for position in range(write_keys(text, start, stop, keys, 0)):
+        pair, blocks = keys[position] >> _BITS_OF_BLOCKS, keys[position] & _BLOCKS
+        slot = slot_of(pair, pairs, heads)
+        head = heads[slot]
+        if head < 0:
+            pairs[slot] = pair
+            filled[sizes[1]] = slot
+            sizes[1] += 1
+        entry = head
+        while entry >= 0 and chain[entry, 0] == owner and chain[entry, 1] != blocks:
+            entry = chain[entry, 3]
+        if entry >= 0 and chain[entry, 0] == owner:
+            chain[entry, 2] += 1
+            continue
+        entry = sizes[0]
+        chain[entry, 0], chain[entry, 1], chain[entry, 2] = owner, blocks, 1
+        chain[entry, 3] = head
+        heads[slot] = entry
+        sizes[0] += 1
+
+
+@loop
+def clear_table(heads: np.ndarray, filled: np.ndarray, sizes: np.ndarray) -> None:
+    """Empty a table."""
+    for position in range(sizes[1]):
+        heads[filled[position]] = -1
+    sizes[:] = 0
+
+
+@loop
+def count_common(
+    text: np.ndarray,
+    start: int,
+    stop: int,
+    keys: np.ndarray,
+    pairs: np.ndarray,
+    heads: np.ndarray,
+    chain: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Compute the dot products C of a word with a table's owners.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of shape (owners,), int64
+        Written.
+    """
+    counts[:] = 0
+    for position in range(write_keys(text, start, stop, keys, 0)):
+        blocks = keys[position] & _BLOCKS
+        entry = heads[slot_of(keys[position] >> _BITS_OF_BLOCKS, pairs, heads)]
+        while entry >= 0:
+            counts[chain[entry, 0]] += chain[entry, 2] * common_of(blocks, chain[entry, 1])
+            entry = chain[entry, 3]
+
+
+@loop
+def similarity(count: int, square: int, other: int, letters: float) -> float:
+    """Return s of two words that are not the same: float64, in [0, letters]."""
+    return letters * (np.float64(count) / np.sqrt(np.float64(square) * np.float64(other)))
+
+
+@loop
+def compare_text(
+    text: np.ndarray, start: int, stop: int, other: np.ndarray, first: int, last: int
+) -> int:
+    """Return -1, 0 or 1 as a text comes before another by its bytes, is the same, or after it."""
+    size, room = stop - start, last - first
+    for position in range(min(size, room)):
+        mine, theirs = text[start + position], other[first + position]
+        if mine != theirs:
+            return -1 if mine < theirs else 1
+    return 0 if size == room else (-1 if size < room else 1)
+
+
+@loop
+def find_words(
+    text: np.ndarray,
+    starts: np.ndarray,
+    other: np.ndarray,
+    other_starts: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """Find words among others, which are in the order of their bytes; -1 for what is not there."""
+    for word in range(len(starts) - 1):
+        low, high = 0, len(other_starts) - 1
+        found[word] = -1
+        while low < high:
+            middle = (low + high) // 2
+            order = compare_text(
+                text,
+                starts[word],
+                starts[word + 1],
+                other,
+                other_starts[middle],
+                other_starts[middle + 1],
+            )
+            if order == 0:
+                found[word] = middle
+                break
+            if order < 0:
+                high = middle
+            else:
+                low = middle + 1
+
+
+@loop
+def count_squares(text: np.ndarray, starts: np.ndarray, squares: np.ndarray) -> None:
+    """Compute the dot product of each word with itself, int64."""
+    longest = 0
+    for word in range(len(starts) - 1):
+        longest = max(longest, starts[word + 1] - starts[word])
+    keys = np.empty(2 * longest + 1, np.int64)
+    for word in range(len(starts) - 1):
+        n_keys = write_keys(text, starts[word], starts[word + 1], keys, 0)
+        ordered = np.sort(keys[:n_keys])
+        total, first = 0, 0
+        while first < n_keys:
+            end = first + 1
+            while end < n_keys and ordered[end] >> _BITS_OF_BLOCKS == (
+                ordered[first] >> _BITS_OF_BLOCKS
+            ):
+                end += 1
+            total += squares_of_run(ordered[first:end])
+            first = end
+        squares[word] = total
+
+
+@loop
+def squares_of_run(keys: np.ndarray) -> int:
+    """Return what the occurrences of one pair add to the dot product of a word with itself."""
+    if len(keys) == 1:
+        return PAIR + 2
+    total = PAIR * len(keys) * len(keys)
+    firsts, lasts = np.zeros((2, LAST_BLOCK + 1), np.int64)
+    for key in keys:
+        firsts[(key & _FIRST_BLOCK) >> _BITS_OF_BLOCK] += 1
+        lasts[key & LAST_BLOCK] += 1
+    for block in range(LAST_BLOCK + 1):
+        total += firsts[block] * firsts[block] + lasts[block] * lasts[block]
+    return total
+
+
+@loop
+def word_products(
+    text: np.ndarray,
+    starts: np.ndarray,
+    squares: np.ndarray,
+    owners: np.ndarray,
+    other: np.ndarray,
+    other_starts: np.ndarray,
+    other_squares: np.ndarray,
+    others: np.ndarray,
+    letters: float,
+    similarities: np.ndarray,
+) -> None:
+    """Compute s of some words and some others.
+
+    Parameters
+    ----------
+    owners, others : numpy.ndarray, int64 (u,) and (v,)
+        Which words.
+    similarities : numpy.ndarray of shape (u, v), float64
+        Written.
+    """
+    room = keys_of(starts, owners)
+    longest = 0
+    for word in owners:
+        longest = max(longest, starts[word + 1] - starts[word])
+    for word in others:
+        longest = max(longest, other_starts[word + 1] - other_starts[word])
+    keys = np.empty(2 * longest + 1, np.int64)
+    n_slots = slots_for(room)
+    pairs, heads = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
+    chain, filled = np.empty((room, 4), np.int32), np.empty(room, np.int32)
+    sizes, counts = np.zeros(2, np.int64), np.zeros(len(owners), np.int64)
+    for owner in range(len(owners)):
+        word = owners[owner]
+        add_word(
+            text, starts[word], starts[word + 1], owner,
+            keys, pairs, heads, chain, filled, sizes,
+        )  # fmt: skip
+    for position in range(len(others)):
+        word = others[position]
+        first, last = other_starts[word], other_starts[word + 1]
+        count_common(other, first, last, keys, pairs, heads, chain, counts)
+        for owner in range(len(owners)):
+            mine = owners[owner]
+            if counts[owner] == 0:
+                similarities[owner, position] = 0.0
+            elif (
+                counts[owner] == squares[mine]
+                and compare_text(text, starts[mine], starts[mine + 1], other, first, last) == 0
+            ):
+                similarities[owner, position] = 1.0
+            else:
+                similarities[owner, position] = similarity(
+                    counts[owner], squares[mine], other_squares[word], letters
+                )
+
+
+@loop
+def value_squares(
+    text: np.ndarray,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    squares: np.ndarray,
+    offsets: np.ndarray,
+    members: np.ndarray,
+    letters: float,
+    begin: int,
+    end: int,
+    found: np.ndarray,
+) -> None:
+    """Compute the dot product of each value with itself, float64; 0 without words."""
+    longest, room, most = 0, 0, 0
+    for value in range(begin, end):
+        total = 0
+        for position in range(offsets[value], offsets[value + 1]):
+            word = members[position]
+            size = 2 * (starts[word + 1] - starts[word]) + 1
+            longest, total = max(longest, size), total + size
+        room, most = max(room, total), max(most, offsets[value + 1] - offsets[value])
+    keys, n_slots = np.empty(longest, np.int64), slots_for(room)
+    pairs, heads = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
+    chain, filled = np.empty((room, 4), np.int32), np.empty(room, np.int32)
+    sizes, counts = np.zeros(2, np.int64), np.zeros(most, np.int64)
+    for value in range(begin, end):
+        first, last = offsets[value], offsets[value + 1]
+        if last - first == 1:
+            weight = np.float64(weights[members[first]])
+            found[value] = weight * weight
+            continue
+        for position in range(first, last):
+            word = members[position]
+            add_word(
+                text, starts[word], starts[word + 1], position - first,
+                keys, pairs, heads, chain, filled, sizes,
+            )  # fmt: skip
+        total = 0.0
+        for position in range(first, last):
+            word, n_words = members[position], last - first
+            count_common(
+                text, starts[word], starts[word + 1],
+                keys, pairs, heads, chain, counts[:n_words],
+            )  # fmt: skip
+            nearness = 0.0
+            for other in range(n_words):
+                mine = members[first + other]
+                alike = (
+                    1.0 if mine == word
+                    else similarity(counts[other], squares[mine], squares[word], letters)
+                )  # fmt: skip
+                nearness += np.float64(weights[mine]) * alike
+            total += np.float64(weights[word]) * nearness
+        clear_table(heads, filled, sizes)
+        found[value] = total
+
+
+@loop
+def value_products(
+    weights: np.ndarray,
+    offsets: np.ndarray,
+    members: np.ndarray,
+    rows: np.ndarray,
+    begin: int,
+    end: int,
+    similarities: np.ndarray,
+    other_weights: np.ndarray,
+    other_offsets: np.ndarray,
+    other_members: np.ndarray,
+    dots: np.ndarray,
+) -> None:
+    """Compute the dot products of some values with others, from the similarities of their words.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray of shape (u,), int64
+        The row of `similarities` of each word.
+    begin, end : int
+        Which values.
+    dots : numpy.ndarray of shape (end - begin, m), float64
+        Written.
+    """
+    nearness = np.empty(similarities.shape[1])
+    for value in range(begin, end):
+        nearness[:] = 0.0
+        for position in range(offsets[value], offsets[value + 1]):
+            weight, row = np.float64(weights[members[position]]), rows[members[position]]
+            for word in range(len(nearness)):
+                nearness[word] += weight * similarities[row, word]
+        for other in range(len(other_offsets) - 1):
+            total = 0.0
+            for position in range(other_offsets[other], other_offsets[other + 1]):
+                word = other_members[position]
+                total += np.float64(other_weights[word]) * nearness[word]
+            dots[value - begin, other] = total
+
+
+@loop
+def count_keys(text: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
+    """Count the keys of each word, int64."""
+    for word in range(len(starts) - 1):
+        sizes[word] = 2 * count_letters(text, starts[word], starts[word + 1]) + 1
+
+
+@loop
+def write_all_keys(
+    text: np.ndarray, starts: np.ndarray, offsets: np.ndarray, keys: np.ndarray
+) -> None:
+    """Write the keys of each word from its offset on, int64."""
+    for word in range(len(starts) - 1):
+        write_keys(text, starts[word], starts[word + 1], keys, offsets[word])
+
+
+@loop
+def words_ascend(text: np.ndarray, starts: np.ndarray) -> bool:
+    """Return whether words are in the order of their bytes, each once."""
+    for word in range(len(starts) - 2):
+        order = compare_text(
+            text, starts[word], starts[word + 1], text, starts[word + 1], starts[word + 2]
+        )
+        if order >= 0:
+            return False
+    return True
+
+
+@loop
+def sort_rows(offsets: np.ndarray, members: np.ndarray) -> None:
+    """Bring the members of each row into ascending order."""
+    for row in range(len(offsets) - 1):
+        members[offsets[row] : offsets[row + 1]].sort()
+
+
+@loop
+def pair_products(
+    text: np.ndarray,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    squares: np.ndarray,
+    offsets: np.ndarray,
+    members: np.ndarray,
+    other: np.ndarray,
+    other_starts: np.ndarray,
+    other_weights: np.ndarray,
+    other_squares: np.ndarray,
+    other_offsets: np.ndarray,
+    other_members: np.ndarray,
+    letters: float,
+    dots: np.ndarray,
+) -> None:
+    """Compute the dot product of each value with that of the same row, float64."""
+    for row in range(len(dots)):
+        mine = members[offsets[row] : offsets[row + 1]].astype(np.int64)
+        theirs = other_members[other_offsets[row] : other_offsets[row + 1]].astype(np.int64)
+        total = 0.0
+        if len(mine) and len(theirs):
+            similarities = np.empty((len(mine), len(theirs)))
+            word_products(
+                text, starts, squares, mine, other, other_starts, other_squares, theirs,
+                letters, similarities,
+            )  # fmt: skip
+            for position in range(len(theirs)):
+                nearness = 0.0
+                for number in range(len(mine)):
+                    nearness += np.float64(weights[mine[number]]) * similarities[number, position]
+                total += np.float64(other_weights[theirs[position]]) * nearness
+        dots[row] = total

@@ -1,0 +1,94 @@
+"""Values as bags of words for tests, and the definition of their distances in plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from embed.words import split_words, string_buffers
+from pexeso.engine.sparse.space import LetterSpace
+from pexeso.engine.sparse.vectors import SparseVectors
+
+SPACE = LetterSpace(0.1)
+
+
+def weight_of(word: str) -> float:
+    """Weigh a word by its letters: any float32 above 0 will do."""
+    return float(np.float32(0.25 + (sum(word.encode()) % 97) / 16))
+
+
+def vectors_of(values: Sequence[str], space: LetterSpace = SPACE) -> SparseVectors:
+    """Return the vectors of values under the weights of `weight_of`."""
+    index = split_words(pa.array(values, pa.large_string()))
+    text, starts = string_buffers(index.words)
+    weights = np.array([weight_of(word) for word in index.words.to_pylist()], np.float32)
+    begin = int(starts[0])
+    return SparseVectors.from_words(
+        space,
+        np.ascontiguousarray(text[begin : int(starts[-1])]),
+        starts - begin,
+        weights,
+        index.offsets,
+        index.word_ids,
+    )
+
+
+@cache
+def features_of(word: str) -> Counter[tuple]:
+    """Count the features of a word: pairs of characters at most two apart, and pairs in blocks."""
+    letters, found = ["begin", *word, "end"], Counter()
+    for first in range(len(letters)):
+        for second in letters[first + 1 : first + 3]:
+            pair = letters[first], second
+            found[pair] += 1
+            found[pair, "from the beginning", min(first // 3, 63)] += 1
+            found[pair, "from the end", min((len(letters) - first) // 3, 63)] += 1
+    return found
+
+
+@cache
+def common_features(word: str, other: str) -> int:
+    """Return the dot product of the counts of two words: pairs count four times."""
+    ours, theirs = features_of(word), features_of(other)
+    return sum(
+        count * theirs[feature] * (1 if len(feature) == 3 else 4) for feature, count in ours.items()
+    )
+
+
+def distance_of(left: str, right: str, space: LetterSpace = SPACE) -> float:
+    """Return the distance of two values as `pexeso.engine.sparse.space` defines it."""
+    mine, theirs = (sorted(value.split(), key=str.encode) for value in (left, right))
+    if not mine or not theirs:
+        return math.inf
+
+    def alike(word: str, other: str) -> float:
+        if word == other:
+            return 1.0
+        squares = (float(common_features(each, each)) for each in (word, other))
+        common = common_features(word, other)
+        return (1.0 - space.whole_word_share) * (common / math.sqrt(math.prod(squares)))
+
+    def dot(words: list[str], others: list[str]) -> float:
+        total = 0.0
+        for other in others:
+            nearness = 0.0
+            for word in words:
+                nearness += weight_of(word) * alike(word, other)
+            total += weight_of(other) * nearness
+        return total
+
+    cosine = dot(mine, theirs) / math.sqrt(dot(mine, mine) * dot(theirs, theirs))
+    return math.sqrt(max(1.0 - cosine, 0.0) * 0.5)
+
+
+def distances_of(
+    values: Sequence[str], others: Sequence[str], space: LetterSpace = SPACE
+) -> np.ndarray:
+    """Return all distances of two lists of values."""
+    found = [[distance_of(value, other, space) for other in others] for value in values]
+    return np.array(found).reshape(len(values), len(others))

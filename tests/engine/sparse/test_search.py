@@ -1,0 +1,232 @@
+"""Searches by posting lists find what brute force finds, at every distance."""
+
+import numpy as np
+import pytest
+import torch
+from bags import SPACE, distances_of, vectors_of
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pexeso.engine.search.batch import BatchQuery
+from pexeso.engine.search.search import Goal
+from pexeso.engine.sparse import compiled, search, search_loops
+from pexeso.engine.sparse.building import build_partition
+from pexeso.engine.sparse.compiled import Work
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.space import NO_COMMON_PAIR, LetterSpace
+from pexeso.engine.sparse.sparse_space import SparseSpace
+from pexeso.engine.stats import SearchStats
+
+SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x"]
+
+
+def lake_of(seed: int, n_values: int, n_columns: int = 12, space: LetterSpace = SPACE):
+    """Return values of a small language, and a partition of columns of them."""
+    rng = np.random.default_rng(seed)
+    words = ["".join(rng.choice(SYLLABLES, rng.integers(1, 5))) for _ in range(40)]
+    popular = rng.zipf(1.5, 4000) % len(words)
+    values = sorted(
+        {
+            " ".join(words[number] for number in rng.choice(popular, rng.integers(1, 9)))
+            for _ in range(n_values)
+        }
+    )
+    columns = [rng.choice(len(values), rng.integers(0, 30)) for _ in range(n_columns)]
+    offsets = np.cumsum([0, *map(len, columns)])
+    arrays, order = build_partition(
+        vectors_of(values, space), offsets, np.concatenate(columns).astype(np.int64)
+    )
+    partition = SparsePartition.from_arrays(arrays, space)
+    return [values[row] for row in order], partition
+
+
+def misspelt(values: list[str], rng: np.random.Generator) -> list[str]:
+    """Take a letter out of every other value, and add words that the lake has not."""
+    found = []
+    for number, value in enumerate(values):
+        at = int(rng.integers(0, max(1, len(value) - 1)))
+        found.append(value if number % 2 else value[:at] + value[at + 1 :])
+    return [*found, "zzz qqq", "", "ko"]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.6])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_are_those_within_the_distance(seed, share, n_threads):
+    space = LetterSpace(share)
+    values, partition = lake_of(seed, 90, space=space)
+    rng = np.random.default_rng(seed)
+    asked = misspelt([values[row] for row in rng.choice(len(values), 70)], rng)
+    exact = distances_of(asked, values, space)
+    vectors = vectors_of(asked, space)
+    near = np.unique(exact[np.isfinite(exact)])
+    # Also at distances that some pair has, where one bit decides.
+    for limit in (
+        0.0,
+        0.06,
+        0.2,
+        0.35,
+        0.42,
+        0.6,
+        0.7,
+        NO_COMMON_PAIR,
+        1.0,
+        *near[:: 1 + len(near) // 40],
+    ):
+        found = search.find_rows(partition, vectors, float(limit), n_threads, Work())
+        rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
+        expected = np.argwhere(exact <= limit)
+        np.testing.assert_array_equal(np.stack([rows, found.members], 1), expected)
+
+
+@given(
+    st.lists(st.text(st.sampled_from("abc "), max_size=10), min_size=1, max_size=12, unique=True),
+    st.lists(st.text(st.sampled_from("abc "), max_size=10), min_size=1, max_size=5),
+    st.floats(0, 0.75),
+)
+@example(["a"], ["a"], 0.0)
+@example(["aa aa", "aa"], ["aa", "aaa"], 0.3)
+@settings(max_examples=150, deadline=None)
+def test_any_values_are_found(stored, asked, limit):
+    arrays, order = build_partition(
+        vectors_of(stored), np.array([0, len(stored)]), np.arange(len(stored))
+    )
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    exact = distances_of(asked, [stored[row] for row in order])
+    found = search.find_rows(partition, vectors_of(asked), limit, 1, Work())
+    rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
+    np.testing.assert_array_equal(np.stack([rows, found.members], 1), np.argwhere(exact <= limit))
+
+
+def test_lists_are_left_out_and_nothing_is_missed():
+    _, partition = lake_of(5, 400)
+    work = Work()
+    found = search.find_rows(partition, partition.vectors, 0.06, 1, work)
+    assert work.lists_left_out > 0
+    exact = partition.vectors.distances(partition.vectors)
+    assert len(found.members) == (exact <= 0.06).sum()
+
+
+def test_a_value_with_more_rows_than_there_is_room_for(monkeypatch):
+    _, partition = lake_of(6, 200)
+    whole = search.find_rows(partition, partition.vectors, 0.6, 1, Work())
+    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 3)
+    parts = search.find_rows(partition, partition.vectors, 0.6, 1, Work())
+    np.testing.assert_array_equal(parts.offsets, whole.offsets)
+    np.testing.assert_array_equal(parts.members, whole.members)
+
+
+def brute_force(partition, vectors, weights, needed, limit):
+    distances = vectors.distances(partition.vectors) <= limit
+    counts = np.zeros(partition.n_columns, np.int64)
+    for column in range(partition.n_columns):
+        begin, end = partition.column_lists.offsets[column : column + 2]
+        rows = partition.column_lists.members[begin:end]
+        counts[column] = weights[distances[:, rows].any(1)].sum()
+    columns = np.flatnonzero(counts >= needed)
+    return columns, counts[columns]
+
+
+@pytest.mark.parametrize("few", [0, 1 << 9])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_and_counts_are_those_of_brute_force(seed, few, monkeypatch):
+    monkeypatch.setattr(search, "PAIRS_WORTH_COMPARING", few)
+    _, partition = lake_of(seed, 200, 40)
+    space, rng = SparseSpace(SPACE), np.random.default_rng(seed)
+    for column in range(0, 40, 7):
+        begin, end = partition.column_lists.offsets[column : column + 2]
+        vectors = partition.vectors.take(partition.column_lists.members[begin:end])
+        weights = torch.from_numpy(rng.integers(0, 4, len(vectors)))
+        for limit in (0.0, 0.2, 0.42, 0.6, 1.0):
+            for share in (0.05, 0.5, 0.9):
+                needed = max(1, int(weights.sum() * share))
+                goal = Goal(limit, needed)
+                expected = brute_force(partition, vectors, weights.numpy(), needed, limit)
+                for way in (space.search, space.search_exhaustively):
+                    more = {"total": 1, "max_pairs": 1} if way == space.search else {}
+                    found = way(partition, vectors, weights, goal=goal, stats=SearchStats(), **more)
+                    for part, right in zip(found, expected, strict=True):
+                        np.testing.assert_array_equal(part.numpy(), right)
+
+
+def test_a_batch_finds_what_single_searches_find():
+    _, partition = lake_of(9, 200, 40)
+    space, vectors = SparseSpace(SPACE), lake_of(9, 200, 40)[1].vectors
+    queries = [
+        BatchQuery(torch.arange(begin, begin + 20), torch.ones(20, dtype=torch.int64), needed)
+        for begin, needed in ((0, 1), (10, 9), (60, 18))
+    ]
+    found = space.search_batch(partition, vectors, queries, Goal(0.42), SearchStats(), max_pairs=1)
+    for query, (columns, counts) in zip(queries, found, strict=True):
+        alone = space.search(
+            partition, vectors[query.members], query.weights, 20,
+            Goal(0.42, query.min_count), SearchStats(), max_pairs=1,
+        )  # fmt: skip
+        assert columns.tolist() == alone[0].tolist()
+        assert counts.tolist() == alone[1].tolist()
+
+
+def test_the_best_columns_come_with_those_that_tie_with_the_last():
+    _, partition = lake_of(11, 200, 40)
+    vectors = partition.vectors[:60]
+    space, weights = SparseSpace(SPACE), torch.ones(60, dtype=torch.int64)
+    arguments = (partition, vectors, weights, 60)
+    _, counts = space.search(*arguments, Goal(0.3), SearchStats(), max_pairs=1)
+    for k in (1, 3, len(counts), len(counts) + 5):
+        left_out = torch.zeros(40, dtype=torch.bool)
+        columns, best = space.search(
+            *arguments, Goal(0.3, k=k), SearchStats(), left_out, max_pairs=1
+        )
+        floor = sorted(counts.tolist())[-min(k, len(counts))]
+        assert sorted(best.tolist()) == sorted(each for each in counts.tolist() if each >= floor)
+        left_out[columns[0]] = True
+        again, _ = space.search(*arguments, Goal(0.3, k=k), SearchStats(), left_out, max_pairs=1)
+        assert int(columns[0]) not in again.tolist()
+
+
+def test_pairs_of_columns_are_those_within_the_distance_in_order():
+    _, partition = lake_of(12, 150, 20)
+    vectors = partition.vectors[:25]
+    columns = torch.tensor([3, 0, 7])
+    column, query, posting, distance = (
+        part.numpy()
+        for part in SparseSpace(SPACE).column_pairs(partition, vectors, columns, 0.4, SearchStats())
+    )
+    exact = vectors.distances(partition.vectors)
+    expected = []
+    for position, number in enumerate(columns.tolist()):
+        begin, end = partition.column_lists.offsets[number : number + 2]
+        for at in range(begin, end):
+            row = partition.column_lists.members[at]
+            expected += [
+                (position, value, exact[value, row], at)
+                for value in range(25)
+                if exact[value, row] <= 0.4
+            ]
+    assert list(zip(column, query, distance, posting, strict=True)) == sorted(expected)
+
+
+def test_the_nearest_rows_are_the_first_of_the_nearest(monkeypatch):
+    monkeypatch.setattr("pexeso.engine.sparse.sparse_space._ROWS_AT_ONCE", 7)
+    _, partition = lake_of(13, 60)
+    rows = np.array([5, 2, 2, 9, 30, 1, 0, 11, 12, 13])
+    vectors = partition.vectors[20:30]
+    position, distance = SparseSpace(SPACE).nearest(partition, vectors, rows)
+    exact = vectors.distances(partition.vectors.take(rows))
+    np.testing.assert_array_equal(position, exact.argmin(1))
+    np.testing.assert_array_equal(distance, exact.min(1))
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+@settings(max_examples=300, deadline=None)
+def test_what_is_read_of_a_match_is_never_below_its_bound(rest, cosine):
+    bound = search_loops.bound_of(rest, cosine)
+    rng = np.random.default_rng(0)
+    kept = np.sqrt(1 - rest)
+    query = np.array([kept, np.sqrt(rest), 0, 0])
+    for _ in range(20):
+        aside = rng.normal(size=4)
+        aside -= (aside @ query) * query
+        aside /= np.linalg.norm(aside)
+        match = cosine * query + np.sqrt(1 - cosine**2) * aside
+        assert match @ np.array([kept, 0, 0, 0]) >= bound - 1e-9

@@ -1,0 +1,108 @@
+"""Distances of bags of words are those of the definition, to the last bit."""
+
+import numpy as np
+import pytest
+from bags import SPACE, common_features, distances_of, vectors_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.engine.sparse.space import LetterSpace
+from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.errors import InputError
+
+ODD = [
+    "",
+    "a",
+    "new york city",
+    "new new york",
+    "york new",
+    "aaaaaaaaaaaaaaaaaaaaaaaa",
+    "aaaaaaaaaaaa",
+    "ab ab ab",
+    "łódź fabryczna",
+    "東京都 新宿区",
+    "東京",
+    "😀😀 😀",
+    "שלום עולם",
+    "é",
+    "é",
+    "x" * 1_000,
+    "qw" * 500,
+    "</s>",
+]
+
+texts = st.text(st.sampled_from("abcé東 <"), max_size=12)
+
+
+@pytest.mark.parametrize("space", [SPACE, LetterSpace(0.0), LetterSpace(0.9)])
+def test_odd_values_have_the_distances_of_the_definition(space):
+    vectors = vectors_of(ODD, space)
+    np.testing.assert_array_equal(vectors.distances(vectors), distances_of(ODD, ODD, space))
+
+
+@given(st.lists(texts, max_size=6), st.lists(texts, max_size=6))
+@settings(max_examples=150, deadline=None)
+def test_distances_are_those_of_the_definition(left, right):
+    found = vectors_of([*left, "a"])[: len(left)].distances(vectors_of([*right, "b"]))
+    np.testing.assert_array_equal(found[:, :-1], distances_of(left, right))
+
+
+@given(st.lists(texts, min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_a_value_is_at_distance_0_of_itself_whatever_the_order_of_its_words(values):
+    turned = [" ".join(reversed(value.split())) for value in values]
+    found = pair_distances(vectors_of(values), vectors_of(turned))
+    known = np.array([bool(value.split()) for value in values])
+    assert (found[known] == 0).all()
+    assert np.isinf(found[~known]).all()
+
+
+def test_pair_distances_are_the_diagonal():
+    left, right = vectors_of(ODD), vectors_of(ODD[::-1])
+    np.testing.assert_array_equal(pair_distances(left, right), np.diag(left.distances(right)))
+
+
+def test_many_values_are_compared_in_runs(monkeypatch):
+    vectors = vectors_of(ODD)
+    whole = vectors.distances(vectors)
+    monkeypatch.setattr("pexeso.engine.sparse.vectors._SIMILARITIES_AT_ONCE", 1)
+    np.testing.assert_array_equal(vectors.distances(vectors), whole)
+
+
+@given(st.lists(texts, min_size=1, max_size=8), st.data())
+@settings(max_examples=60, deadline=None)
+def test_rows_taken_and_put_together_keep_their_vectors(values, data):
+    vectors = vectors_of(values)
+    rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
+    taken = vectors[np.array(rows, np.int64)]
+    whole = vectors.distances(vectors)
+    np.testing.assert_array_equal(taken.distances(vectors), whole[rows])
+    together = SparseVectors.concatenate([taken, vectors, vectors[:0]])
+    np.testing.assert_array_equal(together.distances(vectors), np.concatenate([whole[rows], whole]))
+    words = together.words.to_pylist()
+    assert words == sorted(set(words))
+
+
+def test_squares_count_repeated_pairs():
+    vectors = vectors_of(["banana aaaa " + "ab" * 150])
+    words = [word.decode() for word in vectors.words.to_pylist()]
+    assert vectors.squares.tolist() == [common_features(word, word) for word in words]
+
+
+@pytest.mark.parametrize("share", [1.0, -0.1, 1, None, float("nan")])
+def test_a_space_that_cannot_be_is_refused(share):
+    with pytest.raises(InputError, match="share of whole words must be at least 0"):
+        LetterSpace(share)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf])
+def test_a_weight_that_cannot_be_is_refused(weight):
+    with pytest.raises(InputError, match="weights of words must be finite and above 0"):
+        SparseVectors.from_words(
+            SPACE,
+            np.frombuffer(b"a", np.uint8),
+            np.array([0, 1]),
+            np.array([weight]),
+            np.array([0, 1]),
+            np.array([0]),
+        )
