@@ -20,7 +20,8 @@ class Embedder(Protocol):
     Attributes
     ----------
     kind : str
-        The sort of model: ``"fasttext"``, ``"hashing"``, ``"glove"`` or ``"sentence"``.
+        The sort of model: ``"lexical"``, ``"fasttext"``, ``"hashing"``, ``"glove"`` or
+        ``"sentence"``.
     dimensions : int
         Length of every vector.
     fingerprint : str

@@ -10,8 +10,8 @@ from embed.protocol import Embedder
 from pexeso.errors import EmbedderError, InputError
 
 MODEL_FORMS = (
-    '"hashing" (no training), "fasttext" (trained on the lake), a path to a fastText .bin file, '
-    "a path to word vectors "
+    '"lexical" or "hashing" (no training), "fasttext" (trained on the lake), a path to a fastText '
+    ".bin file, a path to word vectors "
     '(.txt or .vec, also .gz), "sentence:NAME_OR_PATH", or a folder saved by an embedder'
 )
 _SENTENCE = "sentence:"
@@ -39,7 +39,7 @@ def check_model(model: str) -> None:
     --------
     >>> check_model("hashing")
     """
-    if model in ("hashing", "fasttext") or (
+    if model in ("lexical", "hashing", "fasttext") or (
         model.startswith(_SENTENCE) and len(model) > len(_SENTENCE)
     ):
         return
@@ -87,6 +87,12 @@ def create_embedder(
     >>> create_embedder("hashing", dimensions=50).embed(["oslo", None]).shape
     (2, 50)
     """
+    if model == "lexical":
+        from embed.lexical import lexical
+
+        if dimensions is not None:
+            raise InputError("The model 'lexical' has no dimensions: leave them out.")
+        return lexical.create(corpus=corpus)
     if model == "hashing":
         from embed.lexical import hashing
 
@@ -131,6 +137,10 @@ def _classes(kind: str) -> Any:
         from embed.lexical.hashing import HashingEmbedder
 
         return HashingEmbedder
+    if kind == "lexical":
+        from embed.lexical.lexical import LexicalEmbedder
+
+        return LexicalEmbedder
     if kind == "sentence":
         from embed.sentence import SentenceEmbedder
 

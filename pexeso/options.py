@@ -27,7 +27,7 @@ DEVICES = ("auto", "cpu", "cuda")
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
-USUAL_MAX_DISTANCES = {"hashing": 0.35}
+USUAL_MAX_DISTANCES = {"hashing": 0.35, "lexical": 0.4}
 """Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others:
 trained vectors lie closer together."""
 
@@ -47,9 +47,10 @@ class BuildOptions:
     Attributes
     ----------
     model : str
-        ``"hashing"`` (spelling, with the words of the lake weighted by rarity; no training,
-        repeatable), ``"fasttext"`` (trained on the lake), the path of a fastText ``.bin`` or of a
-        GloVe text file, or ``"sentence:NAME"`` for a sentence-transformers model.
+        ``"lexical"`` (spelling, in a sparse space) or ``"hashing"`` (spelling, as dense vectors),
+        both with the words of the lake weighted by rarity, without training and repeatable;
+        ``"fasttext"`` (trained on the lake), the path of a fastText ``.bin`` or of a GloVe text
+        file, or ``"sentence:NAME"`` for a sentence-transformers model.
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}

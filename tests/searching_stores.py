@@ -13,6 +13,7 @@ import pyarrow as pa
 import torch
 
 from pexeso.engine.building.building import build_partition
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import Metric
@@ -157,4 +158,6 @@ def scan_of(
     kernel: str = "compiled",
     memory_budget: int | None = None,
 ) -> PartitionLoader:
-    return PartitionLoader(store, options, CPU, memory_budget, choose_kernel(kernel, CPU))
+    return PartitionLoader(
+        store, DenseSpace(options), CPU, memory_budget, choose_kernel(kernel, CPU)
+    )

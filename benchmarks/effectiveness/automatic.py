@@ -25,9 +25,10 @@ from benchmarks.effectiveness.methods import AUTOMATIC, DISTANCES
 from benchmarks.effectiveness.report import scores_of_found
 from benchmarks.effectiveness.scoring import best_f1, cross_validated, intervals
 from benchmarks.effectiveness.searched import searched
-from pexeso.engine.metrics import Metric
 from pexeso.errors import PexesoError
 from pexeso.index import Index, open_index
+from pexeso.parts.metadata import stored_space
+from pexeso.parts.semantic.encode import known_vectors
 from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import value_order
 
@@ -73,15 +74,15 @@ def automatic_distances(
     columns : sequence of (pyarrow.StringArray, pyarrow.StringArray)
         Cells that are asked, and those they are joined with.
     """
-    metric = Metric(index.store.manifest.options["grid"]["metric"])
+    space = stored_space(index.store.manifest)
     found = []
     for sides in columns:
         prepared = [index.prepared(side) for side in sides]
         asked, others = (
             side.vectors[torch.from_numpy(value_order(side.values))] for side in prepared
         )
-        asked, others = (side[(side != 0).any(1)] for side in (asked, others))
-        advice = advise_pair(metric, asked, others, index.advisor.learnt)
+        asked, others = (side[known_vectors(side)] for side in (asked, others))
+        advice = advise_pair(space, asked, others, index.advisor.learnt)
         found.append(index.usual_max_distance if advice is None else advice.max_distance)
     return found
 

@@ -20,6 +20,7 @@ import torch
 from benchmarks.lake import BenchmarkQuery
 from benchmarks.memory import give_back
 from benchmarks.out_of_core.stores import drop_cached
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
@@ -65,7 +66,9 @@ def open_scan(
     """Open an index on the CPU."""
     # The one that every large search uses: a change of kernels half-way would tell in what is
     # counted.
-    return PartitionLoader(store, options, _CPU, memory_budget, choose_kernel("compiled", _CPU))
+    return PartitionLoader(
+        store, DenseSpace(options), _CPU, memory_budget, choose_kernel("compiled", _CPU)
+    )
 
 
 def ask(

@@ -19,6 +19,7 @@ do (Achlioptas, "Database-friendly random projections", Journal of Computer and 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -229,6 +230,32 @@ def create(
         max_n=max_n,
         whole_word_share=float(whole_word_share),
         notes={"seed": seed},
+    )
+
+
+@lru_cache(maxsize=1)
+def _sketch_signs(dimensions: int) -> np.ndarray:
+    return _random_signs(BUCKETS, dimensions, 0)
+
+
+def sketcher(words: pa.LargeStringArray, weights: np.ndarray, dimensions: int) -> HashingEmbedder:
+    """Make the embedder whose dense vectors are a sketch of a lexical model's sparse ones.
+
+    Parameters
+    ----------
+    words, weights
+        Those of the model.
+    """
+    return HashingEmbedder(
+        _sketch_signs(dimensions),
+        dimensions,
+        words,
+        weights,
+        min_n=2,
+        max_n=3,
+        whole_word_share=0.0,
+        notes={},
+        fingerprint="",
     )
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from pexeso.engine.metrics import Metric
 from pexeso.engine.stats import SearchStats
 from pexeso.explain.explanation import find_unmatched, texts_without_value
 from pexeso.explain.row_preview import TwoTables
@@ -88,9 +87,9 @@ class MatchDetails:
         _, value_of_text = self._query.texts
         values, first = np.unique(value_of_text[table.text[table.starts]], return_index=True)
         keys = table.keys.take(pa.array(table.starts[first]))
-        metric = Metric(self._opened.store.manifest.options["grid"]["metric"])
+        space = self._opened.loader.space
         return word_contributions(
-            self._query.values.take(pa.array(values)), keys, self._opened.embedder, metric, n
+            self._query.values.take(pa.array(values)), keys, self._opened.embedder, space, n
         )
 
     def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:

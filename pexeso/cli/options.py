@@ -181,7 +181,8 @@ _SIZED = {"metavar": "SIZE", "callback": _size, "default": None, "type": str, "s
 _BUILD_OPTIONS = with_options(
     _of_build(
         "model",
-        "hashing (spelling and rare words; no training), fasttext (trained on the lake), a "
+        "lexical or hashing (spelling and rare words, sparse or dense; no training), fasttext "
+        "(trained on the lake), a "
         "fastText "
         ".bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
         metavar="MODEL",

@@ -8,10 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 
-from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.vector_space import Vectors
 from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.columns import find_column
@@ -21,9 +20,6 @@ from pexeso.search.pairs import posting_arrays
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
 from pexeso.store.local.reader import Store
-
-QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
-"""What the search for nearest values compares at a time: 32 MiB of distances."""
 
 NO_VALUE, UNKNOWN, TOO_FAR = "empty", "unknown", "too far"
 
@@ -95,7 +91,7 @@ def find_unmatched(
         For each of ``query.texts`` whether it has a pair.
     """
     texts, value_of_text = query.texts
-    known = (query.vectors != 0).any(1).numpy()
+    known = query.known.numpy()
     left = [
         (texts[position], int(value_of_text[position]))
         for position in np.flatnonzero(~is_matched)[:most].tolist()
@@ -118,39 +114,14 @@ def texts_without_value(query: EncodedQuery) -> pa.Array:
 
 
 def _nearest(
-    scan: PartitionLoader, vectors: torch.Tensor, hit: Hit
+    scan: PartitionLoader, vectors: Vectors, hit: Hit
 ) -> list[tuple[str, float]] | list[tuple[None, None]]:
     """Give, for each query vector, the nearest value of a column and its distance."""
     partition = scan.open(hit.partition)
     start, end = partition.column_values.offsets[hit.position : hit.position + 2].tolist()
-    if start == end:
+    if start == end or not len(vectors):
         return [(None, None)] * len(vectors)
-    vectors = vectors.to(partition.device)
-    rows = partition.column_values.members[start:end].long()
-    position = _nearest_rows(partition, vectors, rows)
-    # The matrix product chose; the distance shown is the defining one.
-    distance = partition.metric.distances(vectors, partition.vectors[rows[position]])
-    fraction = partition.metric.fraction(distance, partition.dimensions)
-    texts, _ = posting_arrays(scan, hit.partition, (position + start).cpu().numpy())
-    return list(zip(texts.to_pylist(), fraction.tolist(), strict=True))
-
-
-def _nearest_rows(partition: Partition, vectors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Return the position in `rows` of the stored vector nearest to each query vector.
-
-    Of several nearest vectors it is the first.
-    """
-    best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=vectors.device)
-    position = torch.zeros(len(vectors), dtype=torch.int64, device=vectors.device)
-    for ours in torch.split(
-        torch.arange(len(vectors), device=vectors.device), QUERY_VALUES_AT_ONCE
-    ):
-        for theirs in torch.split(
-            torch.arange(len(rows), device=vectors.device), LAKE_VALUES_AT_ONCE
-        ):
-            lake = partition.vectors[rows[theirs]].double()
-            least, which = partition.metric.quick_distances(vectors[ours].double(), lake).min(1)
-            nearer = least < best[ours]
-            best[ours] = torch.where(nearer, least, best[ours])
-            position[ours] = torch.where(nearer, theirs[which], position[ours])
-    return position
+    rows = partition.column_values.members[start:end].long().numpy(force=True)
+    position, distance = scan.space.nearest(partition, vectors, rows)
+    texts, _ = posting_arrays(scan, hit.partition, position + start)
+    return list(zip(texts.to_pylist(), distance.tolist(), strict=True))

@@ -24,7 +24,8 @@ import torch
 from rapidfuzz import fuzz, process
 
 from embed.protocol import Embedder
-from pexeso.engine.metrics import Metric
+from pexeso.engine.vector_space import VectorSpace
+from pexeso.parts.semantic.encode import encode_values
 from pexeso.search.match_kinds import LEAST_LIKENESS
 
 MAX_TEXTS = 4096
@@ -116,7 +117,7 @@ class WordContributions:
 
 
 def word_contributions(
-    ours: pa.Array, theirs: pa.Array, embedder: Embedder, metric: Metric, n: int
+    ours: pa.Array, theirs: pa.Array, embedder: Embedder, space: VectorSpace, n: int
 ) -> WordContributions:
     """Find the words that carry a match.
 
@@ -135,7 +136,7 @@ def word_contributions(
     rows = _spread(ours, theirs)
     chosen = list(zip(ours.take(rows).to_pylist(), theirs.take(rows).to_pylist(), strict=True))
     sides = [side for pair in chosen for side in _sides(pair)]
-    losses = _losses(sides, embedder, metric)
+    losses = _losses(sides, embedder, space)
     shares: dict[tuple[str | None, str | None], float] = {}
     counts: dict[tuple[str | None, str | None], int] = {}
     for pair, carried in zip(chosen, _by_pair(sides, losses), strict=True):
@@ -184,7 +185,7 @@ def _at_most_words(values: pa.Array) -> np.ndarray:
     return np.minimum(blanks + 1, MAX_WORDS)
 
 
-def _losses(sides: Sequence[_Side], embedder: Embedder, metric: Metric) -> list[np.ndarray]:
+def _losses(sides: Sequence[_Side], embedder: Embedder, space: VectorSpace) -> list[np.ndarray]:
     """Compute, for each side, the growth of its pair's distance without each of its words.
 
     The growth is at least 0.
@@ -197,7 +198,7 @@ def _losses(sides: Sequence[_Side], embedder: Embedder, metric: Metric) -> list[
                 left.append(positions.setdefault(text, len(positions)))
                 right.append(positions.setdefault(side.other, len(positions)))
         starts.append(len(left))
-    distances = _distances(list(positions), left, right, embedder, metric)
+    distances = _distances(list(positions), left, right, embedder, space)
     parts = [distances[start:end] for start, end in pairwise(starts)]
     return [np.maximum(part[1:] - part[0], 0.0) if len(part) else np.zeros(0) for part in parts]
 
@@ -209,20 +210,19 @@ def _without_each(side: _Side) -> Iterator[str]:
 
 
 def _distances(
-    texts: list[str], left: list[int], right: list[int], embedder: Embedder, metric: Metric
+    texts: list[str], left: list[int], right: list[int], embedder: Embedder, space: VectorSpace
 ) -> np.ndarray:
     if not left:
         return np.zeros(0)
-    vectors = torch.from_numpy(
-        np.ascontiguousarray(embedder.embed(pa.array(texts, pa.string())), dtype=np.float32)
-    )
+    vectors = encode_values(embedder, pa.array(texts, pa.string()))
     pieces = zip(
         torch.split(torch.tensor(left), DISTANCES_AT_ONCE),
         torch.split(torch.tensor(right), DISTANCES_AT_ONCE),
         strict=True,
     )
-    found = torch.cat([metric.distances(vectors[ours], vectors[theirs]) for ours, theirs in pieces])
-    return metric.fraction(found, vectors.shape[1]).numpy()
+    return np.concatenate(
+        [space.pair_distances(vectors[ours], vectors[theirs]) for ours, theirs in pieces]
+    )
 
 
 def _by_pair(

@@ -15,6 +15,7 @@ from pexeso.store.manifest import Manifest
 
 if TYPE_CHECKING:
     from pexeso.engine.layout.options import PartitionLayoutOptions
+    from pexeso.engine.vector_space import VectorSpace
 
 _NEEDED: dict[str, dict[str, type]] = {
     "options": {"grid": dict, "normaliser": str, "model": str},
@@ -58,6 +59,24 @@ def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
     except (InputError, TypeError, ValueError) as error:
         raise IndexCorruptError(
             f"The manifest of the index has options of its partitions that none can have: {error}"
+        ) from error
+
+
+def stored_space(manifest: Manifest) -> VectorSpace:
+    """Return the space of the vectors that a manifest's partitions hold."""
+    letters: Any = manifest.facts.get("letters")
+    if letters is None:
+        from pexeso.engine.dense_space import DenseSpace  # brings torch
+
+        return DenseSpace(stored_grid_options(manifest))
+    from pexeso.engine.sparse.space import LetterSpace
+    from pexeso.engine.sparse.sparse_space import SparseSpace
+
+    try:
+        return SparseSpace(LetterSpace(**letters))
+    except (InputError, TypeError) as error:
+        raise IndexCorruptError(
+            f"The manifest of the index tells of a lexical space that none can have: {error}"
         ) from error
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 
 from pexeso.engine.arrays import expand_ranges
-from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.validation import damage_made_plain
-from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import SpacePartition, Vectors, VectorSpace
 from pexeso.rerank.document_frequency import document_frequencies, n_live_columns
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -233,7 +232,7 @@ def count(
             some = here[start : start + chunk_size]
             positions = torch.tensor([hits[position].position for position in some])
             found, held = _counted(
-                partition, query.vectors, positions, values, usual_distance, stats
+                scan.space, partition, query.vectors, positions, values, usual_distance, stats
             )
             for name, array in found.items():
                 of_hits[name][some] = array
@@ -263,8 +262,9 @@ def _zeros(n: int, n_values: int) -> dict[str, np.ndarray]:
 
 
 def _counted(
-    partition: Partition,
-    vectors: torch.Tensor,
+    space: VectorSpace,
+    partition: SpacePartition,
+    vectors: Vectors,
     positions: torch.Tensor,
     lake: LakeValues,
     usual_distance: float,
@@ -277,7 +277,8 @@ def _counted(
     """
     reach = min(max(RATIOS) * usual_distance, 1.0)
     column, value, posting, distance = (
-        each.cpu().numpy() for each in column_pairs(partition, vectors, positions, reach, stats)
+        each.cpu().numpy()
+        for each in space.column_pairs(partition, vectors, positions, reach, stats)
     )
     n, n_values = len(positions), len(vectors)
     bounds = [max(ratio * usual_distance, EQUAL) for ratio in RATIOS]
@@ -311,7 +312,7 @@ def _counted(
 
 
 def _values_of(
-    partition: Partition, positions: torch.Tensor, lake: LakeValues
+    partition: SpacePartition, positions: torch.Tensor, lake: LakeValues
 ) -> tuple[np.ndarray, Callable[[np.ndarray, np.ndarray], np.ndarray], np.ndarray, np.ndarray]:
     """List the values of some columns, with owners, posting ranks, rarities and frequencies.
 

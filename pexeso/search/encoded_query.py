@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from embed.checking import require_unit_or_zero
 from embed.protocol import Embedder
+from pexeso.engine.vector_space import Vectors
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.parts.semantic.encode import encode_values, known_vectors
 from pexeso.search.query import QueryColumn
 
 
@@ -27,8 +28,8 @@ class EncodedQuery:
         Distinct normalised values, n of them, in order of first appearance.
     value_of_row : pyarrow.Int64Array
         For each row its place in `values`, null where the cell is empty.
-    vectors : float32 (n, d)
-        Unit rows; zero where the model knows nothing about the value.
+    vectors : Vectors
+        Those of the values, in the space of the index.
     weights : int64 (n,)
         Rows of each value.
     """
@@ -36,7 +37,7 @@ class EncodedQuery:
     column: QueryColumn
     values: pa.StringArray
     value_of_row: pa.Int64Array
-    vectors: torch.Tensor
+    vectors: Vectors
     weights: torch.Tensor
 
     def total(self, ignore_missing: bool) -> int:
@@ -54,9 +55,14 @@ class EncodedQuery:
         return self.value_of_row.null_count
 
     @cached_property
+    def known(self) -> torch.Tensor:
+        """Whether the model knows anything about each value, bool (n,); others match nothing."""
+        return known_vectors(self.vectors)
+
+    @cached_property
     def n_unknown(self) -> int:
         """Rows whose value the model knows nothing about."""
-        return int(self.weights[~(self.vectors != 0).any(1)].sum())
+        return int(self.weights[~self.known].sum())
 
     @cached_property
     def texts(self) -> tuple[list[str], np.ndarray]:
@@ -100,8 +106,6 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     value_of_row = encoded.indices.cast(pa.int64())
     positions = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
     weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
-    vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
-    require_unit_or_zero(values, vectors)
     return EncodedQuery(
-        column, values, value_of_row, torch.from_numpy(vectors), torch.from_numpy(weights)
+        column, values, value_of_row, encode_values(embedder, values), torch.from_numpy(weights)
     )

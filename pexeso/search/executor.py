@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.validation import damage_made_plain
 from pexeso.engine.search.prefixes import LEAST_WORK
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
+from pexeso.engine.vector_space import SpacePartition
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -148,14 +148,14 @@ class Visit:
     """
 
     number: int
-    partition: Partition | None
+    partition: SpacePartition | None
     probed: list[tuple[Pass, ProbeResult]]
 
 
 def _passes(
     scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
 ) -> list[Pass]:
-    shared = batches_of(queries, options)
+    shared = batches_of(scan.space, queries, options)
     alone = sorted(
         set(range(len(queries))) - {position for batch in shared for position in batch.positions}
     )

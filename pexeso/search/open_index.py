@@ -17,7 +17,7 @@ from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
-from pexeso.parts.metadata import stored_grid_options
+from pexeso.parts.metadata import stored_space
 from pexeso.search.encoded_query import EncodedQuery, prepare
 from pexeso.search.opening import choose_device
 from pexeso.search.partition_loader import PartitionLoader
@@ -86,7 +86,7 @@ class OpenIndex:
         """The partitions on the device."""
         return PartitionLoader(
             self.store,
-            stored_grid_options(self.store.manifest),
+            stored_space(self.store.manifest),
             self.device,
             self.options.memory_budget,
             choose_kernel(self.options.kernel, self.device),

@@ -15,7 +15,6 @@ import pyarrow as pa
 import torch
 
 from pexeso.engine.layout.validation import damage_made_plain
-from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
 from pexeso.options import SearchOptions
@@ -128,7 +127,7 @@ def find_pairs(
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         positions = torch.tensor([hits[position].position for position in here])
-        found = column_pairs(
+        found = scan.space.column_pairs(
             scan.open(number), query.vectors, positions, options.max_distance, stats
         )
         column, value, posting, distance = (each.cpu().numpy() for each in found)

@@ -10,9 +10,7 @@ import torch
 
 from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, KernelChoice
 from pexeso.engine.kernels import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.plausibility import require_plausible_cells, require_plausible_rows
+from pexeso.engine.vector_space import SpacePartition, VectorSpace
 from pexeso.errors import DeviceError
 from pexeso.runtime.formatting import format_bytes
 from pexeso.search.ranking import ColumnNames
@@ -37,6 +35,7 @@ class PartitionLoader:
 
     Attributes
     ----------
+    space : VectorSpace
     kernel : KernelChoice
         What searches them.
     look_kernel : KernelChoice
@@ -48,7 +47,7 @@ class PartitionLoader:
     def __init__(
         self,
         store: Store,
-        grid_options: PartitionLayoutOptions,
+        space: VectorSpace,
         device: torch.device,
         memory_budget: int | None,
         kernel: KernelChoice,
@@ -57,10 +56,10 @@ class PartitionLoader:
         self.on_cpu = device.type == "cpu"
         self.look_kernel = kernel if self.on_cpu else choose_kernel("auto", _CPU)
         self.watch = FaultWatch()
-        self._options, self._device, self._budget = grid_options, device, memory_budget
+        self.space, self._device, self._budget = space, device, memory_budget
         self._process = os.getpid()
-        self._mapped: dict[int, Partition] = {}
-        self._kept: dict[int, Partition] = {}
+        self._mapped: dict[int, SpacePartition] = {}
+        self._kept: dict[int, SpacePartition] = {}
         self._looked_at: set[int] = set()
         self._names: dict[int, ColumnNames] = {}
 
@@ -105,13 +104,13 @@ class PartitionLoader:
         copied = max(self._copied_bytes(number) for number in range(self.store.n_partitions))
         return self._budget >= self.kernel.working_bytes + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
 
-    def mapped(self, number: int) -> Partition:
+    def mapped(self, number: int) -> SpacePartition:
         """Map one partition into the host's memory; of it no more than the coarse boxes is read."""
         if number not in self._mapped:
             arrays = self._arrays(number)
             pages = MappedPages(arrays, self.watch)
-            partition = Partition.from_arrays(arrays, self._options, pages=pages)
-            require_plausible_cells(partition, self._where(number))
+            partition = self.space.open(arrays, pages=pages)
+            self.space.require_plausible(partition, self._where(number), rows=False)
             self._mapped[number] = partition
         return self._mapped[number]
 
@@ -125,12 +124,12 @@ class PartitionLoader:
             self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
         return self._names[number]
 
-    def open(self, number: int) -> Partition:
+    def open(self, number: int) -> SpacePartition:
         """Open one partition on the device, after a glance at some of its rows."""
         if number in self._kept:
             return self._kept[number]
         if number not in self._looked_at:
-            require_plausible_rows(self.mapped(number), self._where(number))
+            self.space.require_plausible(self.mapped(number), self._where(number), rows=True)
             self._looked_at.add(number)
         if self.on_cpu:
             return self.mapped(number)
@@ -139,7 +138,7 @@ class PartitionLoader:
             self._kept[number] = partition
         return partition
 
-    def open_ahead(self, number: int) -> Partition:
+    def open_ahead(self, number: int) -> SpacePartition:
         """Open a partition, as `open` does, while another one is searched.
 
         It is copied in a separate stream, so that neither waits for the other.
@@ -155,9 +154,9 @@ class PartitionLoader:
     def _where(self, number: int) -> str:
         return f"Partition {number} of '{self.store.path}'"
 
-    def _copied(self, number: int) -> Partition:
+    def _copied(self, number: int) -> SpacePartition:
         try:
-            return Partition.from_arrays(self._arrays(number), self._options, self._device)
+            return self.space.open(self._arrays(number), self._device)
         except torch.OutOfMemoryError as error:
             raise DeviceError(
                 f"A partition of '{self.store.path}' does not fit into the memory of the device "

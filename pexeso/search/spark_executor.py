@@ -25,7 +25,7 @@ from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError, SparkError
 from pexeso.options import SearchOptions
-from pexeso.parts.metadata import stored_grid_options
+from pexeso.parts.metadata import stored_space
 from pexeso.search.batch_file import MAX_CHUNK_QUERIES
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import Answer, search_store
@@ -234,7 +234,7 @@ def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.Re
     )
     scan = PartitionLoader(
         store,
-        stored_grid_options(manifest),
+        stored_space(manifest),
         device,
         asked.memory_budget,
         choose_kernel(asked.kernel, device),

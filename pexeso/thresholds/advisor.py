@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow.compute as pc
 import torch
 
+from pexeso.engine.vector_space import Vectors
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
+from pexeso.parts.semantic.encode import known_vectors
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import QueryColumn
@@ -78,11 +80,10 @@ class Advisor:
         """
         if min_precision is not None:
             require_min_precision(min_precision)
-        partition = self._scan.mapped(hit.partition)
         others = column_vectors(self._scan, hit)
         asked = query.vectors[torch.from_numpy(value_order(query.values))]
-        asked = asked[(asked != 0).any(1)]
-        advice = advise_pair(partition.metric, asked, others, self.learnt, min_precision)
+        asked = asked[known_vectors(asked)]
+        advice = advise_pair(self._scan.space, asked, others, self.learnt, min_precision)
         return self._too_small(None) if advice is None else advice
 
     def column_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,10 +147,10 @@ def effective_values(column: QueryColumn) -> int:
     return round(counts.sum() ** 2 / (counts**2).sum()) if len(counts) else 0
 
 
-def column_vectors(scan: PartitionLoader, hit: Hit) -> torch.Tensor:
-    """Return the non-zero vectors of an indexed column in the order of value hashes.
+def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:
+    """Return the vectors of an indexed column in the order of value hashes.
 
-    The result is float32 (n, d).
+    Values of which the model knows nothing are left out.
     """
     partition = scan.mapped(hit.partition)
     start = int(partition.column_values.offsets[hit.position])

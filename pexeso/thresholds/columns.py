@@ -19,7 +19,6 @@ unrelated neighbour within reach than may be wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ from scipy.special import bdtr, bdtrc
 
 from pexeso.engine.layout.validation import damage_made_plain
 from pexeso.engine.search.search import count_needed
+from pexeso.engine.vector_space import Vectors
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import search_store
@@ -37,8 +37,6 @@ from pexeso.thresholds.advice import HALF, Advice, percent
 from pexeso.thresholds.sample import (
     ROWS_AT_ONCE,
     SampledColumns,
-    distances,
-    in_steps,
     sample_columns,
 )
 from pexeso.thresholds.unrelated_neighbours import (
@@ -193,7 +191,7 @@ def _asked(
     tally = _Tally(*np.zeros((3, len(limits))))
     queries, equal_in_sample = [], 0
     for position in range(min(QUERY_COLUMNS, len(sample))):
-        queries.append(_query_of(sample.column(position)[:QUERY_VALUES]))
+        queries.append(_query_of(sample.column(position)[:QUERY_VALUES], position))
         equal_in_sample += _ask(
             sample, position, queries[-1].vectors, unrelated, limits, share, tally
         )
@@ -209,7 +207,7 @@ def _asked(
 def _ask(
     sample: SampledColumns,
     position: int,
-    vectors: torch.Tensor,
+    vectors: Vectors,
     unrelated: np.ndarray,
     limits: np.ndarray,
     share: float,
@@ -217,7 +215,7 @@ def _ask(
 ) -> int:
     """Add what one query column finds; return how many columns equal texts alone find."""
     n, needed = len(vectors), count_needed(share, len(vectors))
-    apart = distances(sample.metric, in_steps(vectors), sample.steps)
+    apart = sample.space.distances(sample.space.comparable(vectors), sample.comparable)
     nearest = np.minimum.reduceat(apart, sample.offsets[:-1], axis=1)  # query values by columns
     nearest[:, position] = np.inf
     equal = (nearest <= EQUAL).sum(0)
@@ -239,14 +237,13 @@ def _ask(
     return int(by_equal.sum())
 
 
-def _query_of(vectors: torch.Tensor) -> EncodedQuery:
+def _query_of(vectors: Vectors, number: int) -> EncodedQuery:
     """Return a query column made of vectors.
 
-    The index does not need the texts of the vectors, but equal texts must have equal vectors.
+    The index does not need the texts of the vectors, but equal texts must have equal vectors, so
+    that each gets one of its own.
     """
-    texts = pa.array(
-        [blake2b(row.tobytes(), digest_size=16).hexdigest() for row in vectors.numpy()], pa.string()
-    )
+    texts = pa.array([f"{number} {row}" for row in range(len(vectors))], pa.string())
     ones = torch.ones(len(vectors), dtype=torch.int64)
     return EncodedQuery(
         QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow.compute as pc
 import torch
 
-from pexeso.engine.metrics import Metric
 from pexeso.explain.explanation import locate_column
 from pexeso.thresholds.advice import Advice, require_min_precision
 from pexeso.thresholds.advisor import Advisor, column_vectors
@@ -49,13 +48,12 @@ def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndar
     texts = [label.query for label in labels] + [label.value for label in labels]
     query = opened.encode(texts)
     positions = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
-    known = np.append((query.vectors != 0).any(1).numpy(), False)[positions]
+    known = np.append(query.known.numpy(), False)[positions]
     left, right = np.split(np.arange(len(texts)), 2)
-    metric = Metric(opened.store.manifest.options["grid"]["metric"])
     sides = (
         query.vectors[torch.from_numpy(np.maximum(positions[side], 0))] for side in (left, right)
     )
-    apart = metric.fraction(metric.distances(*sides), query.vectors.shape[1]).numpy()
+    apart = opened.loader.space.pair_distances(*sides)
     return np.where(known[left] & known[right], apart, np.inf)
 
 
@@ -63,7 +61,6 @@ def _label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
     """Return the joinability of labelled columns at each of the distances that are tried."""
     hit = locate_column(opened.store, label.table, label.column)
     query = opened.encode(label.query)
-    known = (query.vectors != 0).any(1)
-    metric = opened.loader.mapped(hit.partition).metric
-    nearest = nearest_distances(metric, query.vectors[known], column_vectors(opened.loader, hit))
-    return joinability_curve(nearest, query.weights[known], query.n_rows)
+    others = column_vectors(opened.loader, hit)
+    nearest = nearest_distances(opened.loader.space, query.vectors[query.known], others)
+    return joinability_curve(nearest, query.weights[query.known], query.n_rows)

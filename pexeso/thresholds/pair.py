@@ -17,9 +17,8 @@ false discovery rates" (2002).
 from __future__ import annotations
 
 import numpy as np
-import torch
 
-from pexeso.engine.metrics import Metric
+from pexeso.engine.vector_space import Vectors, VectorSpace
 from pexeso.thresholds.advice import HALF, Advice, percent
 from pexeso.thresholds.columns import Learnt
 from pexeso.thresholds.sample import nearest_distances
@@ -47,9 +46,9 @@ many more values."""
 
 
 def advise_pair(
-    metric: Metric,
-    asked: torch.Tensor,
-    others: torch.Tensor,
+    space: VectorSpace,
+    asked: Vectors,
+    others: Vectors,
     learnt: Learnt | None,
     min_precision: float | None = None,
 ) -> Advice | None:
@@ -57,10 +56,10 @@ def advise_pair(
 
     Parameters
     ----------
-    asked : float32 (n, d)
+    asked : Vectors
         The distinct values of the query column; none zero, in the order of
         `pexeso.thresholds.sample.value_order`, so that the first are a sample.
-    others : float32 (m, d)
+    others : Vectors
         Those of the lake column, likewise.
     learnt : Learnt or None
         What is known of the whole index, for columns that are short themselves.
@@ -75,10 +74,9 @@ def advise_pair(
     """
     if min(len(asked), len(others)) < 2:
         return None
-    nearest = nearest_distances(metric, asked[: _most_rows(len(others))], others)
+    nearest = nearest_distances(space, asked[: _most_rows(len(others))], others)
     own = [
-        np.sort(unrelated_distances(metric, each, _most_rows(len(each))))
-        for each in (asked, others)
+        np.sort(unrelated_distances(space, each, _most_rows(len(each)))) for each in (asked, others)
     ]
     every = own if learnt is None or len(learnt.sample) < ENOUGH_COLUMNS else learnt.unrelated
     limits = tried_distances(distance_reaching(every, HALF))

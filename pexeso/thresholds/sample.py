@@ -16,7 +16,8 @@ import pyarrow as pa
 import torch
 
 from embed.vocabulary import hash_strings
-from pexeso.engine.metrics import Metric
+from pexeso.engine.vector_space import Vectors, VectorSpace
+from pexeso.parts.semantic.encode import known_vectors
 from pexeso.runtime.mixing import mixed
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.store.texts import take_texts
@@ -38,12 +39,6 @@ ROWS_AT_ONCE = 1 << 8
 
 SEED = 0
 
-STEPS_OF_ONE = 1 << 24
-"""Vectors are compared as whole numbers of steps, so many of which make 1. For vectors of unit
-length each product of two, and each part of the sum that makes it up, is a whole number below
-``2**49``, which float64 holds exactly: no order of summing, and no fused step, changes a bit of
-it."""
-
 
 @dataclass(frozen=True)
 class SampledColumns:
@@ -51,7 +46,7 @@ class SampledColumns:
 
     Attributes
     ----------
-    vectors : float32 (n, d)
+    vectors : Vectors
         The values of all columns, one column after the other; within a column in the order of
         `value_order`. None is zero.
     offsets : int64 (c + 1,)
@@ -64,10 +59,10 @@ class SampledColumns:
         An estimate of how many columns the index has that could have been drawn.
     """
 
-    vectors: torch.Tensor
+    vectors: Vectors
     offsets: np.ndarray
     ids: np.ndarray
-    metric: Metric
+    space: VectorSpace
     n_cut: int
     n_usable: int
 
@@ -75,17 +70,17 @@ class SampledColumns:
         return len(self.ids)
 
     @cached_property
-    def steps(self) -> torch.Tensor:
-        """The vectors as `in_steps` gives them."""
-        return in_steps(self.vectors)
+    def comparable(self) -> Vectors:
+        """The vectors in the form in which they are compared."""
+        return self.space.comparable(self.vectors)
 
     @property
     def sizes(self) -> np.ndarray:
         """Values of each column, int64 (c,)."""
         return np.diff(self.offsets)
 
-    def column(self, position: int) -> torch.Tensor:
-        """Return the vectors of a column, float32 (its values, d)."""
+    def column(self, position: int) -> Vectors:
+        """Return the vectors of a column."""
         return self.vectors[self.offsets[position] : self.offsets[position + 1]]
 
     @property
@@ -138,65 +133,27 @@ def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
 
 def vectors_by_hash(
     scan: PartitionLoader, number: int, rows: np.ndarray, most: int | None = None, seed: int = SEED
-) -> torch.Tensor:
+) -> Vectors:
     """Return the vectors of stored rows in the order of `value_order`, at most `most` rows.
 
     Zero vectors among these rows are left out.
     """
     order = value_order(take_texts(scan.store.texts(number, "values"), rows), seed)[:most]
-    vectors = scan.mapped(number).vectors[torch.from_numpy(rows[order])]
-    return vectors[(vectors != 0).any(1)]
+    vectors = scan.space.stored(scan.mapped(number), rows[order])
+    return vectors[known_vectors(vectors)]
 
 
-def in_steps(vectors: torch.Tensor) -> torch.Tensor:
-    """Return vectors as whole numbers of steps, float64, each entry rounded once.
-
-    The rounding changes a distance by less than a millionth.
-    """
-    return torch.round(vectors.double() * STEPS_OF_ONE)
-
-
-def distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
-    """Return all distances between two sets of vectors as fractions of the largest one.
-
-    The result has the same bits on every machine.
-
-    Parameters
-    ----------
-    left : float64 (n, d)
-        As `in_steps` gives them, of unit vectors.
-    right : float64 (m, d)
-
-    Returns
-    -------
-    numpy.ndarray, float32 (n, m)
-
-    Notes
-    -----
-    Up to the root all is whole numbers below ``2**51``, and roots are rounded once as IEEE 754
-    says. An angle is the arc sine of half the chord, of which libraries may give the last bit of
-    float64 in their own way; rounded to float32 that is gone, but for one in many millions.
-    """
-    if metric.name in ("euclidean", "angular"):
-        squares = (left * left).sum(1)[:, None] + (right * right).sum(1) - 2 * (left @ right.T)
-        apart = np.sqrt(squares.numpy()) / STEPS_OF_ONE
-    else:
-        order = 1.0 if metric.name == "manhattan" else np.inf
-        apart = torch.cdist(left, right, p=order).numpy() / STEPS_OF_ONE
-    return metric.fraction(torch.from_numpy(apart), left.shape[1]).numpy().astype(np.float32)
-
-
-def nearest_distances(metric: Metric, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
+def nearest_distances(space: VectorSpace, left: Vectors, right: Vectors) -> np.ndarray:
     """Return the distance of each vector to the nearest vector of another set.
 
     The result is float32 (n,). It is infinite if the other set is empty.
     """
-    nearest, left = np.full(len(left), np.inf, np.float32), in_steps(left)
+    nearest, left = np.full(len(left), np.inf, np.float32), space.comparable(left)
     for theirs in range(0, len(right), MOST_VALUES):
-        others = in_steps(right[theirs : theirs + MOST_VALUES])
+        others = space.comparable(right[theirs : theirs + MOST_VALUES])
         for mine in range(0, len(left), ROWS_AT_ONCE):
             some = slice(mine, mine + ROWS_AT_ONCE)
-            nearest[some] = np.minimum(nearest[some], distances(metric, left[some], others).min(1))
+            nearest[some] = np.minimum(nearest[some], space.distances(left[some], others).min(1))
     return nearest
 
 
@@ -242,15 +199,14 @@ def _rows_of(scan: PartitionLoader, number: int, position: int) -> np.ndarray:
 
 def _put_together(
     scan: PartitionLoader,
-    parts: list[torch.Tensor],
+    parts: list[Vectors],
     sizes: list[int],
     ids: list[int],
     n_cut: int,
     n_usable: int,
 ) -> SampledColumns:
-    vectors = torch.cat(parts) if parts else torch.zeros((0, 1))
-    metric = scan.mapped(0).metric if scan.store.n_partitions else Metric()
+    vectors = scan.space.concatenate(parts) if parts else torch.zeros((0, 1))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return SampledColumns(
-        vectors, offsets, np.array(ids, np.int64), metric, n_cut, max(n_usable, len(ids))
+        vectors, offsets, np.array(ids, np.int64), scan.space, n_cut, max(n_usable, len(ids))
     )

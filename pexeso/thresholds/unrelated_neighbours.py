@@ -7,10 +7,9 @@ matches.
 from __future__ import annotations
 
 import numpy as np
-import torch
 
-from pexeso.engine.metrics import Metric
-from pexeso.thresholds.sample import ROWS_AT_ONCE, SampledColumns, distances, in_steps
+from pexeso.engine.vector_space import Vectors, VectorSpace
+from pexeso.thresholds.sample import ROWS_AT_ONCE, SampledColumns
 
 STEPS = 64
 """Distances that are tried, from 0 to the largest at which unrelated neighbours are few enough."""
@@ -21,7 +20,7 @@ vectors keeps them from 0."""
 
 
 def unrelated_distances(
-    metric: Metric, vectors: torch.Tensor, n_asked: int | None = None
+    space: VectorSpace, vectors: Vectors, n_asked: int | None = None
 ) -> np.ndarray:
     """Return for values of a column the distance of the nearest other thing in it.
 
@@ -31,13 +30,13 @@ def unrelated_distances(
         Fractions of the largest distance; infinite where there is no other thing. What lies within
         `EQUAL` is the same thing.
     """
-    asked = in_steps(vectors[:n_asked])
+    asked = space.comparable(vectors[:n_asked])
     nearest = np.full(len(asked), np.inf, np.float32)
     for theirs in range(0, len(vectors), 1 << 15):
-        others = in_steps(vectors[theirs : theirs + (1 << 15)])
+        others = space.comparable(vectors[theirs : theirs + (1 << 15)])
         for mine in range(0, len(asked), ROWS_AT_ONCE):
             some = slice(mine, mine + ROWS_AT_ONCE)
-            apart = distances(metric, asked[some], others)
+            apart = space.distances(asked[some], others)
             apart[apart <= EQUAL] = np.inf
             nearest[some] = np.minimum(nearest[some], apart.min(1))
     return nearest
@@ -49,7 +48,7 @@ def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
     They are those of the first `ROWS_AT_ONCE` of its values, each sorted.
     """
     columns = (sample.column(position) for position in range(len(sample)))
-    return [np.sort(unrelated_distances(sample.metric, column, ROWS_AT_ONCE)) for column in columns]
+    return [np.sort(unrelated_distances(sample.space, column, ROWS_AT_ONCE)) for column in columns]
 
 
 def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray:

@@ -6,16 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.engine.metrics import Metric
+from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.explain import word_contributions
 from pexeso.explain.word_contributions import ContributingWord
 
-EUCLIDEAN = Metric("euclidean")
+EUCLIDEAN = DenseSpace(PartitionLayoutOptions())
 
 
-def contributions(pairs, model, metric, n):
+def contributions(pairs, model, space, n):
     ours, theirs = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
-    return word_contributions.word_contributions(ours, theirs, model, metric, n)
+    return word_contributions.word_contributions(ours, theirs, model, space, n)
 
 
 class Axes:

@@ -6,6 +6,8 @@ import torch
 from searching_stores import SmallLake, query_of, scan_of
 
 from benchmarks.out_of_core.asking import own_peak
+from pexeso.engine import dense_space
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.fetching import Pages
 from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.engine.kernels import choose_kernel
@@ -15,7 +17,6 @@ from pexeso.errors import DeviceError, IndexCorruptError
 from pexeso.options import SearchOptions
 from pexeso.search.executor import search_store
 from pexeso.search.partition_loader import MIN_PAIRS, PartitionLoader
-from pexeso.search.passes import shared, single_query
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 MIB = 1 << 20
@@ -41,7 +42,9 @@ def store(lake, tmp_path):
 
 def scan_on(store, device: torch.device, memory_budget: int | None) -> PartitionLoader:
     """A scan of what lies on that device, as far as it knows: there need not be such a device."""
-    return PartitionLoader(store, OPTIONS, device, memory_budget, choose_kernel("torch", CPU))
+    return PartitionLoader(
+        store, DenseSpace(OPTIONS), device, memory_budget, choose_kernel("torch", CPU)
+    )
 
 
 def test_on_the_cpu_the_budget_is_for_the_pairs_and_the_pieces_that_are_worked_on(store):
@@ -55,16 +58,14 @@ def test_on_the_cpu_the_budget_is_for_the_pairs_and_the_pieces_that_are_worked_o
 @pytest.mark.parametrize("together", [1, 2])
 def test_a_search_is_told_how_many_pairs_its_budget_allows(lake, store, monkeypatch, together):
     told = []
-    module, name = (
-        (single_query, "search_partition") if together == 1 else (shared, "search_batch_partition")
-    )
-    real = getattr(module, name)
+    name = "search_partition" if together == 1 else "search_batch_partition"
+    real = getattr(dense_space, name)
 
     def recorded(*given, max_pairs, **options):
         told.append(max_pairs)
         return real(*given, max_pairs=max_pairs, **options)
 
-    monkeypatch.setattr(module, name, recorded)
+    monkeypatch.setattr(dense_space, name, recorded)
     queries = [query_of(lake.vectors[:150], [1] * 150)] * together
     found = search_store(scan_on(store, CPU, 200 * MIB), queries, [SearchOptions()] * together)
     assert [hit.column_id for hit in found[-1][0]] == [0]
@@ -110,7 +111,7 @@ def test_a_partition_that_does_not_fit_on_the_device_is_refused(store, monkeypat
     real = Partition.from_arrays
 
     def from_arrays(arrays, options, device=CPU, *, pages=None):
-        if device == CPU:
+        if str(device) == "cpu":
             return real(arrays, options, pages=pages)
         raise torch.OutOfMemoryError("CUDA out of memory.")
 

@@ -5,18 +5,20 @@ import pytest
 import torch
 from planted import directions, moved, scan_of_columns
 
-from pexeso.engine.metrics import Metric
+from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.thresholds import pair as advising
 from pexeso.thresholds.columns import learn
 from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import nearest_distances
 
 THINGS = directions(200, 0)
+SPACE = DenseSpace(PartitionLayoutOptions())
 
 
 def advise(asked: np.ndarray, others: np.ndarray, learnt=None, min_precision=None):
     return advise_pair(
-        Metric(), torch.from_numpy(asked), torch.from_numpy(others), learnt, min_precision
+        SPACE, torch.from_numpy(asked), torch.from_numpy(others), learnt, min_precision
     )
 
 
@@ -25,7 +27,7 @@ def test_partners_are_let_in_and_strangers_kept_out(share):
     n = int(200 * share)
     asked = np.concatenate([moved(THINGS[:n], 0.2, 1), directions(200 - n, 2)])
     advice = advise(asked, THINGS)
-    nearest = nearest_distances(Metric(), torch.from_numpy(asked), torch.from_numpy(THINGS))
+    nearest = nearest_distances(SPACE, torch.from_numpy(asked), torch.from_numpy(THINGS))
     assert (nearest[:n] <= advice.max_distance).all()
     assert (nearest[n:] <= advice.max_distance).sum() <= 0.05 * len(asked)
     assert advice.min_joinability is None

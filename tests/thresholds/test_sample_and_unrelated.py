@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import directions, scan_of_columns
 
+from pexeso.engine.dense_space import DenseSpace, in_steps
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import METRIC_NAMES, Metric
 from pexeso.thresholds import sample as sampling
 from pexeso.thresholds.sample import (
-    distances,
-    in_steps,
     nearest_distances,
     sample_columns,
     value_order,
@@ -71,20 +71,21 @@ def test_distances_are_those_of_the_metric(name):
     left, right = (torch.from_numpy(directions(n, n)) for n in (4, 6))
     metric = Metric(name)
     exact = metric.fraction(metric.distances(left[:, None], right[None]), 32).numpy()
-    np.testing.assert_allclose(distances(metric, in_steps(left), in_steps(right)), exact, atol=1e-6)
-    np.testing.assert_allclose(nearest_distances(metric, left, right), exact.min(1), atol=1e-6)
+    space = DenseSpace(PartitionLayoutOptions(metric=name))
+    np.testing.assert_allclose(space.distances(left, right), exact, atol=1e-6)
+    np.testing.assert_allclose(nearest_distances(space, left, right), exact.min(1), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", METRIC_NAMES)
 def test_distances_do_not_depend_on_the_order_of_a_sum(name):
     left, right = (in_steps(torch.from_numpy(directions(n, n))) for n in (40, 60))
-    metric = Metric(name)
-    found = distances(metric, left, right)
+    space = DenseSpace(PartitionLayoutOptions(metric=name))
+    found = space.distances(left, right)
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(left.shape[1])
-        np.testing.assert_array_equal(distances(metric, left[:, order], right[:, order]), found)
+        np.testing.assert_array_equal(space.distances(left[:, order], right[:, order]), found)
     one_by_one = [
-        [distances(metric, one[None], other[None])[0, 0] for other in right] for one in left
+        [space.distances(one[None], other[None])[0, 0] for other in right] for one in left
     ]
     np.testing.assert_array_equal(found, one_by_one)
 
@@ -111,9 +112,10 @@ def test_strangers_are_the_nearest_other_things(monkeypatch):
     exact = metric.fraction(metric.distances(vectors[:, None], vectors[None]), 32).numpy()
     exact[exact <= EQUAL] = np.inf
     monkeypatch.setattr("pexeso.thresholds.unrelated_neighbours.ROWS_AT_ONCE", 5)
-    np.testing.assert_allclose(unrelated_distances(metric, vectors), exact.min(1), atol=1e-6)
-    np.testing.assert_allclose(unrelated_distances(metric, vectors, 7), exact[:7].min(1), atol=1e-6)
-    assert np.isinf(unrelated_distances(metric, vectors[[0, 20]])).all()  # nothing but one thing
+    space = DenseSpace(PartitionLayoutOptions())
+    np.testing.assert_allclose(unrelated_distances(space, vectors), exact.min(1), atol=1e-6)
+    np.testing.assert_allclose(unrelated_distances(space, vectors, 7), exact[:7].min(1), atol=1e-6)
+    assert np.isinf(unrelated_distances(space, vectors[[0, 20]])).all()  # nothing but one thing
 
 
 def test_long_columns_ask_with_some_of_their_values(monkeypatch):

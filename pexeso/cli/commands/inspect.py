@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MAX_PARTITIONS_SHOWN = 20
 MAX_MAPS_SHOWN = 3
 _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
+_SPARSE_PARTITION_COLUMNS = ("columns", "values", "postings", "words", "keys", "bytes")
 _SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
 
 
@@ -69,18 +70,32 @@ def info_lines(found: IndexInfo) -> list[str]:
             "values",
             f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}",
         ),
-        ("model", f"{found.model}, {found.dimensions} dimensions"),
-        ("metric", f"{found.metric}, {_map(found)}"),
+        *_model_facts(found),
         ("partitions", f"{len(found.partitions):,}"),
         *([("equal text", _equal_text(found))] if found.parts else []),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
-    lines += ["", *_numbered_lines("partition", found.partitions, _PARTITION_COLUMNS)]
+    shown = _PARTITION_COLUMNS if found.letters is None else _SPARSE_PARTITION_COLUMNS
+    lines += ["", *_numbered_lines("partition", found.partitions, shown)]
     if found.token_sets:
         lines += ["", *_numbered_lines("shard", found.token_sets, _SHARD_COLUMNS)]
     lines += _reason_lines("Files left out", found.files_left_out)
     lines += _reason_lines("Columns left out", found.columns_left_out)
     return lines
+
+
+def _model_facts(found: IndexInfo) -> list[tuple[str, str]]:
+    """Tell of the model, and of how its vectors are searched."""
+    if found.letters is None:
+        return [
+            ("model", f"{found.model}, {found.dimensions} dimensions"),
+            ("metric", f"{found.metric}, {_map(found)}"),
+        ]
+    words = sum(partition["words"] for partition in found.partitions)
+    return [
+        ("model", f"{found.model}, {count(words, 'word')}"),
+        ("metric", "euclidean, posting lists of pairs of letters"),
+    ]
 
 
 def _equal_text(found: IndexInfo) -> str:

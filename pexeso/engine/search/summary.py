@@ -52,6 +52,11 @@ class PartitionProbe:
         weights = self.query.weights
         return int(weights.sum() if self.boxes is None else weights[self.boxes > 0].sum())
 
+    @property
+    def n_near(self) -> int:
+        """Boxes of the summary that the values are near to, added up."""
+        return 0 if self.boxes is None else int(self.boxes.sum())
+
     def reaching(self, n: int) -> torch.Tensor:
         """Tell of the `n` values that were given which may match something, bool (n,)."""
         reaching = torch.zeros(n, dtype=torch.bool)

@@ -12,12 +12,15 @@ import pyarrow.compute as pc
 
 from embed.registry import load_embedder
 from pexeso.engine.building.building import n_cells, n_coordinates, n_levels
-from pexeso.engine.layout.options import LAYOUT_VERSION, PartitionLayoutOptions
+from pexeso.engine.layout.options import LAYOUT_VERSION
 from pexeso.engine.layout.validation import check_arrays
+from pexeso.engine.sparse.sparse_space import SparseSpace
+from pexeso.engine.sparse.validation import check_arrays as check_sparse_arrays
+from pexeso.engine.vector_space import VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.parts.metadata import require_contents, stored_grid_options
+from pexeso.parts.metadata import require_contents, stored_space
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -90,7 +93,7 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
     """
     try:
         require_contents(store.manifest)
-        options = stored_grid_options(store.manifest)
+        space = stored_space(store.manifest)
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "content", str(error))]
     problems: list[Problem] = []
@@ -99,7 +102,7 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
     for number, entry in enumerate(store.manifest.partitions):
         where = f"'{store.path / entry.folder}'"
         try:
-            wrong = list(_check_partition(store, number, options))
+            wrong = list(_check_partition(store, number, space))
             held.append(_held_columns(store, number))
         except IndexCorruptError as error:
             wrong = [str(error)]
@@ -144,7 +147,7 @@ def _check_facts(store: Store) -> Iterator[str]:
     most = sum(counts) + sum(entry.facts.get("values_without_vector", 0) for entry in entries)
     if not max(counts, default=0) <= facts["values"] <= most:
         yield f"tells of {facts['values']!r} values, and its partitions hold {most:,} altogether."
-    for number in range(store.n_partitions):
+    for number in range(0 if "letters" in facts else store.n_partitions):
         dimensions = store.array(number, "vectors").shape[1]
         if facts["dimensions"] != dimensions:
             yield (
@@ -212,7 +215,7 @@ def _check_names(held: _Held, columns: pa.Table, listed: np.ndarray) -> Iterator
             )
 
 
-def _check_partition(store: Store, number: int, options: PartitionLayoutOptions) -> Iterator[str]:
+def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[str]:
     arrays = dict(store.partition(number))
     texts = {name: store.texts(number, name) for name in ("values", "texts", "tables", "labels")}
     for name, each in texts.items():
@@ -223,13 +226,17 @@ def _check_partition(store: Store, number: int, options: PartitionLayoutOptions)
         if name not in arrays:
             yield f"The array {name} of a partition is missing."
             return
-    wrong = check_arrays(arrays, options, n_texts=len(texts["texts"]))
+    n_texts = len(texts["texts"])
+    if isinstance(space, SparseSpace):
+        wrong = check_sparse_arrays(arrays, space.letters, n_texts=n_texts)
+    else:
+        wrong = check_arrays(arrays, space.options, n_texts=n_texts)
     yield from wrong
     if wrong:
         return
     counts = {
         "columns": len(arrays["column_ids"]),
-        "values": len(arrays["vectors"]),
+        "values": len(arrays["value_columns_offsets"]) - 1,
         "postings": len(arrays["posting_texts"]),
     }
     for name, expected in (("values", "values"), ("tables", "columns"), ("labels", "columns")):
@@ -250,17 +257,19 @@ def _check_partition(store: Store, number: int, options: PartitionLayoutOptions)
                     f"and there are {counts[name]:,}."
                 )
     for position, told in positions:
-        yield from _check_told(position, told, _described(arrays, options))
+        yield from _check_told(position, told, _described(arrays, space))
 
 
-def _described(arrays: Mapping[str, np.ndarray], options: PartitionLayoutOptions) -> dict[str, Any]:
+def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str, Any]:
     """Return what the facts of a partition may tell beside the counts, as its arrays are."""
+    if isinstance(space, SparseSpace):
+        return {"words": len(arrays["word_weights"]), "keys": len(arrays["keys"])}
     return {
         "cells": n_cells(arrays),
         "coordinates": n_coordinates(arrays),
         "map": "projection" if "axes" in arrays else "pivots",
         "levels": n_levels(arrays),
-        "metric": options.metric,
+        "metric": space.options.metric,
     }
 
 

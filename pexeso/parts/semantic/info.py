@@ -16,7 +16,8 @@ def info(store: Store) -> dict[str, Any]:
     -------
     dict
         ``values``: distinct normalised values; ``postings``: (column, distinct value) pairs;
-        ``model``, ``dimensions`` and ``metric``; ``map``, the contractive map that was asked for:
+        ``model``, ``dimensions`` and ``metric``; ``letters``, where the model is lexical: how
+        words are compared; ``map``, the contractive map that was asked for:
         ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``: ``"blocks"`` or ``"grid"``;
         ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
         ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was
@@ -29,6 +30,7 @@ def info(store: Store) -> dict[str, Any]:
         "postings": manifest.facts["postings"],
         "model": manifest.options["model"],
         "dimensions": manifest.facts["dimensions"],
+        "letters": manifest.facts.get("letters"),
         "metric": grid["metric"],
         "map": grid["map"],
         "cells": grid.get("cells", "grid"),

@@ -51,27 +51,31 @@ def worn(store: Store, options: BuildOptions) -> list[int]:
 def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
     """Divide the remaining columns of some partitions anew.
 
-    Vectors are copied from the partitions, and nothing is embedded.
+    Vectors are copied from the partitions, and nothing is embedded but for sketches of the values
+    of a lexical model, where there is more than one new partition.
     """
+    from embed.spark import embed_values
     from pexeso.parts.semantic.write import (
         divide_and_write,
     )  # brings torch, which the tasks that read do without
 
     store = job.index
+    facts_before = store.manifest.facts
     kept = sorted(set(range(store.n_partitions)) - set(numbers))
 
     def frames(folder: Path) -> tuple[DataFrame, DataFrame] | None:
         postings = _stored(job, store, numbers, folder, "stored_postings", POSTINGS)
-        return (
-            None
-            if postings.isEmpty()
-            else (postings, _stored(job, store, numbers, folder, "stored_vectors", VECTORS))
-        )
+        if postings.isEmpty():
+            return None
+        if "letters" in facts_before:
+            values = postings.select("value").distinct()
+            return postings, embed_values(values, store.embedder_folder)
+        return postings, _stored(job, store, numbers, folder, "stored_vectors", VECTORS)
 
     entries = []
     if numbers:
         n_partitions = None if kept else job.options.n_partitions
-        entries = divide_and_write(job, frames, store.manifest.facts["dimensions"], n_partitions)
+        entries = divide_and_write(job, frames, facts_before, n_partitions, store.embedder_folder)
     every = [*(store.partition_entry(number) for number in kept), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
     masks = [(number, mask) for number in kept if (mask := store.deleted_mask(number)) is not None]

@@ -5,7 +5,6 @@ Each partition is built by the task that owns it.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +20,11 @@ from embed.spark import embed_values
 from partition.spark import plan_partitions
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.parts.base import Filled, Written
-from pexeso.store.arrays import write_arrays
-from pexeso.store.files import write_document
+from pexeso.parts.semantic.encode import sparse_vectors
+from pexeso.parts.semantic.placed import PlacedPartition, one_array, read_placed
 from pexeso.store.local.removal import empty_folder
-from pexeso.store.local.target import CHOICE, META, METRIC
+from pexeso.store.local.target import CHOICE, METRIC
 from pexeso.store.manifest import FolderEntry
-from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
     from pexeso.build.stages import Facts
     from pexeso.engine.layout.options import PartitionLayoutOptions
 
-MADE_FROM_CORPUS = ("fasttext", "hashing")
-"""Models made here: one is trained on the lake's values, the other weighs words by how rare they
+MADE_FROM_CORPUS = ("fasttext", "hashing", "lexical")
+"""Models made here: one is trained on the lake's values, the others weigh words by how rare they
 are in the lake."""
 
 VALUES_PER_CORPUS = MAX_TOKENS // 2
@@ -56,19 +54,25 @@ def write(job: BuildJob) -> Written:
         facts = {
             "embedder": model["kind"],
             "dimensions": model["dimensions"],
+            **({"letters": model["letters"]} if model["letters"] else {}),
             "values": 0,
             "postings": 0,
         }
         fingerprints = {"embedder": model["fingerprint"]}
     else:
         before, folder, fingerprints = job.store.manifest.facts, job.store.embedder_folder, {}
-        facts = {name: before[name] for name in ("dimensions", "values", "postings")}
+        names = ("dimensions", "values", "postings", "letters")
+        facts = {name: before[name] for name in names if name in before}
     if not found["postings"]:
         return Written([], facts, fingerprints)
-    _embed(job, folder)
-    frames = job.frame("catalog", "postings"), job.frame("embed", "vectors")
+    postings = job.frame("catalog", "postings")
+    if "letters" in facts:
+        vectors = embed_values(job.frame("catalog", "values"), folder)
+    else:
+        _embed(job, folder)
+        vectors = job.frame("embed", "vectors")
     n_partitions = job.options.n_partitions if job.store is None else None
-    entries = divide_and_write(job, lambda _: frames, facts["dimensions"], n_partitions)
+    entries = divide_and_write(job, lambda _: (postings, vectors), facts, n_partitions, folder)
     more = {
         "values": facts["values"] + found["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
@@ -92,6 +96,7 @@ def _make_model(job: BuildJob) -> Facts:
         return {
             "kind": embedder.kind,
             "dimensions": embedder.dimensions,
+            "letters": embedder.space if embedder.kind == "lexical" else None,
             "fingerprint": embedder.fingerprint,
         }
 
@@ -132,8 +137,9 @@ def _embed(job: BuildJob, embedder_folder: Path) -> Facts:
 def divide_and_write(
     job: BuildJob,
     frames: Callable[[Path], tuple[DataFrame, DataFrame] | None],
-    dimensions: int,
+    facts: Facts,
     n_partitions: int | None,
+    embedder_folder: Path,
 ) -> list[FolderEntry]:
     """Divide columns into partitions, lay out what each needs, and have each built by a task.
 
@@ -141,7 +147,10 @@ def divide_and_write(
     ----------
     frames : callable
         Given a folder of the stage, returns ``column_id, value, text`` (postings) and
-        ``value, vector``; None where there is nothing.
+        ``value, vector``; None where there is nothing. Where the index has a lexical model the
+        vectors are sketches, needed only where there is more than one partition.
+    facts : dict
+        ``dimensions`` of the vectors, and ``letters`` of a lexical model.
     n_partitions : int or None
         None: as many as ``partition_bytes`` asks for.
     """
@@ -149,7 +158,7 @@ def divide_and_write(
         PartitionLayoutOptions,
     )  # brings torch, which a deletion does without
 
-    options = job.options
+    options, is_lexical = job.options, "letters" in facts
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
         found = frames(folder)
@@ -159,15 +168,16 @@ def divide_and_write(
         plan, n_found = plan_partitions(
             postings.select("column_id", "value"),
             vectors,
-            dimensions=dimensions,
+            dimensions=facts["dimensions"],
             n_partitions=n_partitions,
             partition_bytes=None if n_partitions else options.partition_bytes,
             seed=options.seed,
         )
         place = partial(_place, job, folder)
         placed = place("postings", postings.join(plan, "column_id"))
-        values = placed.select("partition", "value").distinct()
-        place("vectors", values.join(vectors, "value"))
+        if not is_lexical:
+            values = placed.select("partition", "value").distinct()
+            place("vectors", values.join(vectors, "value"))
         place(
             "columns",
             job.kept_columns().select("column_id", "table", "label").join(plan, "column_id"),
@@ -178,11 +188,11 @@ def divide_and_write(
     planned = job.stage("partition", work)
     if not planned["partitions"]:
         return []
-    fill = partial(
-        write_partition,
-        job.stages.folder("partition"),
-        options=PartitionLayoutOptions(**options.grid()),
-    )
+    placed = job.stages.folder("partition")
+    if is_lexical:
+        fill = partial(write_sparse_partition, placed, embedder_folder=embedder_folder)
+    else:
+        fill = partial(write_partition, placed, options=PartitionLayoutOptions(**options.grid()))
     return job.write_folders("index", planned["partitions"], fill)
 
 
@@ -212,27 +222,11 @@ def write_partition(
     from pexeso.engine.building.map_choice import resolve_options
 
     values, vectors = _vectors(placed, number)
-    columns = _read(placed, "columns", number, ["column_id", "table", "label"]).sort_by("column_id")
-    postings = _read(placed, "postings", number, ["column_id", "value", "text"])
-    # Rows come from a shuffle, in any order.
-    postings = postings.sort_by([("column_id", "ascending"), ("value", "ascending")])
-    column_ids = columns["column_id"].to_numpy()
-    column = np.searchsorted(column_ids, postings["column_id"].to_numpy())
-    value = pc.index_in(postings["value"], values).to_numpy(zero_copy_only=False).astype(np.int64)
-    text = postings["text"].combine_chunks().dictionary_encode()
-    codes = text.indices.to_numpy(zero_copy_only=False)
-    offsets = np.concatenate(
-        [[0], np.cumsum(np.bincount(column, minlength=len(column_ids)))]
-    ).astype(np.int64)
-    options, trials = resolve_options(vectors, offsets, value, options)
-    arrays, order = build_partition(vectors, offsets, value, options, device=task_device())
-    arrays["column_ids"] = column_ids
-    arrays["posting_texts"] = _texts_of_postings(column, value, codes, order, len(values))
+    found = PlacedPartition.read(placed, number, values)
+    offsets = found.column_offsets
+    options, trials = resolve_options(vectors, offsets, found.value, options)
+    arrays, order = build_partition(vectors, offsets, found.value, options, device=task_device())
     facts = {
-        "columns": len(column_ids),
-        "values": len(order),
-        "values_without_vector": len(values) - len(order),
-        "postings": len(arrays["posting_texts"]),
         "cells": n_cells(arrays),
         "coordinates": n_coordinates(arrays),
         "map": options.map,
@@ -240,50 +234,31 @@ def write_partition(
     }
     choice = {name: facts[name] for name in ("map", "coordinates", "levels") if name in facts}
     choice["trials"] = [each.to_dict() for each in trials]
-    files = [
-        *write_arrays(folder, arrays),
-        write_texts(folder / "values.arrow", values.take(pa.array(order))),
-        write_texts(folder / "texts.arrow", text.dictionary),
-        write_texts(folder / "tables.arrow", columns["table"]),
-        write_texts(folder / "labels.arrow", columns["label"]),
-        write_document(folder / META, {**facts, METRIC: options.metric, CHOICE: choice}),
-    ]
-    return facts, files
+    document = {METRIC: options.metric, CHOICE: choice}
+    return found.write(folder, arrays, order, facts, document)
 
 
-def _texts_of_postings(
-    column: np.ndarray, value: np.ndarray, codes: np.ndarray, order: np.ndarray, n_values: int
-) -> np.ndarray:
-    """Return the text of each posting, int32, in the order of ``column_values``.
+def write_sparse_partition(
+    placed: Path, number: int, folder: Path, *, embedder_folder: Path
+) -> Filled:
+    """Do as `write_partition` for values of a lexical model.
 
-    This order is by column, then stored row.
+    Memory is about six times the words and keys of the partition.
     """
-    stored_row = np.full(n_values, -1, dtype=np.int64)
-    stored_row[order] = np.arange(len(order))
-    row = stored_row[value]
-    by_column_and_row = np.lexsort((row, column))
-    kept = by_column_and_row[row[by_column_and_row] >= 0]
-    return codes[kept].astype(np.int32)
+    from pexeso.engine.sparse.building import build_partition
+
+    found = PlacedPartition.read(placed, number)
+    vectors = sparse_vectors(load_embedder(embedder_folder), found.values)
+    arrays, order = build_partition(vectors, found.column_offsets, found.value)
+    facts = {"words": len(arrays["word_weights"]), "keys": len(arrays["keys"])}
+    return found.write(folder, arrays, order, facts, {})
 
 
 def _vectors(placed: Path, number: int) -> tuple[pa.StringArray, np.ndarray]:
     """Read a partition's distinct values, sorted, and their vectors, float32 (n, d)."""
-    table = _read(placed, "vectors", number, ["value", "vector"]).sort_by("value").combine_chunks()
-    vector = (
-        table["vector"].combine_chunks()
-        if isinstance(table["vector"], pa.ChunkedArray)
-        else table["vector"]
-    )
-    flat = pc.list_flatten(vector).to_numpy(zero_copy_only=False)
-    return _one_array(table["value"]), np.ascontiguousarray(
+    table = read_placed(placed, "vectors", number, ["value", "vector"]).sort_by("value")
+    table = table.combine_chunks()
+    flat = pc.list_flatten(one_array(table["vector"])).to_numpy(zero_copy_only=False)
+    return one_array(table["value"]), np.ascontiguousarray(
         flat.reshape(len(table), -1), dtype=np.float32
     )
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-
-
-def _read(placed: Path, name: str, number: int, columns: list[str]) -> pa.Table:
-    folder = placed / name / f"partition={number}"
-    return ds.dataset(os.fspath(folder), format="parquet").to_table(columns=columns)

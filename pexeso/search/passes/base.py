@@ -10,18 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
-from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import lemma_set
 from pexeso.engine.search.search import Goal, count_needed
-from pexeso.engine.search.summary import PartitionProbe, look, threshold_of
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import Probe, SpacePartition, Vectors
 from pexeso.options import SearchOptions
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
-
-ROWS_OF_A_BOX = FANOUT * BLOCK_SIZE
-"""Stored values in one box of a summary, where blocks have their usual size."""
 
 KEPT_VALUES = 1 << 16
 """(Query value, partition) pairs whose summaries are looked at once where all partitions are ranked
@@ -34,7 +29,7 @@ class ProbeResult:
 
     Attributes
     ----------
-    outlook : PartitionProbe or None
+    outlook : Probe or None
         None where it did not look: an exhaustive search reads everything, and a lake of one
         partition is searched anyway.
     most : list of int
@@ -42,7 +37,7 @@ class ProbeResult:
         look.
     """
 
-    outlook: PartitionProbe | None = None
+    outlook: Probe | None = None
     most: tuple[int, ...] = ()
 
 
@@ -56,7 +51,7 @@ class Pass(ABC):
         self._scan = scan
         # What is done ahead is counted by itself: two threads must not add to one counter.
         self._ahead = SearchStats()
-        self._kept: dict[int, PartitionProbe] = {}
+        self._kept: dict[int, Probe] = {}
 
     @property
     @abstractmethod
@@ -80,7 +75,7 @@ class Pass(ABC):
         """
 
     @abstractmethod
-    def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
+    def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition, unless what was found since rules it out."""
 
     @abstractmethod
@@ -90,23 +85,28 @@ class Pass(ABC):
     def _outlook(
         self,
         number: int,
-        vectors: torch.Tensor,
+        vectors: Vectors,
         weights: torch.Tensor,
         total: int,
         options: SearchOptions,
         *,
         keep: bool = False,
-    ) -> PartitionProbe:
+    ) -> Probe:
         """Probe a summary, or reuse the result of an earlier probe.
 
         With `keep` the result is kept for the next time if it takes little memory.
         """
         if number in self._kept:
             return self._kept.pop(number)
-        partition = self._scan.mapped(number)
-        threshold = threshold_of(partition, options.max_distance, lemma_set(options.lemmas))
-        kernel = self._scan.look_kernel.for_work(len(vectors) * partition.n_values // ROWS_OF_A_BOX)
-        outlook = look(partition, vectors, weights, total, threshold, kernel, self._ahead)
+        outlook = self._scan.space.probe(
+            self._scan.mapped(number),
+            vectors,
+            weights,
+            total,
+            goal_of(0, options, 0),
+            self._scan.look_kernel,
+            self._ahead,
+        )
         if keep and len(vectors) * self._scan.store.n_partitions <= KEPT_VALUES:
             self._kept[number] = outlook
         return outlook

@@ -12,11 +12,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.batch import vectors_of
-from pexeso.engine.search.search import BatchQuery, search_batch_partition
-from pexeso.engine.search.summary import PartitionProbe
+from pexeso.engine.search.batch import BatchQuery, vectors_of
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import Probe, SpacePartition, Vectors, VectorSpace
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -36,14 +34,14 @@ class Batch:
     ----------
     positions : list of int
         Which queries.
-    vectors : float32 (n, d)
+    vectors : Vectors
         The distinct values of all of them.
     members : list of int64 (m,)
         For each query the rows of `vectors` that its values are.
     """
 
     positions: list[int]
-    vectors: torch.Tensor
+    vectors: Vectors
     members: list[torch.Tensor]
 
 
@@ -102,9 +100,9 @@ class SharedPass(Pass):
         outlook = self._outlook(
             number, self._batch.vectors, self._ones, 0, self._options[0], keep=True
         )
-        return sum(self._most(outlook)), 0 if outlook.boxes is None else int(outlook.boxes.sum())
+        return sum(self._most(outlook)), outlook.n_near
 
-    def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
+    def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition for the query columns that what was found since does not rule out."""
         wanted = self._wanted(probed)
         for position in set(range(len(self._weights))) - set(wanted):
@@ -112,14 +110,12 @@ class SharedPass(Pass):
         if not wanted:
             return
         vectors, asked = self._asked(wanted, probed)
-        goal = goal_of(0, self._options[0], 0)
-        answers = search_batch_partition(
+        answers = self._scan.space.search_batch(
             partition,
             vectors,
             asked,
-            goal.max_distance,
+            goal_of(0, self._options[0], 0),
             self._shared,
-            lemmas=goal.lemmas,
             kernel=self._scan.kernel,
             max_pairs=self._scan.max_pairs(number),
         )
@@ -151,7 +147,7 @@ class SharedPass(Pass):
             self._totals[position], self._options[position], self._rankings[position].floor
         ).min_count
 
-    def _most(self, outlook: PartitionProbe) -> tuple[int, ...]:
+    def _most(self, outlook: Probe) -> tuple[int, ...]:
         reaching = outlook.reaching(len(self._batch.vectors))
         members = self._batch.members
         return tuple(
@@ -168,9 +164,7 @@ class SharedPass(Pass):
             position for position in positions if probed.most[position] >= self._needed(position)
         ]
 
-    def _asked(
-        self, wanted: list[int], probed: ProbeResult
-    ) -> tuple[torch.Tensor, list[BatchQuery]]:
+    def _asked(self, wanted: list[int], probed: ProbeResult) -> tuple[Vectors, list[BatchQuery]]:
         """Return the values of some query columns that may match, and these query columns.
 
         The query columns are expressed over the returned values.
@@ -194,7 +188,9 @@ class SharedPass(Pass):
         return vectors_of(self._batch.vectors, asked)
 
 
-def batches_of(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]) -> list[Batch]:
+def batches_of(
+    space: VectorSpace, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+) -> list[Batch]:
     """Group the queries that can share a pass: same threshold and filters, and not by brute force.
 
     Queries that would be alone in their batch, and those whose counts need not be exact, are left
@@ -205,7 +201,7 @@ def batches_of(queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
         if not each.exact and each.counts == "exact":
             alike.setdefault((each.max_distance, frozenset(each.lemmas)), []).append(position)
     groups = [run for positions in alike.values() for run in _runs(queries, positions)]
-    return [_batch(queries, positions) for positions in groups if len(positions) > 1]
+    return [_batch(space, queries, positions) for positions in groups if len(positions) > 1]
 
 
 def _runs(queries: Sequence[EncodedQuery], positions: Sequence[int]) -> list[list[int]]:
@@ -221,7 +217,7 @@ def _runs(queries: Sequence[EncodedQuery], positions: Sequence[int]) -> list[lis
     return runs
 
 
-def _batch(queries: Sequence[EncodedQuery], positions: list[int]) -> Batch:
+def _batch(space: VectorSpace, queries: Sequence[EncodedQuery], positions: list[int]) -> Batch:
     """Return the distinct values of several queries, distinguished by their texts.
 
     Equal texts have equal vectors.
@@ -233,9 +229,8 @@ def _batch(queries: Sequence[EncodedQuery], positions: list[int]) -> Batch:
     )
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first = np.unique(codes, return_index=True)
-    vectors = torch.cat([queries[position].vectors for position in positions])[
-        torch.from_numpy(first)
-    ]
+    every = space.concatenate([queries[position].vectors for position in positions])
+    vectors = every[torch.from_numpy(first)]
     members = torch.split(
         torch.from_numpy(codes), [len(queries[position].values) for position in positions]
     )

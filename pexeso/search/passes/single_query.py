@@ -5,16 +5,13 @@ Hits in one partition raise the count that is needed in the next.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import torch
 
-from pexeso.engine.fetching import fetch_cells
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import Goal, exact_partition, search_partition, walking_order
-from pexeso.engine.search.summary import PartitionProbe
+from pexeso.engine.search.search import Goal
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import Probe, SpacePartition
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -62,7 +59,9 @@ class SingleQueryPass(Pass):
             return None
         partition = self._scan.mapped(number)
         if partition.pages is not None and partition.pages.missing() and self._scan.on_cpu:
-            self._fetch(partition, outlook)
+            self._scan.space.prefetch(
+                partition, outlook, self._goal(), self._scan.look_kernel, self._ahead
+            )
         return ProbeResult(outlook, (outlook.most,))
 
     def promise(self, number: int) -> tuple[int, int]:
@@ -71,9 +70,9 @@ class SingleQueryPass(Pass):
         outlook = self._outlook(
             number, query.vectors, query.weights, self._total, self._options, keep=True
         )
-        return outlook.most, 0 if outlook.boxes is None else int(outlook.boxes.sum())
+        return outlook.most, outlook.n_near
 
-    def search(self, number: int, partition: Partition, probed: ProbeResult) -> None:
+    def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition, unless what was found since rules it out."""
         goal = self._goal()
         if probed.most and probed.most[0] < goal.min_count:
@@ -91,30 +90,20 @@ class SingleQueryPass(Pass):
     def _goal(self) -> Goal:
         return goal_of(self._total, self._options, self._ranking.floor)
 
-    def _fetch(self, partition: Partition, outlook: PartitionProbe) -> None:
-        """Ask for what the first prefix of the query values will walk through."""
-        kernel = self._scan.look_kernel.for_work(0)
-        query, sizes = walking_order(partition, outlook, self._goal(), kernel, self._ahead)
-        fetch_cells(partition, query.take(slice(0, sizes[0])), outlook.threshold, kernel)
-
     def _search(
         self,
         number: int,
-        partition: Partition,
+        partition: SpacePartition,
         goal: Goal,
         left_out: torch.Tensor | None,
-        outlook: PartitionProbe | None,
+        outlook: Probe | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         query, stats = self._query, self._stats
         if self._options.exact:
-            started = time.perf_counter()
-            found = exact_partition(partition, query.vectors, query.weights, goal, left_out)
-            stats.partitions += 1
-            stats.distances += len(query.vectors) * partition.n_values
-            stats.bytes_read += partition.vectors.nbytes
-            stats.add_seconds("verify", time.perf_counter() - started)
-            return found
-        return search_partition(
+            return self._scan.space.search_exhaustively(
+                partition, query.vectors, query.weights, goal, stats, left_out
+            )
+        return self._scan.space.search(
             partition,
             query.vectors,
             query.weights,
@@ -125,5 +114,5 @@ class SingleQueryPass(Pass):
             kernel=self._scan.kernel,
             max_pairs=self._scan.max_pairs(number),
             # On another device the values are mapped there.
-            outlook=outlook if self._scan.on_cpu else None,
+            probe=outlook if self._scan.on_cpu else None,
         )

@@ -1,0 +1,236 @@
+"""The space of dense vectors, searched by maps, cells and kernels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from pexeso.engine.fetching import Pages, fetch_cells
+from pexeso.engine.interface import KernelChoice
+from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.metrics import Metric
+from pexeso.engine.plausibility import require_plausible_cells, require_plausible_rows
+from pexeso.engine.search.batch import BatchQuery
+from pexeso.engine.search.pairs import column_pairs
+from pexeso.engine.search.search import (
+    Found,
+    Goal,
+    exact_partition,
+    search_batch_partition,
+    search_partition,
+    walking_order,
+)
+from pexeso.engine.search.summary import PartitionProbe, look, threshold_of
+from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import VectorSpace
+
+ROWS_OF_A_BOX = FANOUT * BLOCK_SIZE
+"""Stored values in one box of a summary, where blocks have their usual size."""
+
+STEPS_OF_ONE = 1 << 24
+"""Vectors are compared as whole numbers of steps, so many of which make 1. For vectors of unit
+length each product of two, and each part of the sum that makes it up, is a whole number below
+``2**49``, which float64 holds exactly: no order of summing, and no fused step, changes a bit of
+it."""
+
+QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
+"""What the search for nearest values compares at a time: 32 MiB of distances."""
+
+
+@dataclass(frozen=True)
+class DenseSpace(VectorSpace):
+    """Unit vectors under a metric.
+
+    Attributes
+    ----------
+    options : PartitionLayoutOptions
+        How partitions are mapped and cut.
+    """
+
+    options: PartitionLayoutOptions
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric of the options."""
+        return Metric(self.options.metric)
+
+    def concatenate(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the rows of several tensors one after the other."""
+        return torch.cat(list(parts))
+
+    def comparable(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Return vectors as `in_steps` gives them."""
+        return in_steps(vectors)
+
+    def distances(self, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
+        """Return all distances of two sets of vectors, each entry rounded to a step.
+
+        Notes
+        -----
+        Up to the root all is whole numbers below ``2**51``, and roots are rounded once as IEEE 754
+        says. An angle is the arc sine of half the chord, of which libraries may give the last bit
+        of float64 in their own way; rounded to float32 that is gone, but for one in many millions.
+        """
+        left, right = in_steps(left), in_steps(right)
+        if self.metric.name in ("euclidean", "angular"):
+            squares = (left * left).sum(1)[:, None] + (right * right).sum(1) - 2 * (left @ right.T)
+            apart = np.sqrt(squares.numpy()) / STEPS_OF_ONE
+        else:
+            order = 1.0 if self.metric.name == "manhattan" else np.inf
+            apart = torch.cdist(left, right, p=order).numpy() / STEPS_OF_ONE
+        fractions = self.metric.fraction(torch.from_numpy(apart), left.shape[1])
+        return fractions.numpy().astype(np.float32)
+
+    def pair_distances(self, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
+        """Return the defining distances of row pairs."""
+        apart = self.metric.distances(left, right)
+        return self.metric.fraction(apart, left.shape[1]).numpy(force=True)
+
+    def stored(self, partition: Partition, rows: np.ndarray) -> torch.Tensor:
+        """Return stored vectors on the CPU."""
+        return partition.vectors[torch.from_numpy(rows).to(partition.device)].cpu()
+
+    def open(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        device: torch.device | str = "cpu",
+        pages: Pages | None = None,
+    ) -> Partition:
+        """View the arrays of `pexeso.engine.building.building.build_partition`."""
+        return Partition.from_arrays(arrays, self.options, device, pages=pages)
+
+    def require_plausible(self, partition: Partition, where: str, *, rows: bool) -> None:
+        """Look at some vectors, or at the coarse boxes."""
+        (require_plausible_rows if rows else require_plausible_cells)(partition, where)
+
+    def probe(
+        self,
+        partition: Partition,
+        vectors: torch.Tensor,
+        weights: torch.Tensor,
+        total: int,
+        goal: Goal,
+        kernel: KernelChoice,
+        stats: SearchStats,
+    ) -> PartitionProbe:
+        """Look at the summary of a partition."""
+        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+        chosen = kernel.for_work(len(vectors) * partition.n_values // ROWS_OF_A_BOX)
+        return look(partition, vectors, weights, total, threshold, chosen, stats)
+
+    def prefetch(
+        self, partition: Partition, probe: PartitionProbe, goal: Goal, kernel: KernelChoice,
+        stats: SearchStats,
+    ) -> None:  # fmt: skip
+        """Ask for what the first prefix of the query values will walk through."""
+        chosen = kernel.for_work(0)
+        query, sizes = walking_order(partition, probe, goal, chosen, stats)
+        fetch_cells(partition, query.take(slice(0, sizes[0])), probe.threshold, chosen)
+
+    def search(
+        self,
+        partition: Partition,
+        vectors: torch.Tensor,
+        weights: torch.Tensor,
+        total: int,
+        goal: Goal,
+        stats: SearchStats,
+        left_out: torch.Tensor | None = None,
+        *,
+        kernel: KernelChoice | None = None,
+        max_pairs: int,
+        probe: PartitionProbe | None = None,
+    ) -> Found:
+        """Search by cells and distances."""
+        return search_partition(
+            partition, vectors, weights, total, goal, stats, left_out,
+            kernel=kernel, max_pairs=max_pairs, outlook=probe,
+        )  # fmt: skip
+
+    def search_batch(
+        self,
+        partition: Partition,
+        vectors: torch.Tensor,
+        queries: Sequence[BatchQuery],
+        goal: Goal,
+        stats: SearchStats,
+        *,
+        kernel: KernelChoice | None = None,
+        max_pairs: int,
+    ) -> list[Found]:
+        """Search for many query columns in one pass."""
+        return search_batch_partition(
+            partition, vectors, queries, goal.max_distance, stats,
+            lemmas=goal.lemmas, kernel=kernel, max_pairs=max_pairs,
+        )  # fmt: skip
+
+    def search_exhaustively(
+        self,
+        partition: Partition,
+        vectors: torch.Tensor,
+        weights: torch.Tensor,
+        goal: Goal,
+        stats: SearchStats,
+        left_out: torch.Tensor | None = None,
+    ) -> Found:
+        """Search by all distances in float64."""
+        started = time.perf_counter()
+        found = exact_partition(partition, vectors, weights, goal, left_out)
+        stats.partitions += 1
+        stats.distances += len(vectors) * partition.n_values
+        stats.bytes_read += partition.vectors.nbytes
+        stats.add_seconds("verify", time.perf_counter() - started)
+        return found
+
+    def column_pairs(
+        self,
+        partition: Partition,
+        vectors: torch.Tensor,
+        columns: torch.Tensor,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Compare with all values of the columns."""
+        return column_pairs(partition, vectors, columns, max_distance, stats)
+
+    def nearest(
+        self, partition: Partition, vectors: torch.Tensor, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose by matrix products; the distance is the defining one."""
+        vectors = vectors.to(partition.device)
+        there = torch.from_numpy(rows).to(partition.device)
+        position = self._nearest(partition, vectors, there)
+        distance = self.pair_distances(vectors, partition.vectors[there[position]])
+        return position.numpy(force=True), distance
+
+    def _nearest(
+        self, partition: Partition, vectors: torch.Tensor, rows: torch.Tensor
+    ) -> torch.Tensor:
+        device = vectors.device
+        best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=device)
+        position = torch.zeros(len(vectors), dtype=torch.int64, device=device)
+        for ours in torch.split(torch.arange(len(vectors), device=device), QUERY_VALUES_AT_ONCE):
+            for theirs in torch.split(torch.arange(len(rows), device=device), LAKE_VALUES_AT_ONCE):
+                lake = partition.vectors[rows[theirs]].double()
+                least, which = self.metric.quick_distances(vectors[ours].double(), lake).min(1)
+                nearer = least < best[ours]
+                best[ours] = torch.where(nearer, least, best[ours])
+                position[ours] = torch.where(nearer, theirs[which], position[ours])
+        return position
+
+
+def in_steps(vectors: torch.Tensor) -> torch.Tensor:
+    """Return vectors as whole numbers of steps, float64, each entry rounded once.
+
+    The rounding changes a distance by less than a millionth. Vectors in float64 are such already.
+    """
+    if vectors.dtype == torch.float64:
+        return vectors
+    return torch.round(vectors.double() * STEPS_OF_ONE)

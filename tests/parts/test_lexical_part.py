@@ -1,0 +1,79 @@
+"""An index with the lexical model answers as brute force, through builds and updates."""
+
+import shutil
+
+import pytest
+
+import pexeso
+from pexeso.errors import IndexCorruptError
+
+TABLES = {
+    "cities.csv": {"Oslo": "Anne", "Bergen": "Rune", "Trondheim": "Kent", "Bodø": "Odd",
+                   "Hamar": "Einar", "Narvik": "Rolf"},
+    "towns.csv": {"olso": "Østland", "Bergenn": "Vestland", "Trondhjem": "Trøndelag",
+                  "Bodo": "Nordland", "Hammer": "Innlandet"},
+    "people.csv": {"Marie Curie": "Warsaw", "Niels Bohr": "Copenhagen", "Lise Meitner": "Vienna",
+                   "Ada Lovelace": "London", "Alan Turing": "London"},
+}  # fmt: skip
+HEADERS = {"cities.csv": "city,mayor", "towns.csv": "town,county", "people.csv": "person,born"}
+MORE = "place,code\nOslo,OSL\nBergen,BGO\nTrondheim,TRD\nStavanger,SVG\nTromsø,TOS\n"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory, spark):
+    folder = tmp_path_factory.mktemp("lexical") / "lake"
+    folder.mkdir()
+    for name, rows in TABLES.items():
+        lines = [HEADERS[name], *(f"{left},{right}" for left, right in rows.items())]
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def build(lake, path, spark, **options):
+    return pexeso.build_index(lake, path, model="lexical", **options)
+
+
+def found(index, values, **options):
+    answers = []
+    for exact in (False, True):
+        result = index.search(values, min_joinability=0.2, rerank=False, exact=exact, **options)
+        answers.append([(match.table, match.column, match.matched) for match in result.matches])
+    assert answers[0] == answers[1]
+    return answers[0]
+
+
+ASKED = ["Oslo", "Bergen", "Trondheim", "Bodø", "Hamar"]
+EXPECTED = [("cities.csv", "city", 5), ("towns.csv", "town", 3)]
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2])
+def test_a_build_finds_misspelt_values_and_is_sound(lake, tmp_path, spark, n_partitions):
+    index = build(lake, tmp_path / "index", spark, n_partitions=n_partitions)
+    assert found(index, ASKED) == EXPECTED
+    assert index.check() == []
+    assert [match.matched for match in index.search_batch([ASKED], min_joinability=0.2)[0].matches]
+    assert "vectors" not in index.store.partition(0)
+
+
+def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
+    folder = tmp_path / "lake"
+    shutil.copytree(lake, folder)
+    index = build(folder, tmp_path / "index", spark)
+    (folder / "more.csv").write_text(MORE, encoding="utf-8")
+    (folder / "towns.csv").unlink()
+    index.append(folder)
+    index.delete(["towns.csv"])
+    expected = [("cities.csv", "city", 5), ("more.csv", "place", 3)]
+    assert found(index, ASKED) == expected
+    index.compact()
+    assert found(index, ASKED) == expected
+    assert index.check() == []
+
+
+def test_a_space_that_none_can_have_is_damage(lake, tmp_path, spark, monkeypatch):
+    index = build(lake, tmp_path / "index", spark)
+    monkeypatch.setitem(index.store.manifest.facts, "letters", {"whole_word_share": 2.0})
+    from pexeso.parts.metadata import stored_space
+
+    with pytest.raises(IndexCorruptError, match="lexical space that none can have"):
+        stored_space(index.store.manifest)
