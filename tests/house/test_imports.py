@@ -204,6 +204,16 @@ def test_importing_pexeso_loads_nothing_heavy():
     assert loaded == ""
 
 
+@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.cli.main", "pexeso.build.tasks"])
+def test_what_starts_a_process_loads_no_engine(module):
+    """Torch takes over a second: a search imports it when the engine does, a reading task never."""
+    heavy = ("torch", "numba", "pandas", "scipy", "sklearn", "pyspark", "clevercsv")
+    loaded = run_fresh(
+        f"import sys, {module}; print(*[name for name in {heavy!r} if name in sys.modules])"
+    )
+    assert loaded == ""
+
+
 def test_the_errors_are_had_without_anything_heavy():
     program = (
         f"import sys, pexeso; pexeso.SparkError; print(*[name for name in {HEAVY!r} if "
