@@ -70,7 +70,7 @@ def build(
                 f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON "
                 f"lines ({listing['skipped']} other files)."
             )
-        job.read(source, job.frame("list", LISTING))
+        job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
         found = job.write_catalog(0, job.frame("list", SKIPPED))
         if not found["postings"]:
             writer.keep = False

@@ -27,7 +27,13 @@ SPARK_MODULES = {
                 for part in ("semantic", "token_sets")
                 for name in ("rewrite", "write")
             ),
-            *("join.spark", "search.spark_executor", "spark.failures", "spark.session"),
+            *(
+                "join.spark",
+                "io.spark_schema",
+                "search.spark_executor",
+                "spark.failures",
+                "spark.session",
+            ),
         )
     ),
 }
