@@ -19,6 +19,7 @@ from pexeso.build.recorded import described
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.io.location import Location
 from pexeso.options import BuildOptions
+from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
 from pexeso.spark.session import spark_session
 from pexeso.store.local.build_writer import BuildWriter
@@ -89,6 +90,7 @@ def session_for(
     settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
     with spark_session(master, conf=settings) as spark, worker_errors_made_plain(writer.name):
         yield spark
+    make_archive_later()
 
 
 @contextmanager

@@ -31,6 +31,8 @@ SPARK_MODULES = {
                 "join.spark",
                 "io.spark_schema",
                 "search.spark_executor",
+                "spark.archive_maker",
+                "spark.class_archive",
                 "spark.failures",
                 "spark.session",
             ),
