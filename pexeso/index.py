@@ -10,9 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from embed.protocol import Embedder
 from pexeso.answers.semantic_search import SemanticSearch
 from pexeso.errors import InputError
 from pexeso.html.renderer import HtmlRenderer
@@ -27,7 +24,6 @@ from pexeso.options import (
     parse_bytes,
 )
 from pexeso.results import Explanation, SearchResult
-from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
@@ -37,10 +33,14 @@ from pexeso.store.opening import open_store_anywhere
 from pexeso.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
+    import torch
+
+    from embed.protocol import Embedder
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.parts.token_sets.open import Shard
+    from pexeso.search.encoded_query import EncodedQuery
     from pexeso.store.integrity import Problem
     from pexeso.thresholds.advice import Advice
     from pexeso.thresholds.advisor import Advisor

@@ -23,6 +23,7 @@ settings.load_profile("house")
 
 def pytest_configure() -> None:
     """Leave no process behind, however this run ends."""
+    os.environ["PEXESO_CLASS_ARCHIVE"] = "0"
     watch_over_this_process()
 
 

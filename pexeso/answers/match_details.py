@@ -1,6 +1,6 @@
 """Evidence for the matches of one search: pairs, kinds, word contributions, nearest values.
 
-It is computed when it is requested.
+It is computed when it is requested, and what computes it is imported then.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from pexeso.engine.stats import SearchStats
-from pexeso.explain.explanation import find_unmatched, texts_without_value
-from pexeso.explain.row_preview import TwoTables
-from pexeso.explain.word_contributions import WordContributions, word_contributions
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.options import SearchOptions
-from pexeso.search.encoded_query import EncodedQuery
-from pexeso.search.match_kinds import KindCounts, Pair
-from pexeso.search.pairs import PairTable, find_pairs
-from pexeso.search.ranking import Hit
 
 if TYPE_CHECKING:
+    from pexeso.engine.stats import SearchStats
+    from pexeso.explain.row_preview import TwoTables
+    from pexeso.explain.word_contributions import WordContributions
     from pexeso.join.tables import Joined
+    from pexeso.options import SearchOptions
     from pexeso.results import Match, Unmatched
+    from pexeso.search.encoded_query import EncodedQuery
+    from pexeso.search.match_kinds import KindCounts, Pair
     from pexeso.search.open_index import OpenIndex
+    from pexeso.search.pairs import PairTable
+    from pexeso.search.ranking import Hit
 
 
 class MatchDetails:
@@ -52,6 +51,8 @@ class MatchDetails:
         """Find the pairs of these columns, as far as they are not known, and of no others."""
         wanted = [position for position in positions if position not in self._tables]
         if wanted:
+            from pexeso.search.pairs import find_pairs
+
             hits = [self._hits[position] for position in wanted]
             tables = find_pairs(self._opened.loader, self._query, hits, self._options, self._stats)
             self._tables.update(zip(wanted, tables, strict=True))
@@ -83,6 +84,9 @@ class MatchDetails:
         The nearest pair of each query value is examined, since by that pair the value's rows match
         and are joined.
         """
+        from pexeso.engine.metrics import Metric
+        from pexeso.explain.word_contributions import word_contributions
+
         table = self.table(position)
         _, value_of_text = self._query.texts
         values, first = np.unique(value_of_text[table.text[table.starts]], return_index=True)
@@ -97,6 +101,8 @@ class MatchDetails:
 
         The first `most` texts are listed, or all of them.
         """
+        from pexeso.explain.explanation import find_unmatched
+
         return find_unmatched(
             self._opened.loader,
             self._query,
@@ -107,10 +113,14 @@ class MatchDetails:
 
     def n_unmatched(self, position: int) -> int:
         """Count the texts of the query without a match in a column."""
+        from pexeso.explain.explanation import texts_without_value
+
         return int((~self.table(position).is_matched).sum()) + len(texts_without_value(self._query))
 
     def two_tables(self) -> TwoTables:
         """Return what reads the user's table and those found."""
+        from pexeso.explain.row_preview import TwoTables
+
         store = self._opened.store
         lake = store.manifest.facts["lake"]
         most = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)

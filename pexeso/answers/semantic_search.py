@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
-from pexeso.explain.explanation import locate_column
 from pexeso.results import Explanation, Match, SearchResult
 from pexeso.search.query import QueryColumn, query_from_values
 
@@ -79,6 +78,8 @@ class SemanticSearch:
 
         See `pexeso.Index.explain`.
         """
+        from pexeso.explain.explanation import locate_column  # brings torch, as engines do
+
         self.thresholds.require_search_options(given)
         hit = locate_column(self.opened.store, table, column)
         query = self.opened.encode(values)

@@ -19,6 +19,7 @@ from pexeso.build.recorded import described
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.io.location import Location
 from pexeso.options import BuildOptions
+from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
 from pexeso.spark.session import spark_session
 from pexeso.store.local.build_writer import BuildWriter
@@ -70,7 +71,7 @@ def build(
                 f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON "
                 f"lines ({listing['skipped']} other files)."
             )
-        job.read(source, job.frame("list", LISTING))
+        job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
         found = job.write_catalog(0, job.frame("list", SKIPPED))
         if not found["postings"]:
             writer.keep = False
@@ -89,6 +90,7 @@ def session_for(
     settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
     with spark_session(master, conf=settings) as spark, worker_errors_made_plain(writer.name):
         yield spark
+    make_archive_later()
 
 
 @contextmanager

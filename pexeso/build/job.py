@@ -61,6 +61,16 @@ Folders = Mapping[str, Sequence[FolderEntry]]
 """Folders of parts, by the name of the part."""
 
 
+def write_counted(frame: DataFrame, folder: Path) -> int:
+    """Write a frame as Parquet and return its number of rows, which Spark counts as it writes."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as sql
+
+    rows = Observation()
+    frame.observe(rows, sql.count(sql.lit(1)).alias("n")).write.parquet(spark_path(folder))
+    return rows.get["n"]
+
+
 def stage_names() -> tuple[str, ...]:
     """Return the stages of builds and updates in order, as passed to `progress`.
 
@@ -145,6 +155,7 @@ class BuildJob:
         self.stages = Stages(writer.scratch, progress, self._keep)
         self._digest: str | None = None
         self._n_folders = 0
+        self._is_small = False
 
     def _keep(self) -> None:
         self.writer.keep = True
@@ -202,6 +213,7 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             return source.list_into(self.spark, folder)
 
+        self._is_small = source.is_small()
         self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
         found = self.stage("list", work)
         if any(
@@ -214,19 +226,30 @@ class BuildJob:
         self._digest = found["digest"]
         return found
 
-    def read(self, source: Source, listing: DataFrame) -> Facts:
-        """Read tables in tasks, into the records that the catalog and the parts want of each."""
+    def read(self, source: Source, listing: DataFrame | Path, n_bytes: int | None = None) -> Facts:
+        """Read tables in tasks, into the records that the catalog and the parts want of each.
+
+        Parameters
+        ----------
+        listing : DataFrame or Path
+            The files; of a small lake sooner read from the folder that a stage left.
+        n_bytes : int, optional
+            Of all files; added up unless it is known.
+        """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
             from pyspark.sql import functions as sql
 
-            n_bytes = listing.agg(sql.sum("n_bytes")).first()[0] or 0
+            total = n_bytes
+            if total is None:
+                files = read_parquet(self.spark, listing) if isinstance(listing, Path) else listing
+                total = files.agg(sql.sum("n_bytes")).first()[0]
             wanted = [part.records for part in self.parts]
             frame = source.records(
-                self.spark, listing, n_bytes, self.options, wanted, meter.measured
+                self.spark, listing, total or 0, self.options, wanted, meter.measured
             )
             frame.write.partitionBy("record").parquet(spark_path(folder / "records"))
-            return {"bytes": n_bytes}
+            return {"bytes": total or 0}
 
         return self.stage("read", work)
 
@@ -244,19 +267,18 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             position = self.writer.catalog_folder
             self.empty_catalog()
-            write_tables(
-                self.records("table").unionByName(skipped, allowMissingColumns=True), position
+            tables = self.records("table").unionByName(skipped, allowMissingColumns=True)
+            write_tables(tables, position, alone=self._is_small)
+            columns = number_columns(
+                self.records("column"), position, first_id=first_id, alone=self._is_small
             )
-            columns = number_columns(self.records("column"), position, first_id=first_id)
             keys = self.kept_columns().select("table", "position", "column_id")
             values = self.records("value").join(keys, ["table", "position"])
-            values.select("column_id", "value", "text", "count").write.parquet(
-                spark_path(folder / "postings")
-            )
+            postings = values.select("column_id", "value", "text", "count")
+            n_postings = write_counted(postings, folder / "postings")
             postings = read_parquet(self.spark, folder / "postings")
-            postings.select("value").distinct().write.parquet(spark_path(folder / "values"))
-            n_values = read_parquet(self.spark, folder / "values").count()
-            return {"columns": columns.n_kept, "postings": postings.count(), "values": n_values}
+            n_values = write_counted(postings.select("value").distinct(), folder / "values")
+            return {"columns": columns.n_kept, "postings": n_postings, "values": n_values}
 
         return self.stage("catalog", work)
 

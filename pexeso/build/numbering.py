@@ -59,17 +59,22 @@ class _Share:
     It has the file, the id of the first kept column, and the numbers of rows and of kept rows that
     the task must find.
 
-    The id is None where rows are not to be numbered.
+    The id is None where rows are not to be numbered, and the numbers are where nothing has counted
+    them.
     """
 
     name: str
     first_id: int | None
-    n_rows: int
-    n_kept: int
+    n_rows: int | None = None
+    n_kept: int | None = None
 
 
 def number_columns(
-    records: DataFrame, folder: str | os.PathLike[str], *, first_id: int = 0
+    records: DataFrame,
+    folder: str | os.PathLike[str],
+    *,
+    first_id: int = 0,
+    alone: bool = False,
 ) -> Written:
     """Write the catalog of columns as sorted files, and number the columns that are kept.
 
@@ -86,6 +91,8 @@ def number_columns(
         ``columns-*.parquet``, are removed first.
     first_id : int
         Id of the first kept column.
+    alone : bool
+        Let one task write all rows, as one file: for small lakes.
 
     Returns
     -------
@@ -97,7 +104,7 @@ def number_columns(
         raise InputError(
             f"The first column id must be a whole number of at least 0. Got {first_id}."
         )
-    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, first_id)
+    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, first_id, alone)
 
 
 def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
@@ -108,10 +115,12 @@ def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Writte
     records : DataFrame
         Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
     """
-    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)
+    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None, False)
 
 
-def write_tables(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
+def write_tables(
+    records: DataFrame, folder: str | os.PathLike[str], *, alone: bool = False
+) -> Written:
     """Write the catalog of tables as sorted files, ``tables-00000.parquet``, ...
 
     Parameters
@@ -120,8 +129,10 @@ def write_tables(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
         Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are
         missing are null, so that files that are no tables can be given with ``table`` (their path)
         and ``reason`` alone, by a union.
+    alone : bool
+        As for `number_columns`.
     """
-    return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)
+    return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None, alone)
 
 
 def _write(
@@ -131,6 +142,7 @@ def _write(
     schema: pa.Schema,
     order: Sequence[str],
     first_id: int | None,
+    alone: bool,
 ) -> Written:
     from pyspark.sql import functions as sql
 
@@ -138,6 +150,9 @@ def _write(
     rows = _with_fields(
         records, [name for name in schema.names if first_id is None or name != "column_id"]
     )
+    if alone:
+        rows = rows.coalesce(1).sortWithinPartitions(*order)
+        return _write_alone(rows, kind, schema, folder, first_id)
     ranges = (
         rows.repartitionByRange(*order)
         .sortWithinPartitions(*order)
@@ -160,6 +175,22 @@ def _write(
         sum(getattr(share, name) for share in shares.values()) for name in ("n_rows", "n_kept")
     )
     return Written(*totals, files)
+
+
+def _write_alone(
+    rows: DataFrame, kind: str, schema: pa.Schema, folder: Path, first_id: int | None
+) -> Written:
+    """Write the rows of a small lake in one task, which has nothing to wait for."""
+    name, position = part_name(kind, 0), str(folder)
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _write_file(batches, _Share(name, first_id), Path(position), schema)
+
+    found = rows.mapInArrow(write, "rows long, kept long").collect()
+    if not found:  # without rows Spark may start no task
+        _write_file(iter(()), _Share(name, first_id), folder, schema)
+    n_rows, n_kept = found[0] if found else (0, 0)
+    return Written(n_rows, n_kept, (name,))
 
 
 def _with_fields(records: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -205,13 +236,13 @@ def _write_shares(
 
         yield _write_file(every(), shares[part], Path(position), schema)
 
-    ranges.mapInArrow(write, "rows long").collect()
+    ranges.mapInArrow(write, "rows long, kept long").collect()
 
 
 def _write_file(
     batches: Iterator[pa.RecordBatch], share: _Share, folder: Path, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Write a share to a temporary file, rename it when complete, and return the number of rows."""
+    """Write a share to a temporary file, rename it when complete, and count rows and kept ones."""
     n_rows = n_kept = 0
     with _appearing(folder / share.name) as attempt, pq.ParquetWriter(attempt, schema) as writer:
         for batch in batches:
@@ -226,13 +257,15 @@ def _write_file(
                 pa.RecordBatch.from_pydict(columns).select(schema.names).cast(schema)
             )
             n_rows, n_kept = n_rows + len(batch), n_kept + int(kept.sum())
-        if (n_rows, n_kept) != (share.n_rows, share.n_kept):
+        if share.n_rows is not None and (n_rows, n_kept) != (share.n_rows, share.n_kept):
             raise SparkError(
                 f"A task that was to write {share.n_rows} rows of the catalog, {share.n_kept} of "
                 f"them kept, found {n_rows} and {n_kept}: its input was "
                 "computed again with another result. Run the build again."
             )
-    return pa.RecordBatch.from_pydict({"rows": pa.array([n_rows], pa.int64())})
+    return pa.RecordBatch.from_pydict(
+        {"rows": pa.array([n_rows], pa.int64()), "kept": pa.array([n_kept], pa.int64())}
+    )
 
 
 @contextmanager

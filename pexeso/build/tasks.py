@@ -19,7 +19,7 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import fingerprint_file
-from pexeso.lake.records import Records, table_records
+from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled
 from pexeso.store.local.target import PartitionTarget, entry_to_json
 
@@ -41,11 +41,11 @@ def read_tables(
     a record with its reason.
     """
     for batch in batches:
-        for row in batch.to_pylist():
-            file = TableFile(**{**row, "path": path_from_text(root, row["path"])})
-            yield from table_records(
-                file, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted
-            )
+        files = (
+            TableFile(**{**row, "path": path_from_text(root, row["path"])})
+            for row in batch.to_pylist()
+        )
+        yield from lake_records(files, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted)
 
 
 def write_folders(

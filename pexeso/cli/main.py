@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import click
 
 from pexeso import __version__
+from pexeso.cli import PROCESS_START
+from pexeso.cli.clock import start_clock
 from pexeso.cli.commands.batch import batch
 from pexeso.cli.commands.build import index
 from pexeso.cli.commands.demo import demo
@@ -24,6 +26,10 @@ from pexeso.cli.commands.update import append, compact, delete
 from pexeso.cli.errors import plain_errors, remember_arguments
 from pexeso.cli.output.streams import safe_streams
 from pexeso.cli.signals import stop_by_signals
+from pexeso.runtime.arrow_alone import use_arrow_alone
+
+_WITHOUT_FRAMES = ("search", "overlap", "contain", "info", "check", "delete")
+"""Commands that never hold a DataFrame."""
 
 
 class _Group(click.Group):
@@ -31,6 +37,7 @@ class _Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         remember_arguments(ctx, args)
+        start_clock(ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -93,6 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Those of the process by default.
     """
     stop_by_signals()
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] and arguments[0] in _WITHOUT_FRAMES:
+        use_arrow_alone()
     for stream in (sys.stdout, sys.stderr):
         # Values of a lake may hold what the terminal cannot show.
         stream.reconfigure(errors="backslashreplace")
@@ -101,4 +111,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "ignore"
         )  # of the libraries underneath: nothing that a user could act upon
     with safe_streams():
-        cli.main(args=None if arguments is None else list(arguments), prog_name="pexeso")
+        cli.main(args=arguments, prog_name="pexeso", obj=PROCESS_START)

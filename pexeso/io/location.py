@@ -30,6 +30,7 @@ from pexeso.io.filesystems import (
     put_object_if,
     shown_url,
 )
+from pexeso.io.spark_schema import schema_of_files
 
 __all__ = [
     "READ_BYTES",
@@ -392,12 +393,13 @@ def read_parquet(spark: Any, *paths: str | os.PathLike[str], schema: Any = None)
     spark : SparkSession
     *paths : path
     schema : StructType or str, optional
-        Needed where there may be no file.
+        Needed where there may be no file; by default that of the first file.
 
     Returns
     -------
     DataFrame
     """
+    schema = schema_of_files(paths) if schema is None else schema
     reader = spark.read if schema is None else spark.read.schema(schema)
     names = [spark_path(path) for path in paths]
     if not any(_PATTERN.search(name) for name in names):

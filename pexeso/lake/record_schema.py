@@ -1,5 +1,11 @@
 """The schema of the records that a table is read into, and batches of them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+import numpy as np
 import pyarrow as pa
 
 MAX_RECORDS = 1 << 16
@@ -66,3 +72,57 @@ def batch_of_columns(given: dict[str, pa.Array]) -> pa.RecordBatch:
         for field in SCHEMA
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def record_batches(records: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
+    """Yield records in batches of at most `MAX_RECORDS`."""
+    left = iter(records)
+    while some := list(islice(left, MAX_RECORDS)):
+        yield batch_of(some)
+
+
+def column_batches(
+    kind: str, columns: Iterable[tuple[str, int, Mapping[str, pa.Array]]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of columns in batches of at most `MAX_RECORDS`, small columns together.
+
+    Parameters
+    ----------
+    kind
+        The sort of the records.
+    columns
+        Of each its table and position, and arrays of equal length with the other fields.
+    """
+    pending: list[tuple[str, int, list[pa.Array], int]] = []
+    names: list[str] = []
+    n_pending = 0
+    for table, position, given in columns:
+        names, arrays = list(given), list(given.values())
+        start, end = 0, len(arrays[0])
+        while start < end:
+            length = min(end - start, MAX_RECORDS - n_pending)
+            some = [array.slice(start, length) for array in arrays] if length < end else arrays
+            pending.append((table, position, some, length))
+            start, n_pending = start + length, n_pending + length
+            if n_pending == MAX_RECORDS:
+                yield _column_batch(kind, names, pending)
+                pending, n_pending = [], 0
+    if pending:
+        yield _column_batch(kind, names, pending)
+
+
+def _column_batch(
+    kind: str, names: list[str], columns: list[tuple[str, int, list[pa.Array], int]]
+) -> pa.RecordBatch:
+    tables, positions, arrays, lengths = zip(*columns, strict=True)
+    row = pa.array(np.repeat(np.arange(len(lengths)), lengths))
+    given = {
+        "record": pa.repeat(kind, len(row)),
+        "table": pa.array(tables, pa.string()).take(row),
+        "position": pa.array(positions, pa.int32()).take(row),
+    }
+    given |= {
+        name: pa.concat_arrays(pieces).cast(SCHEMA.field(name).type)
+        for name, pieces in zip(names, zip(*arrays, strict=True), strict=True)
+    }
+    return batch_of_columns(given)

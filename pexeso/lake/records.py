@@ -1,25 +1,30 @@
-"""One table as a stream of records.
+"""Tables as a stream of records.
 
-The records are the table, its columns, and the distinct values of the columns that are kept.
+The records are the tables, their columns, and the distinct values of the columns that are kept.
+Small tables are read into records many at a time, since a pass over an array costs more than the
+cells of one of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
 from pexeso.lake.columns import label_columns
+from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.readers.reader import parse_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
-from pexeso.lake.record_schema import MAX_RECORDS, batch_of, batch_of_columns
-from pexeso.lake.sniff import ColumnProfile, profile_columns, profile_counted
+from pexeso.lake.record_schema import column_batches, record_batches
+from pexeso.lake.sniff import ColumnProfile, profile_cells
+
+BATCH_BYTES = 1 << 20
+"""Tables are taken together up to so many bytes of cells; a larger one is taken alone."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class ReadColumn:
     Attributes
     ----------
     cells : texts
-        With repeats or without, as they stand in the file.
+        As they stand in the file, each once.
     profile : ColumnProfile or None
         None: nothing is known of it.
     values : ColumnValues or None
@@ -47,7 +52,7 @@ class ReadColumn:
 
     position: int
     label: str
-    cells: pa.Array | pa.ChunkedArray
+    cells: pa.Array
     profile: ColumnProfile | None
     values: ColumnValues | None
 
@@ -61,14 +66,24 @@ class ReadTable:
     rules: ColumnRules
 
 
-Records = Callable[[ReadTable], Iterator[pa.RecordBatch]]
-"""What a part of an index wants of a table, as batches of `record_schema.SCHEMA`."""
+Records = Callable[[Sequence[ReadTable]], Iterator[pa.RecordBatch]]
+"""What a part of an index wants of tables, as batches of `record_schema.SCHEMA`."""
 
 
-def value_records(table: ReadTable) -> Iterator[pa.RecordBatch]:
+def value_records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
     """Yield one record of each distinct value of the columns that are kept."""
-    yield from _value_batches(
-        table.name, {each.position: each.values for each in table.columns if each.values}
+    yield from column_batches(
+        "value",
+        (
+            (
+                table.name,
+                column.position,
+                {"value": found.values, "text": found.texts, "count": found.counts},
+            )
+            for table in tables
+            for column in table.columns
+            if (found := column.values) is not None
+        ),
     )
 
 
@@ -81,15 +96,39 @@ def table_records(
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
     wanted: Sequence[Records] = (value_records,),
 ) -> Iterator[pa.RecordBatch]:
-    """Read a table file into records: one for the table and one for each column.
+    """Read one table file into records, as `lake_records` does with many."""
+    yield from lake_records(
+        [file],
+        rules,
+        normaliser,
+        max_bytes=max_bytes,
+        max_cell_bytes=max_cell_bytes,
+        wanted=wanted,
+    )
 
-    Records that are `wanted` follow.
+
+def lake_records(
+    files: Iterable[TableFile],
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
+    wanted: Sequence[Records] = (value_records,),
+) -> Iterator[pa.RecordBatch]:
+    """Read table files into records: one for each table and one for each column.
+
+    Records that are `wanted` follow. Those of a table do not depend on the tables that are read
+    with it.
 
     Never raises for a bad table or column, whatever is wrong with it: its record carries the
-    reason. Memory holds one table and its distinct values; batches are bounded.
+    reason. Memory holds one table and its distinct values, or `BATCH_BYTES` of small ones; batches
+    are bounded.
 
     Parameters
     ----------
+    files
+        The files, in any order.
     rules
         Which columns are kept.
     normaliser
@@ -97,15 +136,40 @@ def table_records(
     max_bytes, max_cell_bytes
         Limits of `read_table`.
     wanted
-        What gives further records of the table.
+        What gives further records of tables.
 
     Yields
     ------
     pa.RecordBatch
-        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. The table comes first, then all columns
-        by position, then what is wanted, in that order; values by column, in order of first
-        appearance.
+        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. Of the tables that are taken together
+        the table records come first, then all columns by position, then what is wanted, in that
+        order; values by column, in order of first appearance.
     """
+    records: list[dict[str, object]] = []
+    tables: list[tuple[str, Table]] = []
+    n_bytes = 0
+    for file in files:
+        record, table = _read(file, max_bytes, max_cell_bytes)
+        size = sum(column.nbytes for column in table.columns) if table else 0
+        if n_bytes + size + _RECORD_BYTES > BATCH_BYTES and records:
+            yield from _records(records, tables, rules, normaliser, wanted)
+            records, tables, n_bytes = [], [], 0
+        records.append(record)
+        n_bytes += size + _RECORD_BYTES
+        if table is not None:
+            tables.append((file.table, table))
+    if records:
+        yield from _records(records, tables, rules, normaliser, wanted)
+
+
+_RECORD_BYTES = 1 << 10
+"""What a table is counted for at least, so that empty ones are bounded too."""
+
+
+def _read(
+    file: TableFile, max_bytes: int, max_cell_bytes: int
+) -> tuple[dict[str, object], Table | None]:
+    """Return the record of a table, and the table, or None if it cannot be read."""
     content: Content | None = None
     table: Table | None = None
     reason = None
@@ -120,11 +184,7 @@ def table_records(
         raise
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
-    fingerprint = content.fingerprint if content else None
-    content = None  # the bytes are no longer needed, and may be many
-    yield batch_of([_table_record(file, table, fingerprint, reason)])
-    if table is not None:
-        yield from _column_records(file.table, table, rules, normaliser, wanted)
+    return _table_record(file, table, content.fingerprint if content else None, reason), table
 
 
 def _sentence(error: Exception) -> str:
@@ -149,29 +209,76 @@ def _table_record(
     return record
 
 
-def _column_records(
-    name: str, table: Table, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
+def _records(
+    records: list[dict[str, object]],
+    tables: list[tuple[str, Table]],
+    rules: ColumnRules,
+    normaliser: Normaliser,
+    wanted: Sequence[Records],
 ) -> Iterator[pa.RecordBatch]:
-    profiles, reasons = _profiles(table, rules)
-    kept, values = _values(
-        table, normaliser, [i for i, reason in enumerate(reasons) if reason is None], reasons
-    )
-    records, columns, labels = [], [], label_columns(table.names)
-    for position, label in enumerate(labels):
-        found = values[kept[position]] if position in kept else None
-        record, reason = _column_record(profiles[position], found, reasons[position], rules)
-        cells = table.columns[position]
-        columns.append(
-            ReadColumn(
-                position, label, cells, profiles[position], found if reason is None else None
-            )
+    """Yield the records of tables that are taken together."""
+    yield from record_batches(records)
+    found = _read_columns(tables, rules, normaliser)
+    yield from record_batches(record for _, of_columns in found for record in of_columns)
+    read = [table for table, _ in found]
+    for records_of in wanted:
+        yield from records_of(read)
+
+
+def _read_columns(
+    tables: list[tuple[str, Table]], rules: ColumnRules, normaliser: Normaliser
+) -> list[tuple[ReadTable, list[dict[str, object]]]]:
+    """Return each table with its columns, and the records of these.
+
+    What fails for tables together is done for each by itself; then the reason is that of a table.
+    """
+    columns = [column for _, table in tables for column in table.columns]
+    reasons: list[str | None] = [None] * len(columns)
+    cells: CountedCells | None = None
+    profiles: Sequence[ColumnProfile | None] = [None] * len(columns)
+    values: dict[int, ColumnValues] = {}
+    doing = "profiled"
+    try:
+        cells = CountedCells.of(columns)
+        profiles = profile_cells(
+            cells.trimmed(),
+            list(map(len, columns)),
+            max_number_fraction=rules.max_number_fraction,
         )
+        reasons = [reason_left_out(profile, rules) for profile in profiles]
+        doing = "normalised"
+        kept = [number for number, reason in enumerate(reasons) if reason is None]
+        values = dict(zip(kept, normalised_values(cells.only(kept), normaliser), strict=True))
+    except Exception as error:  # see lake_records
+        if len(tables) > 1:
+            return [found for each in tables for found in _read_columns([each], rules, normaliser)]
+        reason = f"its table could not be {doing}: {_sentence(error)}"
+        reasons = [each or reason for each in reasons]
+    raw = iter(columns) if cells is None else (each for (each,) in cells.slices(cells.texts))
+    of_columns = zip(raw, profiles, map(values.get, range(len(columns))), reasons, strict=True)
+    return [
+        _read_table(name, table, rules, [next(of_columns) for _ in table.columns])
+        for name, table in tables
+    ]
+
+
+_OfColumn = tuple[pa.Array, ColumnProfile | None, ColumnValues | None, str | None]
+"""Cells, profile and values of a column, and the reason why it is left out."""
+
+
+def _read_table(
+    name: str, table: Table, rules: ColumnRules, of_columns: Sequence[_OfColumn]
+) -> tuple[ReadTable, list[dict[str, object]]]:
+    records, columns = [], []
+    for position, (label, (cells, profile, values, reason)) in enumerate(
+        zip(label_columns(table.names), of_columns, strict=True)
+    ):
+        record, reason = _column_record(profile, values, reason, rules)
+        kept = values if reason is None else None
+        columns.append(ReadColumn(position, label, cells, profile, kept))
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
-    for start in range(0, len(records), MAX_RECORDS):
-        yield batch_of(records[start : start + MAX_RECORDS])
-    for records_of in wanted:
-        yield from records_of(ReadTable(name, columns, rules))
+    return ReadTable(name, columns, rules), records
 
 
 def _column_record(
@@ -229,53 +336,20 @@ def counted_column_records(
     pa.RecordBatch
         As `table_records` does for a column.
     """
-    trimmed = pa.table(
-        [pc.utf8_trim_whitespace(raw.field("values")), raw.field("counts")], ["value", "n"]
+    cells = CountedCells.joined([raw])
+    [profile] = profile_cells(
+        cells.trimmed(), [n_rows], max_number_fraction=rules.max_number_fraction
     )
-    trimmed = trimmed.filter(pc.greater(pc.binary_length(trimmed["value"]), 0)).group_by(
-        "value", use_threads=False
-    )
-    sums = trimmed.aggregate([("n", "sum")]).combine_chunks()
-    found = (pa.chunked_array(sums["value"]).combine_chunks(), sums["n_sum"].to_numpy())
-    [profile] = profile_counted([found], [n_rows], max_number_fraction=rules.max_number_fraction)
     reason = reason_left_out(profile, rules)
-    values = _normalised_values([raw], normaliser)[0] if reason is None else None
+    values = normalised_values(cells, normaliser)[0] if reason is None else None
     record, reason = _column_record(profile, values, reason, rules)
-    yield batch_of([about | record | {"n_rows": n_rows}])
+    yield from record_batches([about | record | {"n_rows": n_rows}])
     column_position, label = int(str(about["position"])), str(about["label"])
     column = ReadColumn(
         column_position, label, raw.field("values"), profile, values if reason is None else None
     )
     for records_of in wanted:
-        yield from records_of(ReadTable(str(about["table"]), [column], rules))
-
-
-def _profiles(
-    table: Table, rules: ColumnRules
-) -> tuple[list[ColumnProfile | None], list[str | None]]:
-    """Profile all columns; where that fails, none of them is kept, and the reason says why."""
-    try:
-        profiles = profile_columns(table.columns, max_number_fraction=rules.max_number_fraction)
-    except Exception as error:  # see table_records
-        reason = f"its table could not be profiled: {_sentence(error)}"
-        return [None] * len(table.names), [reason] * len(table.names)
-    return list(profiles), [reason_left_out(profile, rules) for profile in profiles]
-
-
-def _values(
-    table: Table, normaliser: Normaliser, positions: list[int], reasons: list[str | None]
-) -> tuple[dict[int, int], list[ColumnValues]]:
-    """Return the values of the columns at `positions`, and the index of each column's values.
-
-    A failure becomes the reason of these columns.
-    """
-    try:
-        found = column_values([table.columns[p] for p in positions], normaliser)
-    except Exception as error:  # see table_records
-        for position in positions:
-            reasons[position] = f"its table could not be normalised: {_sentence(error)}"
-        return {}, []
-    return {position: i for i, position in enumerate(positions)}, found
+        yield from records_of([ReadTable(str(about["table"]), [column], rules)])
 
 
 def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list[ColumnValues]:
@@ -289,56 +363,21 @@ def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list
     >>> found.values.to_pylist(), found.texts.to_pylist(), found.counts.to_pylist()
     (['rome', 'oslo'], ['Rome', 'Oslo'], [2, 1])
     """
-    # Distinct raw values first, white space and all: cells are mostly repeats.
-    return _normalised_values([column.drop_null().value_counts() for column in columns], normaliser)
+    return normalised_values(CountedCells.of(columns), normaliser)
 
 
-def _normalised_values(raw: list[pa.StructArray], normaliser: Normaliser) -> list[ColumnValues]:
-    normalised = normaliser.normalise_columns([counts.field("values") for counts in raw])
-    return [_grouped(values, found) for values, found in zip(normalised, raw, strict=True)]
+def normalised_values(cells: CountedCells, normaliser: Normaliser) -> list[ColumnValues]:
+    """Return the distinct normalised values of each column; see `column_values`.
 
-
-def _grouped(normalised: pa.StringArray, raw: pa.StructArray) -> ColumnValues:
-    present = normalised.is_valid()
-    encoded = normalised.filter(present).dictionary_encode()
-    codes = encoded.indices.to_numpy()
-    texts, counts = (
-        raw.field("values").filter(present),
-        raw.field("counts").filter(present).to_numpy(),
-    )
-    totals = np.bincount(codes, weights=counts, minlength=len(encoded.dictionary)).astype(np.int64)
-    _, first = np.unique(codes, return_index=True)
-    return ColumnValues(
-        encoded.dictionary, pc.utf8_trim_whitespace(texts.take(pa.array(first))), pa.array(totals)
-    )
-
-
-def _value_batches(name: str, columns: dict[int, ColumnValues]) -> Iterator[pa.RecordBatch]:
-    """Yield the value records of one table, small columns together in one batch."""
-    pending: list[pa.RecordBatch] = []
-    n_pending = 0
-    for position, column in columns.items():
-        start = 0
-        while start < len(column.values):
-            length = min(len(column.values) - start, MAX_RECORDS - n_pending)
-            pending.append(_value_batch(name, position, column, start, length))
-            start, n_pending = start + length, n_pending + length
-            if n_pending == MAX_RECORDS:
-                yield pa.concat_batches(pending)
-                pending, n_pending = [], 0
-    if pending:
-        yield pa.concat_batches(pending)
-
-
-def _value_batch(
-    name: str, position: int, column: ColumnValues, start: int, length: int
-) -> pa.RecordBatch:
-    given = {
-        "record": pa.repeat("value", length),
-        "table": pa.repeat(name, length),
-        "position": pa.repeat(pa.scalar(position, pa.int32()), length),
-        "value": column.values.slice(start, length),
-        "text": column.texts.slice(start, length),
-        "count": column.counts.slice(start, length),
-    }
-    return batch_of_columns(given)
+    Parameters
+    ----------
+    cells
+        White space and all: cells are mostly repeats.
+    """
+    normalised = normaliser.normalise_distinct(cells.texts, cells.columns)
+    present = normalised.is_valid().to_numpy(zero_copy_only=False)
+    found, first = cells.replaced(normalised, present)
+    texts = pc.utf8_trim_whitespace(cells.texts.take(pa.array(first)))
+    return [
+        ColumnValues(*arrays) for arrays in found.slices(found.texts, texts, pa.array(found.counts))
+    ]

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
 
 ColumnKind = Literal["text", "date", "number", "empty"]
@@ -59,26 +60,6 @@ class ColumnProfile:
         return self.n_rows - self.n_missing
 
 
-def distinct_values(values: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
-    """Return the distinct values, white space around them removed, and how often each occurs.
-
-    Parameters
-    ----------
-    values
-        Length n, nulls allowed.
-
-    Returns
-    -------
-    distinct, counts
-        In order of first appearance; counts are int64. Nulls and values of white space alone are
-        left out.
-    """
-    found = pc.utf8_trim_whitespace(values).value_counts()
-    distinct, counts = found.field("values"), found.field("counts")
-    kept = pc.fill_null(pc.greater(pc.binary_length(distinct), 0), False)
-    return distinct.filter(kept), counts.filter(kept).to_numpy()
-
-
 def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) -> ColumnProfile:
     """Profile one column.
 
@@ -109,36 +90,28 @@ def profile_columns(
     Patterns cost more to prepare than to apply to a short column, so this is many times faster for
     small tables.
     """
-    found = [distinct_values(column) for column in columns]
-    return profile_counted(found, list(map(len, columns)), max_number_fraction=max_number_fraction)
+    cells = CountedCells.of(columns).trimmed()
+    return profile_cells(cells, list(map(len, columns)), max_number_fraction=max_number_fraction)
 
 
-def profile_counted(
-    found: Sequence[tuple[pa.StringArray, np.ndarray]],
-    n_rows: Sequence[int],
-    *,
-    max_number_fraction: float = 0.5,
+def profile_cells(
+    cells: CountedCells, n_rows: Sequence[int], *, max_number_fraction: float = 0.5
 ) -> list[ColumnProfile]:
     """Profile columns of which the distinct values are known.
 
     Parameters
     ----------
-    found
-        For each column what `distinct_values` returns.
+    cells
+        Without white space around them, and none empty.
     n_rows
         For each column its cells, empty ones included.
     """
-    if not found:
+    if not cells.n_columns:
         return []
-    values = pa.concat_arrays([distinct for distinct, _ in found])
-    counts = np.concatenate([counts for _, counts in found])
-    column = np.repeat(np.arange(len(found)), [len(distinct) for distinct, _ in found])
+    values, counts, column = cells.texts, cells.counts, cells.columns
     lower = pc.utf8_lower(values)
     is_number = pc.match_substring_regex(lower, _NUMBER).to_numpy(zero_copy_only=False)
-    n_values, n_numbers = (
-        np.bincount(column[chosen], weights=counts[chosen], minlength=len(found)).astype(np.int64)
-        for chosen in (slice(None), is_number)
-    )
+    n_values, n_numbers = cells.sums(counts), cells.sums(counts, is_number)
     is_of_numbers = n_numbers > max_number_fraction * n_values
     checked = np.flatnonzero(~is_of_numbers[column])
     is_date = (
@@ -146,23 +119,22 @@ def profile_counted(
         .is_valid()
         .to_numpy(zero_copy_only=False)
     )
-    dates = checked[is_date]
-    n_dates = np.bincount(column[dates], weights=counts[dates], minlength=len(found)).astype(
-        np.int64
-    )
-    n_tokens = pc.count_substring_regex(values, r"\S+").to_numpy()
-    ends = np.cumsum([len(distinct) for distinct, _ in found])
+    n_dates = cells.sums(counts, checked[is_date])
+    medians = _medians(cells, pc.count_substring_regex(values, r"\S+").to_numpy())
+    facts = (n_values, is_of_numbers, np.diff(cells.offsets), n_numbers, n_dates, medians)
     return [
         ColumnProfile(
-            kind=_kind(int(n_values[i]), bool(is_of_numbers[i]), int(n_dates[i])),
-            n_rows=n_rows[i],
-            n_missing=n_rows[i] - int(n_values[i]),
-            n_distinct=len(distinct),
-            n_numbers=int(n_numbers[i]),
-            n_dates=int(n_dates[i]),
-            median_tokens=_median(n_tokens[ends[i] - len(distinct) : ends[i]], own_counts),
+            kind=_kind(values, of_numbers, dates),
+            n_rows=rows,
+            n_missing=rows - values,
+            n_distinct=distinct,
+            n_numbers=numbers,
+            n_dates=dates,
+            median_tokens=median,
         )
-        for i, (distinct, own_counts) in enumerate(found)
+        for rows, values, of_numbers, distinct, numbers, dates, median in zip(
+            n_rows, *(fact.tolist() for fact in facts), strict=True
+        )
     ]
 
 
@@ -174,12 +146,22 @@ def _kind(n_values: int, is_of_numbers: bool, n_dates: int) -> ColumnKind:
     return "date" if n_dates > MIN_DATE_FRACTION * n_values else "text"
 
 
-def _median(numbers: np.ndarray, counts: np.ndarray) -> float:
-    """Return the median of `numbers`, each repeated `counts` times, without repeating them."""
-    if not len(numbers):
-        return 0.0
-    order = np.argsort(numbers, kind="stable")
-    reached = np.cumsum(counts[order])
-    n_total = int(reached[-1])
-    low, high = np.searchsorted(reached, [(n_total - 1) // 2, n_total // 2], side="right")
-    return (float(numbers[order[low]]) + float(numbers[order[high]])) / 2
+def _medians(cells: CountedCells, numbers: np.ndarray) -> np.ndarray:
+    """Return for each column the median of one number a cell, each repeated as its cell is.
+
+    Returns
+    -------
+    float64 (n_columns,)
+        0 where a column has no cells.
+    """
+    order = np.lexsort((numbers, cells.columns))
+    numbers, reached = numbers[order], np.cumsum(cells.counts[order])
+    totals = cells.sums(cells.counts)
+    before = np.cumsum(totals) - totals
+    low, high = (
+        np.searchsorted(reached, before + middle, side="right")
+        for middle in (np.maximum(totals - 1, 0) // 2, totals // 2)
+    )
+    # A column without cells looks behind the last number at worst.
+    numbers = np.append(numbers, 0)
+    return np.where(totals > 0, (numbers[low] + numbers[high]) / 2, 0.0)

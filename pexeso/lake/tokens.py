@@ -22,10 +22,14 @@ text that says so: `MISSING`, in any case   no token
 ==========================================  ========================================================
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.lake.counted_cells import CountedCells
 
 MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
 """Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem
@@ -85,6 +89,25 @@ def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     ['b', 'a']
     """
     return pc.unique(tokens_of(values)).drop_null()
+
+
+def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeStringArray]:
+    """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does.
+
+    Examples
+    --------
+    >>> [each.to_pylist() for each in distinct_tokens_of([pa.array(["b", " b"]), pa.array(["b"])])]
+    [['b'], ['b']]
+    """
+    cells = CountedCells.joined(
+        [
+            pa.StructArray.from_arrays([column, np.ones(len(column), np.int64)], ["values", "n"])
+            for column in columns
+        ]
+    )
+    tokens = tokens_of(cells.texts)
+    found, _ = cells.replaced(tokens, tokens.is_valid().to_numpy(zero_copy_only=False))
+    return [of_column for (of_column,) in found.slices(found.texts)]
 
 
 def _texts(values: pa.Array) -> pa.LargeStringArray:

@@ -100,8 +100,10 @@ class IndexPart(Protocol):
     stages: tuple[str, ...]
     folders_are: str
 
-    def records(self, table: ReadTable) -> Iterator[pa.RecordBatch]:
-        """Yield the records that the part needs of a table, in the task that reads it.
+    def records(self, tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
+        """Yield the records that the part needs of some tables, in the task that reads them.
+
+        Those of a table may not depend on the tables that are with it.
 
         Their schema is `pexeso.lake.record_schema.SCHEMA`.
         """

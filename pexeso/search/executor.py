@@ -1,6 +1,7 @@
 """Search over all partitions of a store.
 
-Partitions are searched one after the other, each for all queries of a batch.
+Partitions are searched one after the other, each for all queries of a batch. The engine is imported
+by the first search.
 """
 
 from __future__ import annotations
@@ -9,20 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pexeso.engine.layout.validation import damage_made_plain
-from pexeso.engine.search.prefixes import LEAST_WORK
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.threads import few_threads
-from pexeso.engine.vector_space import SpacePartition
-from pexeso.options import SearchOptions
-from pexeso.search.encoded_query import EncodedQuery
-from pexeso.search.partition_loader import PartitionLoader
-from pexeso.search.passes.base import Pass, ProbeResult
-from pexeso.search.passes.shared import SharedPass, batches_of
-from pexeso.search.passes.single_query import SingleQueryPass
-from pexeso.search.ranking import Hit
+
+if TYPE_CHECKING:
+    from pexeso.engine.vector_space import SpacePartition
+    from pexeso.options import SearchOptions
+    from pexeso.search.encoded_query import EncodedQuery
+    from pexeso.search.partition_loader import PartitionLoader
+    from pexeso.search.passes.base import Pass, ProbeResult
+    from pexeso.search.ranking import Hit
 
 Item = TypeVar("Item")
 
@@ -63,7 +61,7 @@ def _made_by(pool: ThreadPoolExecutor, source: Iterator[Item]) -> Iterator[Item]
         del item  # the caller may need its memory for the next one
 
 
-Answer = tuple[list[Hit], SearchStats]
+Answer = tuple[list["Hit"], SearchStats]
 """The columns found for one query column, best first, and the work that it took."""
 
 
@@ -99,7 +97,6 @@ class LocalExecutor:
         return search_store(loader, queries, options)
 
 
-@damage_made_plain("the index")
 def search_store(
     scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
 ) -> list[tuple[list[Hit], SearchStats]]:
@@ -117,6 +114,15 @@ def search_store(
         In the order of `queries`; hits best first, equal counts by table, then column, at most `k`.
         Query columns that shared a pass have its counters and seconds as a whole, each.
     """
+    from pexeso.engine.layout.validation import damage_made_plain
+
+    with damage_made_plain("the index"):
+        return _search_store(scan, queries, options)
+
+
+def _search_store(
+    scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
+) -> list[Answer]:
     scan.require_room()
     scan.watch.restart()
     passes = _passes(scan, queries, options)
@@ -155,6 +161,9 @@ class Visit:
 def _passes(
     scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
 ) -> list[Pass]:
+    from pexeso.search.passes.shared import SharedPass, batches_of
+    from pexeso.search.passes.single_query import SingleQueryPass
+
     shared = batches_of(scan.space, queries, options)
     alone = sorted(
         set(range(len(queries))) - {position for batch in shared for position in batch.positions}
@@ -170,6 +179,8 @@ def _passes(
 
 def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
     """Yield the partitions that must be searched, in the order in which they are."""
+    from pexeso.engine.threads import few_threads
+
     overlap = scan.room_for_two
     for number in _order(scan, passes):
         with few_threads():
@@ -188,6 +199,8 @@ def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:
     ranked = [each for each in passes if each.ranks]
     if not ranked or len(numbers) < 2:
         return numbers
+    from pexeso.engine.threads import few_threads
+
     with few_threads():
         promises = {
             number: [
@@ -203,5 +216,7 @@ def _is_long(scan: PartitionLoader, passes: Sequence[Pass]) -> bool:
     n_partitions = scan.store.n_partitions
     if n_partitions < 2 or not passes:
         return False
+    from pexeso.engine.search.prefixes import LEAST_WORK
+
     n_values = sum(each.n_values for each in passes)
     return scan.room_for_two or n_values * scan.mapped(0).n_values * n_partitions >= LEAST_WORK

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from embed.registry import load_embedder
-from pexeso.engine.kernels import choose_kernel
 from pexeso.errors import EmbedderError
 from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
 from pexeso.parts.metadata import stored_space
-from pexeso.search.encoded_query import EncodedQuery, prepare
 from pexeso.search.opening import choose_device
-from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import query_from_values
 
 if TYPE_CHECKING:
@@ -28,6 +24,8 @@ if TYPE_CHECKING:
 
     from embed.protocol import Embedder
     from pexeso.parts.token_sets.open import Shard
+    from pexeso.search.encoded_query import EncodedQuery
+    from pexeso.search.partition_loader import PartitionLoader
     from pexeso.store.local.reader import Store
 
 
@@ -84,6 +82,9 @@ class OpenIndex:
     @cached_property
     def loader(self) -> PartitionLoader:
         """The partitions on the device."""
+        from pexeso.engine.kernels import choose_kernel
+        from pexeso.search.partition_loader import PartitionLoader
+
         return PartitionLoader(
             self.store,
             stored_space(self.store.manifest),
@@ -100,6 +101,8 @@ class OpenIndex:
     @cached_property
     def embedder(self) -> Embedder:
         """The model that embedded the lake, and embeds every query."""
+        from embed.registry import load_embedder
+
         embedder = load_embedder(self.store.embedder_folder)
         expected = self.store.manifest.fingerprints["embedder"]
         if embedder.fingerprint != expected:
@@ -143,6 +146,8 @@ class OpenIndex:
 
     def encode(self, values: Any) -> EncodedQuery:
         """Normalise and embed a query column just as the lake was."""
+        from pexeso.search.encoded_query import prepare
+
         return prepare(query_from_values(values), self.normaliser, self.embedder)
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:

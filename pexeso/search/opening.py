@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from functools import cache
+from typing import TYPE_CHECKING
 
-import torch
-
-from pexeso.engine.layout.options import LAYOUT_VERSION
 from pexeso.errors import DeviceError, IndexVersionError, InputError
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEVICES
 from pexeso.parts.metadata import require_contents
 from pexeso.store.local.reader import Store
+
+if TYPE_CHECKING:
+    import torch
 
 _log = logging.getLogger("pexeso.index")
 
@@ -35,6 +36,8 @@ def require_searchable(store: Store) -> None:
 
 def choose_device(name: str) -> torch.device:
     """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``."""
+    import torch
+
     if not isinstance(name, str):
         raise InputError(
             f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead."
@@ -65,6 +68,8 @@ def _tell_of_the_cpu() -> None:
 
 def _require_layout(store: Store) -> None:
     """Refuse an index whose partitions were laid out by another version."""
+    from pexeso.engine.layout.options import LAYOUT_VERSION
+
     found = store.manifest.options.get("layout", 1)
     if found != LAYOUT_VERSION:
         raise IndexVersionError(

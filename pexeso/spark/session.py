@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import pexeso
 from pexeso.errors import MissingPackageError, SparkError
 from pexeso.io.location import spark_path
+from pexeso.spark.class_archive import with_archive
 from pexeso.spark.java import Java, find_java
 from pexeso.spark.temporary import temporary_folder
 
@@ -250,6 +251,8 @@ def _start(
     settings = session_settings(master, conf, app_name, folder)
     _name_the_interpreter(settings)
     java = None if under_submit or SparkContext._gateway else _use_java(folder)
+    if java is not None and is_on_this_machine(settings.get("spark.master", "")):
+        settings = with_archive(settings, java)
     log = folder / "java.log"
     previous = signal.getsignal(signal.SIGINT)
     context = gateway = None

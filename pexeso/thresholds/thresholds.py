@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
-from pexeso.explain.explanation import locate_column
 from pexeso.options import SearchOptions, search_options
 from pexeso.search.query import QueryColumn, query_from_values
 from pexeso.thresholds.advice import ASKED, Advice, percent
@@ -94,6 +93,8 @@ class Thresholds:
                 "values alone, or nothing."
             )
         if table is not None and column is not None:
+            from pexeso.explain.explanation import locate_column
+
             hit = locate_column(self.opened.store, table, column)
             return self.advisor.pair(self.opened.encode(values), hit, min_precision)
         advice = self.advisor.columns(min_precision, min_joinability)

@@ -118,3 +118,27 @@ def test_what_is_no_folder_and_no_id_is_refused(spark, tmp_path):
         number_columns(frame, tmp_path / "none")
     with pytest.raises(InputError, match="first column id"):
         number_columns(frame, tmp_path, first_id=-1)
+
+
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_one_task_writes_what_many_write(spark, n_parts, tmp_path):
+    frame = spark.createDataFrame(records()[0]).repartition(n_parts)
+    found = []
+    for alone in (False, True):
+        folder = tmp_path / str(alone)
+        folder.mkdir()
+        columns = number_columns(frame, folder, first_id=7, alone=alone)
+        tables = write_tables(frame.select("table", "n_rows"), folder, alone=alone)
+        files = [
+            pa.concat_tables(pq.read_table(folder / name) for name in written.files)
+            for written in (columns, tables)
+        ]
+        found.append((files, [(each.n_rows, each.n_kept) for each in (columns, tables)]))
+    assert found[0] == found[1]
+
+
+def test_one_task_writes_a_file_without_rows(spark, tmp_path):
+    frame = spark.createDataFrame(records()[0]).where("table = 'none'")
+    written = number_columns(frame, tmp_path, alone=True)
+    assert written == Written(0, 0, ("columns-00000.parquet",))
+    assert pq.read_table(tmp_path / "columns-00000.parquet").schema.equals(COLUMNS_SCHEMA)

@@ -196,6 +196,7 @@ def test_every_column_means_those_of_numbers_too(run, index, towns):
     assert [line.partition(" in ")[0] for line in table.stderr.splitlines()] == [
         "town: 1 column",
         "number: 1 column",
+        "2 searches",
     ]
     rows = run("overlap", index, towns, "--all-columns", "--csv").stdout.splitlines()
     assert rows == [

@@ -55,6 +55,7 @@ def test_a_table_for_people(run, small_index, places):
     )
     assert stats.startswith("3 columns in ")
     assert [part.split()[0] for part in stats.partition("(")[2].split(", ")] == [
+        "start",
         "open",
         "embed",
         "map",

@@ -27,7 +27,15 @@ SPARK_MODULES = {
                 for part in ("semantic", "token_sets")
                 for name in ("rewrite", "write")
             ),
-            *("join.spark", "search.spark_executor", "spark.failures", "spark.session"),
+            *(
+                "join.spark",
+                "io.spark_schema",
+                "search.spark_executor",
+                "spark.archive_maker",
+                "spark.class_archive",
+                "spark.failures",
+                "spark.session",
+            ),
         )
     ),
 }
@@ -200,6 +208,16 @@ print(*found[0].tolist(), *found[1].tolist())
 def test_importing_pexeso_loads_nothing_heavy():
     loaded = run_fresh(
         f"import sys, pexeso; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert loaded == ""
+
+
+@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.cli.main", "pexeso.build.tasks"])
+def test_what_starts_a_process_loads_no_engine(module):
+    """Torch takes over a second: a search imports it when the engine does, a reading task never."""
+    heavy = ("torch", "numba", "pandas", "scipy", "sklearn", "pyspark", "clevercsv")
+    loaded = run_fresh(
+        f"import sys, {module}; print(*[name for name in {heavy!r} if name in sys.modules])"
     )
     assert loaded == ""
 

@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.lake import records
+from pexeso.lake import record_schema, records
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -112,7 +112,7 @@ def test_a_file_that_vanished_has_a_reason(tmp_path):
     assert found[0]["reason"].to_pylist() == ["gone.csv cannot be read: No such file or directory."]
 
 
-@pytest.mark.parametrize("place", ["parse_table", "profile_columns", "column_values"])
+@pytest.mark.parametrize("place", ["parse_table", "profile_cells", "normalised_values"])
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("odd\nthing"), RecursionError("deep")]
 )
@@ -134,7 +134,7 @@ def test_whatever_a_table_makes_raise_becomes_a_reason(write, tmp_path, monkeypa
 def test_batches_are_bounded_and_say_the_same(write, tmp_path, monkeypatch, limit):
     write("lake/a.csv", CITIES)
     whole = records_of(tmp_path / "lake").to_pylist()
-    monkeypatch.setattr(records, "MAX_RECORDS", limit)
+    monkeypatch.setattr(record_schema, "MAX_RECORDS", limit)
     file = find_tables(tmp_path / "lake")[0][0]
     batches = list(records.table_records(file, ColumnRules(), Normaliser()))
     assert max(batch.num_rows for batch in batches) <= limit

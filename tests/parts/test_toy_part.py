@@ -46,12 +46,12 @@ def rows_of(store, entry):
 class LongestTexts:
     name, choices, stages, folders_are = "longest_texts", ("longest",), ("longest",), "lists"
 
-    def records(self, table):
-        for column in table.columns:
+    def records(self, tables):
+        for name, column in ((table.name, each) for table in tables for each in table.columns):
             texts = [text for text in column.cells.to_pylist() if text]
             value = max(texts, key=lambda text: (len(text), text), default="")
             about = {"position": column.position, "label": column.label, "value": value}
-            yield batch_of([{"record": "longest", "table": table.name, **about}])
+            yield batch_of([{"record": "longest", "table": name, **about}])
 
     def write(self, job):
         rows = job.records("longest").select("table", "label", "value").toArrow().to_pylist()

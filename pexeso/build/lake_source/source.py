@@ -7,7 +7,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,6 +48,8 @@ SKIPPED_SCHEMA = pa.schema([("table", pa.string()), ("reason", pa.string())])
 
 SMALL_LAKE_BYTES, SMALL_LAKE_FILES = 256 << 20, 10_000
 READ_BYTES_PER_TASK = 32 << 20
+SMALL_READ_BYTES = 2 << 20
+"""A task more for each so many bytes, of a small lake."""
 
 SPARK_PREFIX = "spark:"
 """What the name of a lake begins with where it is not one of files."""
@@ -86,7 +88,7 @@ class Source(Protocol):
     def records(
         self,
         spark: SparkSession,
-        listing: DataFrame,
+        listing: DataFrame | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
@@ -94,7 +96,8 @@ class Source(Protocol):
     ) -> DataFrame:
         """Return the records of the listed tables, including those that are `wanted`.
 
-        Records have the schema `pexeso.lake.record_schema.SCHEMA`; tasks go through `measured`.
+        Records have the schema `pexeso.lake.record_schema.SCHEMA`; tasks go through `measured`. The
+        listing is a frame, or the folder of its Parquet files.
         """
 
 
@@ -174,14 +177,14 @@ class FolderSource:
     def records(
         self,
         spark: SparkSession,
-        listing: DataFrame,
+        listing: DataFrame | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
         measured: Measured,
     ) -> DataFrame:
         """See `Source.records`."""
-        n_tasks = max(spark.sparkContext.defaultParallelism * 4, n_bytes // READ_BYTES_PER_TASK)
+        cores = spark.sparkContext.defaultParallelism
         read = partial(
             tasks.read_tables,
             root=self._root,
@@ -190,9 +193,16 @@ class FolderSource:
             max_table_bytes=options.max_table_bytes,
             wanted=wanted,
         )
-        return deal_out(listing, n_tasks).mapInArrow(
-            measured(read), spark_schema(record_schema.SCHEMA)
-        )
+        schema = spark_schema(record_schema.SCHEMA)
+        if self.is_small():
+            n_tasks = min(4 * cores, cores + n_bytes // SMALL_READ_BYTES)
+            files = pq.read_table(listing) if isinstance(listing, Path) else listing.toArrow()
+            hands = dealt_hands(files, n_tasks)
+            numbers = spark.range(0, len(hands), 1, len(hands))
+            return numbers.mapInArrow(measured(partial(_read_hands, hands, read)), schema)
+        n_tasks = max(4 * cores, n_bytes // READ_BYTES_PER_TASK)
+        files = read_parquet(spark, listing) if isinstance(listing, Path) else listing
+        return deal_out(files, n_tasks).mapInArrow(measured(read), schema)
 
     def changed(self, doubtful: DataFrame) -> DataFrame:
         """Compare files by content, and return ``table, change``.
@@ -239,7 +249,7 @@ class SparkSource:
     def records(
         self,
         spark: SparkSession,
-        listing: DataFrame,
+        listing: DataFrame | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
@@ -293,6 +303,24 @@ def _listing_facts(spark: SparkSession, folder: Path) -> Facts:
         "skipped": skipped.count(),
         "digest": str(row.digest),
     }
+
+
+def dealt_hands(listing: pa.Table, n_hands: int) -> list[pa.Table]:
+    """Deal out a short listing as `deal_out` does a long one, without a shuffle of Spark's."""
+    listing = listing.sort_by([("n_bytes", "descending"), ("table", "ascending")])
+    hands = [
+        listing.take(pa.array(range(hand, len(listing), n_hands), pa.int64()))
+        for hand in range(n_hands)
+    ]
+    return [hand for hand in hands if len(hand)] or [listing]
+
+
+def _read_hands(
+    hands: Sequence[pa.Table], read: Task, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Read the files of the hands whose numbers come in."""
+    numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+    yield from read(batch for number in numbers for batch in hands[number].to_batches())
 
 
 def deal_out(listing: DataFrame, n_tasks: int) -> DataFrame:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pexeso.cli.clock import seconds_waited
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ALL_PAIRS = math.inf
 _INDENT = "    "
-_PHASES = ("open", "embed", "map", "block", "verify", "rerank", "explain")
+_PHASES = ("start", "open", "embed", "map", "block", "verify", "rerank", "explain")
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
 """Names of columns, rows of cells, and ``<`` or ``>`` for each column."""
@@ -82,8 +83,9 @@ class Layout(NamedTuple):
     its row."""
     nothing: Callable[[Any], str]
     """From an empty result."""
-    work: Callable[[Any], str]
-    """From a result: what stands behind the number of columns found."""
+    work: Callable[[Any, float | None], str]
+    """From a result, and the seconds that were waited for it where it is the only one: what stands
+    behind the number of columns found."""
     details: tuple[str, ...]
     """Columns that an explanation adds to CSV."""
     detail_rows: Callable[[Any], Iterable[Sequence[Any]]]
@@ -131,10 +133,18 @@ def write_results(
 
 
 def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> None:
-    """Write on stderr how many columns each search found, and what that took."""
+    """Write on stderr how many columns each search found, and what that took.
+
+    The time of one search is the time that was waited for it, from the start of the process; that
+    of several is on a line of its own.
+    """
+    seconds = seconds_waited()
     for result in results:
         of = f"{plain(result.query['column'])}: " if name_queries else ""
-        talk(f"{of}{count(len(result), 'column')}{layout.work(result)}")
+        work = layout.work(result, seconds if len(results) == 1 else None)
+        talk(f"{of}{count(len(result), 'column')}{work}")
+    if len(results) > 1 and work:
+        talk(f"{len(results):,} searches in {milliseconds(seconds)} ms")
 
 
 def result_lines(layout: Layout, result: Any, n_shown: float, option: str = "--pairs") -> list[str]:
@@ -248,8 +258,10 @@ def _nothing_alike(result: SearchResult) -> str:
     )
 
 
-def _phases(result: SearchResult) -> str:
-    seconds: dict[str, float] = result.stats["seconds"]
+def _phases(result: SearchResult, waited: float | None) -> str:
+    seconds: dict[str, float] = dict(result.stats["seconds"])
+    if waited is not None:
+        seconds["start"] = waited - sum(seconds.values())
     phases = ", ".join(
         f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index)
     )
@@ -340,7 +352,9 @@ EQUAL = Layout(
     _equal_table,
     lambda match, n_shown, option: value_lines(match.shared(), n_shown, option),
     _nothing_equal,
-    lambda result: f" in {milliseconds(result.stats['seconds'])} ms",
+    lambda result, waited: (
+        f" in {milliseconds(result.stats['seconds'] if waited is None else waited)} ms"
+    ),
     ("value",),
     _shared,
 )
@@ -351,7 +365,7 @@ COMBINED = Layout(
         "No column was found in any way. Try a larger --max-distance, or a smaller "
         "--min-joinability."
     ),
-    lambda result: "",
+    lambda result, waited: "",
     (),
     lambda match: [()],
 )

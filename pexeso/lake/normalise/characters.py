@@ -19,22 +19,33 @@ OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
 
 _BLOCK_BYTES = 4 << 20
 _END = "\n"
+_TABLE_SIZES = (0x80, 0x3000, 0x110000)
 _INVISIBLE_CHARACTERS = [0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF]
 _CLASS_OF_CATEGORY = {"L": LETTER, "M": MARK, "N": NUMBER, "S": SYMBOL}
 
 
+def classes_of(points: np.ndarray) -> np.ndarray:
+    """Return the class of each code point: uint8, of the shape of `points`."""
+    highest = int(points.max(initial=0))
+    return _class_table(next(size for size in _TABLE_SIZES if highest < size))[points]
+
+
 @cache
-def class_table() -> np.ndarray:
-    """Return the class of every code point: uint8, shape (0x110000,)."""
+def _class_table(n_points: int) -> np.ndarray:
+    """Return the classes of the first code points: uint8, shape (n_points,).
+
+    That of all takes a quarter of a second, in every process, and few texts need it.
+    """
     table = np.fromiter(
         (
             _CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER)
-            for point in range(0x110000)
+            for point in range(n_points)
         ),
         dtype=np.uint8,
-        count=0x110000,
+        count=n_points,
     )
-    table[_INVISIBLE_CHARACTERS] = INVISIBLE
+    invisible = np.array(_INVISIBLE_CHARACTERS)
+    table[invisible[invisible < n_points]] = INVISIBLE
     return table
 
 
@@ -59,10 +70,10 @@ def first_classes(values: pa.StringArray) -> np.ndarray:
     """Return the class of each text's first character, uint8; `OTHER` for an empty text."""
     first = Bytes(values).at(0)
     if (first < 0x80).all():
-        return class_table()[first]
+        return classes_of(first)
     points, rows = _points(pc.utf8_slice_codeunits(values, 0, 1))
     _, first = np.unique(rows, return_index=True)
-    return class_table()[points[first]]
+    return classes_of(points[first])
 
 
 class Bytes:
@@ -139,7 +150,7 @@ def has_symbol(values: pa.StringArray) -> pa.BooleanArray:
     flags = [np.zeros(0, dtype=bool)]
     for block in _blocks(values):
         points, rows = _points(block)
-        flags.append(np.bincount(rows[class_table()[points] == SYMBOL], minlength=len(block)) > 0)
+        flags.append(np.bincount(rows[classes_of(points) == SYMBOL], minlength=len(block)) > 0)
     return pa.array(np.concatenate(flags))
 
 

@@ -13,7 +13,7 @@ from pexeso.lake.normalise.characters import (
     MARK,
     NUMBER,
     change_characters,
-    class_table,
+    classes_of,
 )
 
 COMMA = ","
@@ -135,7 +135,7 @@ def _words(
 
     One space precedes each word except the first of a row.
     """
-    classes = class_table()[points]
+    classes = classes_of(points)
     if (classes == INVISIBLE).any():
         visible = classes != INVISIBLE
         points, rows, classes = points[visible], rows[visible], classes[visible]

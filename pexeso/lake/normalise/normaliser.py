@@ -202,7 +202,7 @@ class Normaliser:
             return []
         encoded = [_as_strings(column).dictionary_encode() for column in columns]
         lengths = [len(column.dictionary) for column in encoded]
-        distinct = self._normalise_distinct(
+        distinct = self.normalise_distinct(
             pa.concat_arrays([column.dictionary for column in encoded]),
             np.repeat(np.arange(len(columns)), lengths),
         )
@@ -212,8 +212,22 @@ class Normaliser:
             for column, start, length in zip(encoded, starts, lengths, strict=False)
         ]
 
-    def _normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        """Apply the rules until nothing changes."""
+    def normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """Normalise the distinct values of several columns.
+
+        Parameters
+        ----------
+        values
+            Length n, nulls allowed.
+        columns
+            int64, shape (n,), 0 or more: the column that each value comes from.
+
+        Returns
+        -------
+        pa.StringArray
+            Length n, as `normalise` returns it for each column.
+        """
+        # The rules are applied until nothing changes.
         result = self._once(values, columns, self._vocabulary)
         at = self._unsettled(values, result)
         for _ in range(MAX_PASSES - 1):

@@ -89,7 +89,12 @@ def _has_rare_delimiter(sample: str, complete: bool) -> bool:
 
 
 def _row_widths(sample: str, delimiter: str, complete: bool) -> Counter[int]:
-    """Count the rows of a sample by their number of cells, blank rows left out."""
+    """Count the rows of a sample by their number of cells, blank rows left out.
+
+    Without the delimiter every row has one cell; how many rows there are then does not matter.
+    """
+    if delimiter not in sample:
+        return Counter([1])
     widths = [
         len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter) if row
     ]

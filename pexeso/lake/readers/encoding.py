@@ -7,8 +7,6 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from charset_normalizer import from_bytes
-
 _MARKS = (
     # UTF-32 before UTF-16: the mark of one starts with that of the other.
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -133,6 +131,8 @@ def _evidence(data: bytes) -> bytes:
 
 
 def _guess(evidence: bytes) -> str:
+    from charset_normalizer import from_bytes  # few files need it
+
     matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)
     best = matches.best()
     if best is None:

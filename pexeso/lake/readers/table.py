@@ -94,6 +94,9 @@ def empty_to_null(column: pa.StringArray, max_cell_bytes: int) -> tuple[pa.Strin
         The column, and how many cells were over the limit.
     """
     lengths = pc.binary_length(column)
+    bounds = pc.min_max(lengths, skip_nulls=False).as_py()
+    if bounds["min"] and bounds["max"] <= max_cell_bytes:
+        return column, 0
     too_big = pc.greater(lengths, max_cell_bytes)
     n_too_big = pc.sum(too_big).as_py() or 0
     unwanted = pc.or_(too_big, pc.equal(lengths, 0)) if n_too_big else pc.equal(lengths, 0)

@@ -6,60 +6,61 @@ here; the other rules are those of the semantic index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
-from pexeso.lake.choose import KINDS, ColumnRules, reason_left_out
-from pexeso.lake.record_schema import MAX_RECORDS, batch_of, batch_of_columns
-from pexeso.lake.records import ReadColumn, ReadTable
-from pexeso.lake.tokens import distinct_tokens
+from pexeso.lake.choose import KINDS, reason_left_out
+from pexeso.lake.record_schema import column_batches, record_batches
+from pexeso.lake.records import BATCH_BYTES, ReadColumn, ReadTable
+from pexeso.lake.tokens import distinct_tokens_of
 
 
-def records(table: ReadTable) -> Iterator[pa.RecordBatch]:
-    """Yield a record of each column's set, and one of each of its tokens."""
-    for column in table.columns:
-        yield from set_records(table.name, column, table.rules)
+def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
+    """Yield a record of each column's set, and one of each of its tokens.
 
-
-def set_records(table: str, column: ReadColumn, rules: ColumnRules) -> Iterator[pa.RecordBatch]:
-    """Return the records of a column's tokens.
-
-    There are none if the column is not to be joined by equal values.
-
-    Parameters
-    ----------
-    rules
-        All hold but `kinds`; `min_distinct` counts tokens.
+    All rules hold but `kinds`; `min_distinct` counts tokens.
 
     Yields
     ------
     pa.RecordBatch
-        Of `pexeso.lake.record_schema.SCHEMA`, at most `MAX_RECORDS` rows: the ``set``, with its
-        label and number of tokens, then each ``token``.
+        Of `pexeso.lake.record_schema.SCHEMA`, at most `MAX_RECORDS` rows: the ``set`` of some
+        columns, with their labels and numbers of tokens, then each ``token``.
     """
-    if (
-        column.profile is None
-        or reason_left_out(column.profile, replace(rules, kinds=KINDS)) is not None
-    ):
-        return
-    tokens = distinct_tokens(column.cells)
-    if len(tokens) < rules.min_distinct:
-        return
-    about = {
-        "table": table,
-        "position": column.position,
-        "label": column.label,
-        "n_distinct": len(tokens),
-    }
-    yield batch_of([{"record": "set", **about}])
-    for start in range(0, len(tokens), MAX_RECORDS):
-        some = tokens.slice(start, MAX_RECORDS).cast(pa.string())
-        columns = {
-            "record": pa.repeat("token", len(some)),
-            "table": pa.repeat(table, len(some)),
-            "position": pa.repeat(pa.scalar(column.position, pa.int32()), len(some)),
-            "value": some,
+    together: list[tuple[ReadTable, ReadColumn]] = []
+    n_bytes = 0
+    for table in tables:
+        rules = replace(table.rules, kinds=KINDS)
+        for column in table.columns:
+            if column.profile is None or reason_left_out(column.profile, rules) is not None:
+                continue
+            if n_bytes + column.cells.nbytes > BATCH_BYTES and together:
+                yield from _records_of(together)
+                together, n_bytes = [], 0
+            together.append((table, column))
+            n_bytes += column.cells.nbytes
+    if together:
+        yield from _records_of(together)
+
+
+def _records_of(columns: list[tuple[ReadTable, ReadColumn]]) -> Iterator[pa.RecordBatch]:
+    tokens = distinct_tokens_of([column.cells for _, column in columns])
+    found = [
+        (table.name, column, of_column)
+        for (table, column), of_column in zip(columns, tokens, strict=True)
+        if len(of_column) >= table.rules.min_distinct
+    ]
+    yield from record_batches(
+        {
+            "record": "set",
+            "table": name,
+            "position": column.position,
+            "label": column.label,
+            "n_distinct": len(of_column),
         }
-        yield batch_of_columns(columns)
+        for name, column, of_column in found
+    )
+    yield from column_batches(
+        "token", ((name, column.position, {"value": each}) for name, column, each in found)
+    )

@@ -1,0 +1,93 @@
+"""The archive of Spark's classes: used where it is, made in the background where it is not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pexeso.spark import class_archive
+from pexeso.spark.class_archive import JAVA_OPTIONS, archive_path, make_archive_later, with_archive
+from pexeso.spark.java import Java
+
+
+@pytest.fixture
+def java(tmp_path, monkeypatch):
+    """A Java, and an empty cache folder of its user."""
+    monkeypatch.setenv("PEXESO_CLASS_ARCHIVE", "1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(class_archive, "_missing", set())
+    program = tmp_path / "java"
+    program.write_text("", encoding="utf-8")
+    return Java(program, 17, "PATH")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands that are started in the background."""
+    commands = []
+    monkeypatch.setattr(
+        class_archive.subprocess, "Popen", lambda command, **_: commands.append(command)
+    )
+    return commands
+
+
+def write_archive(java):
+    path = archive_path(java)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"classes")
+    return path
+
+
+def test_java_is_told_of_an_archive_that_is_there(java):
+    path = write_archive(java)
+    found = with_archive({JAVA_OPTIONS: "-XX:+UseSerialGC", "a": "b"}, java)
+    assert found["a"] == "b"
+    assert found[JAVA_OPTIONS].startswith(f"-XX:+UseSerialGC -XX:SharedArchiveFile={path} ")
+    assert with_archive({}, java)[JAVA_OPTIONS].startswith(f"-XX:SharedArchiveFile={path} ")
+
+
+def test_options_of_the_user_about_archives_stay(java):
+    write_archive(java)
+    for option in ("-XX:SharedArchiveFile=/a", "-XX:ArchiveClassesAtExit=/a"):
+        assert with_archive({JAVA_OPTIONS: option}, java) == {JAVA_OPTIONS: option}
+
+
+def test_the_archive_of_another_java_or_spark_is_another(java, tmp_path):
+    path = archive_path(java)
+    assert path == archive_path(java)
+    assert path.parent == tmp_path / "cache" / "pexeso-spark"
+    os.utime(java.command, (1, 1))
+    assert archive_path(java) != path
+
+
+def test_none_is_used_where_it_is_switched_off_or_cannot_be_named(java, monkeypatch, tmp_path):
+    write_archive(java)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a folder"))
+    assert archive_path(java) is None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PEXESO_CLASS_ARCHIVE", "0")
+    assert with_archive({"a": "b"}, java) == {"a": "b"}
+
+
+def test_a_missing_archive_is_made_once(java, started):
+    make_archive_later()
+    assert started == []
+    assert with_archive({}, java) == {}
+    make_archive_later()
+    make_archive_later()
+    assert [command[1:] for command in started] == [["-m", "pexeso.spark.archive_maker"]]
+    with_archive({}, java)
+    make_archive_later()
+    assert len(started) == 1
+    tried = Path(archive_path(java)).with_suffix(".tried")
+    os.utime(tried, (1, 1))
+    with_archive({}, java)
+    make_archive_later()
+    assert len(started) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(java, started, tmp_path):
+    (tmp_path / "cache").write_text("a file", encoding="utf-8")
+    with_archive({}, java)
+    make_archive_later()
+    assert started == []
