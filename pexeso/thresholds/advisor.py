@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import torch
 
 from pexeso.errors import InputError
-from pexeso.options import SearchOptions
+from pexeso.options import ALL, SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import QueryColumn
@@ -97,7 +97,7 @@ class Advisor:
         if not asked:
             return options
         advice = self.columns(min_precision, options.get("min_joinability"))
-        if advice.min_joinability is not None and options.get("k") is None:
+        if advice.min_joinability is not None and options.get("k") in (None, ALL):
             options["min_joinability"] = advice.min_joinability
         return {**options, "max_distance": advice.max_distance, "advice": advice}
 
