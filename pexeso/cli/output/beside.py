@@ -5,6 +5,7 @@ And what is said where nothing was found.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from shutil import get_terminal_size
@@ -30,6 +31,7 @@ MAX_REASONS = {"column": 2, "file": 1}
 """Reasons for leaving columns and files out that are told where nothing was found."""
 
 _INDENT = "    "
+_POSITION = re.compile(r"#[0-9]+", re.ASCII)
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
 
@@ -65,14 +67,19 @@ def brought(labels: Sequence[str], width: int) -> str:
     'born, died, country, field'
     >>> brought(["born", "died", "country", "field"], 20)
     'born, died, +2 more'
+
+    Columns without a name of their own are counted alone:
+
+    >>> brought(["#1", "born", "#3"], 40), brought(["#1"], 40)
+    ('born, +2 more', '1 column')
     """
-    shown = [_short(label) for label in labels]
+    shown = [_short(label) for label in labels if not _POSITION.fullmatch(label)]
     for n_shown in range(len(shown), 0, -1):
-        n_more = len(shown) - n_shown
+        n_more = len(labels) - n_shown
         text = ", ".join([*shown[:n_shown], *([f"+{n_more:,} more"] if n_more else [])])
         if display_width(text) <= width:
             return text
-    return count(len(shown), "column") if shown else ""
+    return count(len(labels), "column") if labels else ""
 
 
 def copies_line(match: ColumnMatch) -> list[str]:
@@ -88,7 +95,9 @@ def copies_line(match: ColumnMatch) -> list[str]:
 def rest_lines(result: ColumnMatches[Any]) -> list[str]:
     """Say how many more were found than are shown, and how to see them."""
     lines = []
-    twice = f"-k {2 * max(len(result), 1)}, or -k all"
+    twice = f"-k {2 * max(len(result), 1)}"
+    if getattr(result.options, "min_joinability", 0) is not None:
+        twice += ", or -k all"
     if result.n_more:
         lines.append(f"and {count(result.n_more, 'more column')} ({twice})")
     elif result.n_more is None:
