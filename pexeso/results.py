@@ -377,9 +377,9 @@ class SearchResult(ColumnMatches[Match]):
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
-            results.append(self.with_copies(result, match))
+            results.append(self._with_copies(result, match))
         return {
-            **self.told(results, hints=hints),
+            **self._told(results, hints=hints),
             "n_unlikely": self.n_unlikely,
             "stats": self.stats,
         }

@@ -146,9 +146,9 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
             Add ``"hints"`` where nothing was found; see `hints`.
         """
         results = [
-            self.with_copies(match.to_dict(explain=explain), match) for match in self.matches
+            self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
         ]
-        return {**self.told(results, hints=hints), "stats": self.stats}
+        return {**self._told(results, hints=hints), "stats": self.stats}
 
 
 def search_combined(

@@ -149,19 +149,19 @@ class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each column found."""
-        return [self.with_count_of_copies(match.to_dict(), match) for match in self.matches]
+        return [self._row(match.to_dict(), match) for match in self.matches]
 
-    def with_count_of_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+    def _row(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
         """Return what is told of a column found with its ``n_copies`` and ``brings``."""
         counted = {"n_copies": len(match.copies)} if self.folded else {}
         return {**told, **counted, "brings": list(match.brings)}
 
-    def with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+    def _with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
         """Return what is told of a column found with its ``copies`` and ``brings``."""
         named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
         return {**told, **named, "brings": list(match.brings)}
 
-    def told(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
+    def _told(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form of the search, but for its work, with that of its results.
 
         With `hints` it has these too, where nothing was found.

@@ -110,11 +110,11 @@ def sets_of_matches(matches: Sequence[TokenMatch]) -> ColumnSets:
     offsets = offsets_of(sizes)
     tokens = np.zeros(offsets[-1], np.int64)
     read = np.flatnonzero(sizes)
-    shards = list({id(matches[row].at[0]): matches[row].at[0] for row in read.tolist()}.values())
+    shards = list({id(matches[row]._at[0]): matches[row]._at[0] for row in read.tolist()}.values())
     parts = []
     for shard in shards:
-        here = np.array([row for row in read.tolist() if matches[row].at[0] is shard], np.int64)
-        numbers = np.array([matches[row].at[1] for row in here.tolist()], np.int64)
+        here = np.array([row for row in read.tolist() if matches[row]._at[0] is shard], np.int64)
+        numbers = np.array([matches[row]._at[1] for row in here.tolist()], np.int64)
         found, lengths = shard.overlap.suffixes(numbers, np.zeros(len(numbers), np.int64))
         if (lengths != sizes[here]).any():
             raise IndexCorruptError(

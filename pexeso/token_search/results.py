@@ -31,14 +31,13 @@ class TokenMatch(ColumnMatch):
         The share in [0, 1] of the query column's distinct values that this column has.
     size : int
         Distinct values of this column.
-    at : tuple of (Shard, int)
-        Where its tokens are: a shard of the index, and the number of the set there.
     """
 
     overlap: int | None
     containment: float
     size: int
-    at: tuple[Shard, int] = field(repr=False, compare=False)
+    # Where its tokens are: a shard of the index, and the number of the set there.
+    _at: tuple[Shard, int] = field(repr=False, compare=False)
     _shared: Callable[[], list[str]] = field(repr=False, compare=False)
 
     @property
@@ -86,7 +85,7 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each column found."""
-        return [self.with_count_of_copies(self._measured(match), match) for match in self.matches]
+        return [self._row(self._measured(match), match) for match in self.matches]
 
     def _measured(self, match: TokenMatch) -> dict[str, Any]:
         return {name: getattr(match, name) for name in self.measures}
@@ -101,10 +100,10 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
         hints : bool
             Add ``"hints"`` where nothing was found; see `hints`.
         """
-        results = [self.with_copies(self._measured(match), match) for match in self.matches]
+        results = [self._with_copies(self._measured(match), match) for match in self.matches]
         if explain:
             results = [
                 {**row, "shared": match.shared()}
                 for row, match in zip(results, self.matches, strict=True)
             ]
-        return {**self.told(results, hints=hints), "stats": self.stats}
+        return {**self._told(results, hints=hints), "stats": self.stats}
