@@ -19,6 +19,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.errors import IndexCorruptError
 from pexeso.runtime.mixing import mixed
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
@@ -119,6 +121,7 @@ def may_have_copies(sizes: np.ndarray) -> np.ndarray:
     return found
 
 
+@damage_made_plain("the index")
 def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     """Read the distinct normalised values of columns found.
 
@@ -134,6 +137,11 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
         offsets = scan.mapped(number).column_values.offsets.numpy()
         starts[here] = offsets[positions[here]]
         sizes[here] = offsets[positions[here] + 1] - starts[here]
+    if (sizes < 0).any() or (starts < 0).any():
+        raise IndexCorruptError(
+            "The columns of a partition of the index end before they begin: it was changed. "
+            "Restore it from a copy, or build it again; 'pexeso check' tells which file."
+        )
     sizes[~may_have_copies(sizes) | (np.cumsum(sizes) > MAX_VALUES)] = 0
     offsets = offsets_of(sizes)
     rows = np.zeros(offsets[-1], np.int64)

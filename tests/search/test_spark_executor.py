@@ -170,7 +170,9 @@ def test_searches_stay_on_spark_after_every_update(spark, tmp_path, monkeypatch)
             patch.setattr(executor, "search_store", refuse)
             return [
                 match.table
-                for match in there.search(WORDS[::2], k=9, max_distance=0.0, rerank=False)
+                for match in there.search(
+                    WORDS[::2], k=9, max_distance=0.0, rerank=False, fold_copies=False
+                )
             ]
 
     assert tables() == ["t0.csv", "t2.csv"]
