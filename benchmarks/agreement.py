@@ -85,7 +85,9 @@ def compare(
     for index in indexes:
         for exact in (True, False):
             started = time.perf_counter()
-            result = index.search(query, exact=exact, rerank=False, **options)
+            result = index.search(
+                query, exact=exact, rerank=False, fold_copies=False, **{"k": "all", **options}
+            )
             elapsed = time.perf_counter() - started
             found = answer(result)
             if expected is None:

@@ -17,8 +17,8 @@ from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import (
+    DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
-    DEFAULT_OVERLAP_COLUMNS,
     BuildOptions,
     SearchOptions,
     parse_bytes,
@@ -173,7 +173,13 @@ class Index:
         return self._answering.thresholds.search_options(given)
 
     def search(
-        self, values: Any, *, exclude_self: bool = False, rerank: bool = True, **options: Any
+        self,
+        values: Any,
+        *,
+        exclude_self: bool = False,
+        rerank: bool = True,
+        fold_copies: bool = True,
+        **options: Any,
     ) -> SearchResult:
         """Find the columns that a query column can be joined with.
 
@@ -185,24 +191,35 @@ class Index:
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
             Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`. False:
-            by rows that match.
+            by rows that match. With it, columns of a score below 0.005 are left out, and counted.
+        fold_copies : bool
+            Fold columns of the same values, or nearly the same, into one: the others are its
+            `copies` (`pexeso.search.copies`). False: each stands for itself.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`),
-            `min_joinability` (0.6), `k`, `counts`, `exact`, `ignore_missing`, ... With
-            ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`
-            gives.
+            `min_joinability` (0.6), `k` (20; ``"all"`` for every column that meets the thresholds),
+            `counts`, `exact`, `ignore_missing`, ... A number `k` without `min_joinability` gives
+            the k best, however few rows match. With ``auto=True``, or `min_precision`, thresholds
+            that are not given are those that `advise` gives.
 
         Returns
         -------
         SearchResult
-            Best first; equal ones by rows that match, then table and column.
+            Best first; equal ones by rows that match, then table and column. ``n_more`` tells how
+            many more there are, and ``hints()``, where there is none, what came near.
 
         Raises
         ------
         InputError
             When an option is out of its range.
         """
-        return self.search_batch([values], exclude_self=exclude_self, rerank=rerank, **options)[0]
+        return self.search_batch(
+            [values],
+            exclude_self=exclude_self,
+            rerank=rerank,
+            fold_copies=fold_copies,
+            **options,
+        )[0]
 
     def search_batch(
         self,
@@ -210,6 +227,7 @@ class Index:
         *,
         exclude_self: bool = False,
         rerank: bool = True,
+        fold_copies: bool = True,
         **options: Any,
     ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
@@ -218,7 +236,7 @@ class Index:
         ----------
         queries : iterable
             Each as `values` in `search`.
-        exclude_self, rerank, **options
+        exclude_self, rerank, fold_copies, **options
             As in `search`.
 
         Returns
@@ -226,7 +244,9 @@ class Index:
         list of SearchResult
             In the order of the queries.
         """
-        return self._answering.semantic.search_batch(queries, exclude_self, rerank, options)
+        return self._answering.semantic.search_batch(
+            queries, exclude_self, rerank, fold_copies, options
+        )
 
     def explain(self, values: Any, table: str, column: str, **options: Any) -> Explanation:
         """Explain why a query column and one column of the lake match or not, however few rows do.
@@ -340,7 +360,12 @@ class Index:
         return self._answering.thresholds.tune(labels, min_precision)
 
     def overlap(
-        self, values: Any, *, k: int = DEFAULT_OVERLAP_COLUMNS, exclude_self: bool = False
+        self,
+        values: Any,
+        *,
+        k: int | str = DEFAULT_COLUMNS,
+        exclude_self: bool = False,
+        fold_copies: bool = True,
     ) -> TokenSearchResult:
         """Find the k columns that share most distinct values with a query column, as equal texts.
 
@@ -351,10 +376,12 @@ class Index:
         ----------
         values
             As in `search`; columns of numbers too.
-        k : int
-            From 1 on.
+        k : int or "all"
+            From 1 on; ``"all"``: every column that shares a value.
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
+        fold_copies : bool
+            As in `search`.
 
         Returns
         -------
@@ -373,14 +400,15 @@ class Index:
         >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
         >>> index.overlap([101, 102, 205], k=3).to_pandas()  # doctest: +SKIP
         """
-        return self._answering.equal_text.overlap(values, k, exclude_self)
+        return self._answering.equal_text.overlap(values, k, exclude_self, fold_copies)
 
     def overlap_batch(
         self,
         queries: Iterable[Any],
         *,
-        k: int = DEFAULT_OVERLAP_COLUMNS,
+        k: int | str = DEFAULT_COLUMNS,
         exclude_self: bool = False,
+        fold_copies: bool = True,
         device: str | None = None,
     ) -> list[TokenSearchResult]:
         """Search with several query columns as `overlap` does.
@@ -391,7 +419,7 @@ class Index:
         ----------
         queries : iterable
             Each as `values` in `overlap`.
-        k, exclude_self
+        k, exclude_self, fold_copies
             As in `overlap`.
         device : str, optional
             Of torch, such as ``"cuda"``; by default that of the index. The posting lists are held
@@ -409,7 +437,9 @@ class Index:
         DeviceError
             The device is not there, or its memory does not suffice.
         """
-        return self._answering.equal_text.overlap_batch(queries, k, exclude_self, device)
+        return self._answering.equal_text.overlap_batch(
+            queries, k, exclude_self, device, fold_copies
+        )
 
     def contain(
         self,
@@ -417,8 +447,9 @@ class Index:
         *,
         min_containment: float = DEFAULT_MIN_CONTAINMENT,
         verify: bool = True,
-        k: int | None = None,
+        k: int | str = DEFAULT_COLUMNS,
         exclude_self: bool = False,
+        fold_copies: bool = True,
     ) -> TokenSearchResult:
         """Find the columns that contain at least a share of a query column's distinct values.
 
@@ -426,15 +457,15 @@ class Index:
 
         Parameters
         ----------
-        values, exclude_self
+        values, exclude_self, fold_copies
             As in `overlap`.
         min_containment : float
             In (0, 1], inclusive.
         verify : bool
             Count the values of each candidate. Without it what is found is a guess from signatures,
             and its containment an estimate.
-        k : int, optional
-            Only the k best.
+        k : int or "all"
+            The k best; ``"all"``: every column that has enough.
 
         Returns
         -------
@@ -447,7 +478,9 @@ class Index:
         InputError
             As for `overlap`.
         """
-        return self._answering.equal_text.contain(values, min_containment, verify, k, exclude_self)
+        return self._answering.equal_text.contain(
+            values, min_containment, verify, k, exclude_self, fold_copies
+        )
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
         """Add parts for equal text to this index; see `pexeso.build.add_part.add_parts`."""

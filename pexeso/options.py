@@ -32,7 +32,12 @@ USUAL_MAX_DISTANCES = {"hashing": 0.35, "lexical": 0.4}
 trained vectors lie closer together."""
 
 DEFAULT_MIN_JOINABILITY = 0.6
-DEFAULT_OVERLAP_COLUMNS = 10
+DEFAULT_COLUMNS = 20
+"""Columns that a search gives where it is not asked for a number: `k`."""
+
+ALL = "all"
+"""What `k` is where every column is wanted."""
+
 DEFAULT_MIN_CONTAINMENT = 0.7
 MAX_CODE_BITS = 62
 
@@ -169,11 +174,12 @@ class SearchOptions:
     min_joinability : float or None
         Smallest share in (0, 1] of the query column's rows that must have a match, inclusive (the
         paper's T). None: any match will do.
-    k : int or None
-        Only the k best columns.
+    k : int, "all" or None
+        The k best columns. None: `DEFAULT_COLUMNS` of an index, and all of an executor, which is
+        below these. Without `min_joinability` as many as there are, however few rows match.
     counts : {"exact", "decide"}
         ``"decide"`` stops counting a column once it is sure to be joinable; its joinability is then
-        a lower bound. Ignored with `k`.
+        a lower bound. Ignored without `min_joinability`.
     exact : bool
         Compare everything with everything in float64: slow, the same answer.
     ignore_missing : bool
@@ -199,7 +205,7 @@ fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other 
 
     max_distance: float = DEFAULT_MAX_DISTANCE
     min_joinability: float | None = DEFAULT_MIN_JOINABILITY
-    k: int | None = None
+    k: int | str | None = None
     counts: str = "exact"
     exact: bool = False
     ignore_missing: bool = False
@@ -224,12 +230,16 @@ fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other 
                 "instead. It is the share of your values that must match: "
                 f"{DEFAULT_MIN_JOINABILITY} is a usual value."
             )
-        if self.k is not None:
-            _require_whole("k", small_enough("k", self.k), 1)
+        require_k(self.k)
         _require_choice("counts", self.counts, COUNTS)
         object.__setattr__(self, "lemmas", tuple(_texts("lemmas", self.lemmas)))
         for lemma in self.lemmas:
             _require_choice("Each of lemmas", lemma, LEMMAS)
+
+    @property
+    def are_lower_bounds(self) -> bool:
+        """Whether what is counted are lower bounds."""
+        return self.counts == "decide" and self.min_joinability is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that shape the answer, as plain JSON."""
@@ -248,12 +258,15 @@ fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
     """Create search options from keyword arguments.
 
-    `k` without `min_joinability` selects the k best columns, however low their joinability.
+    Without `k` it is `DEFAULT_COLUMNS`. A number `k` without `min_joinability` selects the k best
+    columns, however low their joinability.
 
     Examples
     --------
     >>> search_options({"k": 5}).min_joinability is None, search_options({}).min_joinability
     (True, 0.6)
+    >>> search_options({}).k, search_options({"k": "all"}).min_joinability
+    (20, 0.6)
     """
     unknown = sorted(set(given) - set(SearchOptions.__dataclass_fields__))
     if unknown:
@@ -263,9 +276,35 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
             f"{', '.join(unknown)}."
         )
     options = SearchOptions(**given)
-    if options.k is not None and "min_joinability" not in given:
+    if options.k is None:
+        return replace(options, k=DEFAULT_COLUMNS)
+    if options.k != ALL and "min_joinability" not in given:
         return replace(options, min_joinability=None)
     return options
+
+
+def require_k(k: Any) -> None:
+    """Raise InputError unless `k` is a whole number of columns, ``"all"``, or None."""
+    if k is None or (isinstance(k, str) and k == ALL):
+        return
+    if not isinstance(small_enough("k", k), int) or isinstance(k, bool) or k < 1:
+        raise InputError(
+            "k must be a whole number of at least 1, or 'all' for every column that there is. Got "
+            f"{shown(k)} instead."
+        )
+
+
+def columns_wanted(k: Any) -> int | None:
+    """Return how many columns `k` stands for; None for all.
+
+    Examples
+    --------
+    >>> columns_wanted(None), columns_wanted(3), columns_wanted("all")
+    (20, 3, None)
+    """
+    k = plain_scalar(k)
+    require_k(k)
+    return DEFAULT_COLUMNS if k is None else None if k == ALL else k
 
 
 def max_distance_of_cosine(min_cosine: float) -> float:

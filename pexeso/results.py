@@ -273,12 +273,16 @@ class SearchResult(ColumnMatches[Match]):
     reranked : bool
         Whether the search was asked to re-rank: each match that was looked at then has an
         `opinion`.
+    n_unlikely : int
+        How many were left out, copies not counted, since their score is below
+        `pexeso.rerank.reranker.MIN_SCORE`. With ``k="all"`` none is.
     """
 
     options: SearchOptions
     _stats: SearchStats = field(repr=False, compare=False)
     _renderer: Renderer = field(repr=False, compare=False)
     reranked: bool = False
+    n_unlikely: int = 0
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -300,6 +304,8 @@ class SearchResult(ColumnMatches[Match]):
             "joinability",
             "matched",
             "total",
+            *(("n_copies",) if self.folded else ()),
+            "brings",
             *(("score",) if self.reranked else ()),
         )
 
@@ -319,10 +325,6 @@ class SearchResult(ColumnMatches[Match]):
                 "is."
             )
         return self.matches[0].join(table, on, **options)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the values of each column found; without ``score`` where it was not re-ranked."""
-        return [match.to_dict() for match in self.matches]
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of the columns found.
@@ -354,7 +356,7 @@ class SearchResult(ColumnMatches[Match]):
         """Return what notebooks show: a small table, the first 20 columns found."""
         return self._renderer.results_table(self)
 
-    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
 
         Parameters
@@ -362,6 +364,8 @@ class SearchResult(ColumnMatches[Match]):
         explain : bool
             Add ``"kinds": {kind: {"pairs", "rows", "share"}}`` and
             ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
+        hints : bool
+            Add ``"hints"`` where nothing was found; see `hints`.
         """
         results = []
         # Where re-ranking was asked for, each result has the same members, looked at or not.
@@ -373,11 +377,10 @@ class SearchResult(ColumnMatches[Match]):
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
-            results.append(result)
+            results.append(self._with_copies(result, match))
         return {
-            "query": self.query,
-            "options": self.options.to_dict(),
-            "results": results,
+            **self._told(results, hints=hints),
+            "n_unlikely": self.n_unlikely,
             "stats": self.stats,
         }
 

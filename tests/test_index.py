@@ -157,11 +157,14 @@ def test_a_batch_answers_in_order_as_single_searches_do(index):
 
 def test_the_plain_form_is_json_and_has_its_keys(index):
     document = json.loads(json.dumps(index.search(PLACES, k=1).to_dict(explain=True)))
-    assert list(document) == ["query", "options", "results", "stats"]
+    assert list(document) == ["query", "options", "results", "n_more", "n_unlikely", "stats"]
     counts = ["table", "column", "joinability", "matched", "total"]
-    assert list(document["results"][0]) == [*counts, "score", "reasons", "kinds", "pairs"]
-    unranked = index.search(PLACES, k=1, rerank=False).to_dict()
-    assert list(unranked["results"][0]) == counts
+    assert list(document["results"][0]) == [
+        *(*counts, "score", "reasons", "kinds", "pairs"),
+        *("copies", "brings"),
+    ]
+    unranked = index.search(PLACES, k=1, rerank=False, fold_copies=False).to_dict()
+    assert list(unranked["results"][0]) == [*counts, "brings"]
     assert document["results"][0]["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
     assert document["query"] == {
         "file": None, "column": None, "rows": 6, "distinct": 4, "empty": 1, "unknown": 0,
@@ -174,7 +177,10 @@ def test_the_plain_form_is_json_and_has_its_keys(index):
 
 def test_results_become_a_data_frame(index):
     frame = index.search(PLACES, k=2).to_pandas()
-    assert frame.columns.tolist() == ["table", "column", "joinability", "matched", "total", "score"]
+    assert frame.columns.tolist() == [
+        *("table", "column", "joinability", "matched", "total"),
+        *("n_copies", "brings", "score"),
+    ]
     assert frame["matched"].tolist() == [4, 4]
     assert index.search(["Xyzzyx"]).to_pandas().columns.tolist() == frame.columns.tolist()
 

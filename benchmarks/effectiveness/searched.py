@@ -35,6 +35,8 @@ def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Itera
                 max_distance=threshold,
                 min_joinability=LEAST_JOINABILITY,
                 rerank=False,
+                fold_copies=False,
+                k="all",
             )
             for number, result in zip(some, results, strict=True):
                 matches = [match for match in result if match.column_id in number_of]

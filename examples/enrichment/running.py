@@ -105,7 +105,9 @@ def find(shop: Workshop, task: Task, method: str, threshold: int | None) -> list
     elif method == "fuzzy":
         matches = shop.fuzzy_matches(task, threshold or min(FUZZY_THRESHOLDS))
     else:
-        matches = shop.index.search(key, min_joinability=MIN_JOINABILITY, rerank=False)
+        matches = shop.index.search(
+            key, min_joinability=MIN_JOINABILITY, k="all", rerank=False, fold_copies=False
+        )
     return first_of_each_table(matches, task.left_out)
 
 

@@ -9,14 +9,20 @@ larger of the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pexeso.errors import InputError
-from pexeso.options import DEFAULT_OVERLAP_COLUMNS
+from pexeso.options import ALL, columns_wanted
 from pexeso.results import Match
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
+from pexeso.search.copies import fold, lines_of
 from pexeso.search.query import query_from_values
+from pexeso.search.table_columns import TableColumns
+from pexeso.token_search.copies import sets_of_matches
 from pexeso.token_search.overlap_search import overlap_with
 from pexeso.token_search.query import token_query
 from pexeso.token_search.results import TokenMatch
@@ -119,14 +125,16 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
     matches : tuple of CombinedMatch
     stats : dict
         Of each search.
-    fields : tuple of str
-        What `to_dict` and CSV tell of each column found.
     """
 
     stats: dict[str, Any]
-    fields: ClassVar[tuple[str, ...]] = FIELDS
 
-    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What `to_pandas` and CSV tell of each column found."""
+        return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
+
+    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
 
         Parameters
@@ -134,27 +142,23 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
         explain : bool
             Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both
             columns have, to each result.
+        hints : bool
+            Add ``"hints"`` where nothing was found; see `hints`.
         """
-        results = [match.to_dict(explain=explain) for match in self.matches]
-        return {
-            "query": self.query,
-            "options": self.options,
-            "results": results,
-            "stats": self.stats,
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return `fields` of each column found, null where a search has nothing to say."""
-        return [match.to_dict() for match in self.matches]
+        results = [
+            self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
+        ]
+        return {**self._told(results, hints=hints), "stats": self.stats}
 
 
 def search_combined(
     index: Index,
     values: Any,
     *,
-    k: int | None = None,
+    k: int | str | None = None,
     min_containment: float | None = None,
     exclude_self: bool = False,
+    fold_copies: bool = True,
     **options: Any,
 ) -> CombinedResult:
     """Combine semantic search, overlap search and containment search in one ranked list.
@@ -166,12 +170,14 @@ def search_combined(
     index : Index
     values
         As in `Index.search`.
-    k : int, optional
-        Only the k best of the whole list. Each search gives its k best to it, that by overlap
-        `DEFAULT_OVERLAP_COLUMNS` without k.
+    k : int or "all", optional
+        The k best of the whole list, to which each search gives its k best. Without k they are
+        `DEFAULT_COLUMNS`, of all that semantic and containment search find and as many by overlap.
     min_containment : float, optional
         In (0, 1]; by default the smallest joinability that was asked for.
     exclude_self : bool
+    fold_copies : bool
+        Fold columns that hold the same values, as equal texts, or nearly the same.
     **options
         Of semantic search; see `Index.search`.
 
@@ -186,28 +192,27 @@ def search_combined(
     InputError
         As for `Index.search` and `Index.overlap`.
     """
-    column = query_from_values(values)
-    given = options if k is None else {"k": k, **options}
-    by_overlap = index.overlap(
-        column, k=DEFAULT_OVERLAP_COLUMNS if k is None else k, exclude_self=exclude_self
-    )
+    column, wanted = query_from_values(values), columns_wanted(k)
+    alike = {"exclude_self": exclude_self, "fold_copies": fold_copies}
+    # Without k the thresholds say what is found.
+    given = {"k": ALL if k is None else k, **options}
+    by_overlap = index.overlap(column, k=k, **alike)
     # The list has an order of its own.
-    by_meaning = index.search(column, exclude_self=exclude_self, **{"rerank": False, **given})
+    by_meaning = index.search(column, **alike, **{"rerank": False, **given})
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for match in by_meaning:
-        found.setdefault((match.table, match.column), {})[MEANING] = match
-    for match in by_overlap:
-        found.setdefault((match.table, match.column), {})[OVERLAP] = match
+    _add(found, MEANING, by_meaning)
+    _add(found, OVERLAP, by_overlap)
     told = {MEANING: by_meaning.options.to_dict(), OVERLAP: by_overlap.options}
     stats = {MEANING: by_meaning.stats, OVERLAP: by_overlap.stats}
+    are_counted = [by_meaning.n_more == 0, by_overlap.n_more == 0]
     if "containment" in index.parts:
         least = min_containment
         if least is None:
             least = by_meaning.options.min_joinability or 1.0
-        contained = index.contain(column, min_containment=least, k=k, exclude_self=exclude_self)
-        for match in contained:
-            found.setdefault((match.table, match.column), {})[CONTAINMENT] = match
+        contained = index.contain(column, min_containment=least, k=given["k"], **alike)
+        _add(found, CONTAINMENT, contained)
         told[CONTAINMENT], stats[CONTAINMENT] = contained.options, contained.stats
+        are_counted.append(contained.n_more == 0)
     elif min_containment is not None:
         raise InputError(
             f"The index '{index.path}' has no part for searches by containment, so "
@@ -215,8 +220,38 @@ def search_combined(
             f"'pexeso contain build {index.path}', or leave min_containment out."
         )
     matches = _with_overlaps(index, token_query(column), found)
+    lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
+    columns = TableColumns(index, (line[0].table for line in lines[:wanted]))
+    shown = []
+    for line in lines[:wanted]:
+        first, *copies = (replace(match, _columns=columns) for match in line)
+        shown.append(replace(first, copies=tuple(copies)))
     query = {**by_meaning.query, "values": by_overlap.query["values"]}
-    return CombinedResult(query, told, matches[:k], stats)
+    return CombinedResult(
+        query,
+        told,
+        tuple(shown),
+        stats,
+        n_more=len(lines) - len(shown) if all(are_counted) else None,
+        folded=fold_copies,
+        _find_hints=by_meaning.hints,
+    )
+
+
+def _add(found: dict[tuple[str, str], dict[str, Any]], how: str, result: Iterable[Any]) -> None:
+    """Add the columns that a search found, copies too."""
+    for match in (each for line in result for each in (line, *line.copies)):
+        found.setdefault((match.table, match.column), {})[how] = match
+
+
+def _lines(matches: Sequence[CombinedMatch], limit: int | None) -> list[list[CombinedMatch]]:
+    """Fold columns that hold nearly the same equal texts; those of no text stand alone."""
+    at = [position for position, match in enumerate(matches) if match.equal_text is not None]
+    first_of = np.arange(len(matches))
+    if len(at) > 1:
+        sets = sets_of_matches([matches[position].equal_text for position in at])
+        first_of[at] = np.array(at)[fold(sets, limit)]
+    return [[matches[position] for position in line] for line in lines_of(first_of)]
 
 
 def _with_overlaps(

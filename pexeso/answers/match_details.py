@@ -84,7 +84,6 @@ class MatchDetails:
         The nearest pair of each query value is examined, since by that pair the value's rows match
         and are joined.
         """
-        from pexeso.engine.metrics import Metric
         from pexeso.explain.word_contributions import word_contributions
 
         table = self.table(position)

@@ -8,12 +8,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
+from pexeso.answers.hints import semantic_hints
+from pexeso.answers.lines import Lines, by_leader, find_lines
 from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
+from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
 from pexeso.search.query import QueryColumn, query_from_values
+from pexeso.search.table_columns import TableColumns
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
     from pexeso.search.open_index import OpenIndex
     from pexeso.search.ranking import Hit
     from pexeso.thresholds.thresholds import Thresholds
+
+MOST_LINES = 200
+"""Lines that take in what is nearly equal, where fewer are wanted: as many as are re-ranked."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,12 @@ class SemanticSearch:
     renderer: Renderer
 
     def search_batch(
-        self, queries: Iterable[Any], exclude_self: bool, rerank: bool, given: Mapping[str, Any]
+        self,
+        queries: Iterable[Any],
+        exclude_self: bool,
+        rerank: bool,
+        fold_copies: bool,
+        given: Mapping[str, Any],
     ) -> list[SearchResult]:
         """Search with several query columns; see `pexeso.Index.search_batch`."""
         common = self.thresholds.search_options(given)
@@ -58,17 +72,31 @@ class SemanticSearch:
             encoded.append(self.opened.encode(column))
             seconds.append(time.perf_counter() - started)
         options = [self._options_for(query.column, common, exclude_self) for query in encoded]
-        answers = self.executor.search(self.opened.loader, encoded, options)
+        found = find_lines(
+            partial(self.executor.search, self.opened.loader),
+            self.opened.loader,
+            encoded,
+            options,
+            folds=fold_copies,
+            min_lines=MOST_LINES,
+        )
         lake = None
         if rerank:
             from pexeso.rerank.reranker import lake_of_hits
 
-            lake = lake_of_hits(self.opened.loader, [hits for hits, _ in answers])
-        return [
-            self._result(query, chosen, hits, stats, embedding, lake)
-            for query, chosen, embedding, (hits, stats) in zip(
-                encoded, options, seconds, answers, strict=True
+            lake = lake_of_hits(
+                self.opened.loader, [[line[0] for line in each.lines] for each in found]
             )
+        ranked = []
+        for query, chosen, embedding, each in zip(encoded, options, seconds, found, strict=True):
+            each.stats.add_seconds("open", self.opened.seconds)
+            each.stats.add_seconds("embed", embedding)
+            ranked.append(self._ranked(query, chosen, each, lake))
+        tables = {line[0].table for each in ranked for line in each.lines}
+        columns = TableColumns(self.opened, tables)
+        return [
+            self._result(query, chosen, each, columns, fold_copies)
+            for query, chosen, each in zip(encoded, options, ranked, strict=True)
         ]
 
     def explain(
@@ -100,29 +128,89 @@ class SemanticSearch:
         )
         return options if table is None else replace(options, exclude_table=table)
 
+    def _ranked(
+        self, query: EncodedQuery, options: SearchOptions, found: Lines, lake: Lake | None
+    ) -> _Ranked:
+        """Order lines by how likely they can be joined, and keep as many as are wanted."""
+        lines, opinions, wanted = found.lines, None, columns_wanted(options.k)
+        n_unlikely = 0
+        if lake is not None:
+            from pexeso.rerank.reranker import MIN_SCORE, reranked
+
+            of_leader = by_leader(lines)
+            leaders, opinions = reranked(
+                self.opened.loader,
+                query,
+                [line[0] for line in lines],
+                lake,
+                self.opened.usual_max_distance,
+                found.stats,
+            )
+            lines = [of_leader[hit.column_id] for hit in leaders]
+            if wanted is not None:
+                likely = [each is None or each.score >= MIN_SCORE for each in opinions]
+                n_unlikely = likely.count(False)
+                lines, opinions = (list(compress(each, likely)) for each in (lines, opinions))
+            opinions = opinions[:wanted]
+        n_more = None if found.n_more is None else found.n_more + len(lines[wanted:])
+        return _Ranked(
+            lines[:wanted], opinions, n_more if wanted is not None else 0, n_unlikely, found.stats
+        )
+
     def _result(
         self,
         query: EncodedQuery,
         options: SearchOptions,
-        hits: list[Hit],
-        stats: SearchStats,
-        embedding: float,
-        lake: Lake | None,
+        found: _Ranked,
+        columns: TableColumns,
+        folded: bool,
     ) -> SearchResult:
-        stats.add_seconds("open", self.opened.seconds)
-        stats.add_seconds("embed", embedding)
-        opinions = None
-        if lake is not None:
-            from pexeso.rerank.reranker import reranked
-
-            hits, opinions = reranked(
-                self.opened.loader, query, hits, lake, self.opened.usual_max_distance, stats
+        leaders = [line[0] for line in found.lines]
+        copies = [hit for line in found.lines for hit in line[1:]]
+        # Evidence is found for the columns shown together, and for their copies when asked for.
+        stats = found.stats
+        details = MatchDetails(self.opened, query, leaders, options, stats)
+        of_copies = iter(
+            _matches(
+                query,
+                options,
+                copies,
+                MatchDetails(self.opened, query, copies, options, stats),
+                columns=columns,
             )
-        details = MatchDetails(self.opened, query, hits, options, stats)
-        matches = _matches(query, options, hits, details, opinions)
-        return SearchResult(
-            query.describe(), options, matches, stats, self.renderer, opinions is not None
         )
+        matches = _matches(
+            query,
+            options,
+            leaders,
+            details,
+            found.opinions,
+            columns=columns,
+            copies=[tuple(islice(of_copies, len(line) - 1)) for line in found.lines],
+        )
+        return SearchResult(
+            query.describe(),
+            options,
+            matches,
+            stats,
+            self.renderer,
+            found.opinions is not None,
+            found.n_unlikely,
+            n_more=found.n_more,
+            folded=folded,
+            _find_hints=partial(semantic_hints, self.opened, query, options),
+        )
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The lines of a result: as `Lines`, re-ranked where there are opinions."""
+
+    lines: list[list[Hit]]
+    opinions: list[Opinion | None] | None
+    n_more: int | None
+    n_unlikely: int
+    stats: SearchStats
 
 
 def _matches(
@@ -131,6 +219,9 @@ def _matches(
     hits: Sequence[Hit],
     details: MatchDetails,
     opinions: Sequence[Opinion | None] | None = None,
+    *,
+    columns: TableColumns | None = None,
+    copies: Sequence[tuple[Match, ...]] | None = None,
 ) -> tuple[Match, ...]:
     total = query.total(options.ignore_missing)
     return tuple(
@@ -144,6 +235,8 @@ def _matches(
             _details=details,
             _position=position,
             opinion=None if opinions is None else opinions[position],
+            copies=() if copies is None else copies[position],
+            _columns=columns,
         )
         for position, hit in enumerate(hits)
     )

@@ -18,7 +18,9 @@ from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import (
+    ALL,
     CELLS,
+    DEFAULT_COLUMNS,
     DEFAULT_MAX_DISTANCE,
     DEFAULT_MIN_JOINABILITY,
     KERNELS,
@@ -91,6 +93,40 @@ def field_option(
     return click.option(*(names or (own,)), name, **{"default": default} | more, help=help_text)
 
 
+class CountOrAll(click.ParamType):
+    """A whole number of at least 1, or ``all``."""
+
+    name = "count"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Read the number; ``all`` stays."""
+        if value == ALL:
+            return ALL
+        try:
+            number = int(value)
+        except ValueError:
+            number = 0
+        if number < 1:
+            self.fail(f"{value!r} is neither 'all' nor a whole number of at least 1.", param, ctx)
+        return number
+
+
+def top_k_option(kind: type, help_text: str) -> Callable[[Any], Any]:
+    """Return the option for the number of columns that a search gives."""
+    return field_option(kind, "k", help_text, "-k", "--top-k", type=CountOrAll(), metavar="N|all")
+
+
+def fold_copies_option(kind: type) -> Callable[[Any], Any]:
+    """Return the option for columns of the same values."""
+    return field_option(
+        kind,
+        "fold_copies",
+        "Fold columns of the same values, or nearly the same, into one line; or list each.",
+    )
+
+
 _of_distance, _of_search = (
     partial(field_option, DistanceRequest),
     partial(field_option, SearchRequest),
@@ -122,16 +158,15 @@ choice_options = (
     _of_search(
         "min_joinability",
         f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or "
-        "none with -k]",
+        "none with -k N]",
         **_SHARE,
     ),
-    _of_search(
-        "k",
-        "Only the N best columns; without --min-joinability however few rows match.",
-        "-k",
-        "--top-k",
-        metavar="N",
+    top_k_option(
+        SearchRequest,
+        "The N best columns, without --min-joinability however few rows match; all: every column "
+        f"that meets the thresholds.  [default: {DEFAULT_COLUMNS} of these]",
     ),
+    fold_copies_option(SearchRequest),
     _of_search("exclude_self", "Leave out the table that the query column is read from."),
     _of_search(
         "counts",

@@ -83,6 +83,12 @@ def index_info(store: Store) -> IndexInfo:
     )
 
 
+def left_out(catalog: Catalog) -> tuple[dict[str, int], dict[str, int]]:
+    """Count the files and the columns that an index is without, each by reason."""
+    files, columns = (read(["reason"])["reason"] for read in (catalog.tables, catalog.columns))
+    return count_reasons(files), count_reasons(columns)
+
+
 def last_report(store: Store) -> BuildReport:
     """Return the report of the last build, append or compact."""
     for folder in reversed(store.manifest.catalogs):

@@ -14,6 +14,7 @@ from pexeso.enrichment.gathering import AddedColumn, FoundTable, JoinedTable, Le
 from pexeso.enrichment.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
 from pexeso.errors import InputError
 from pexeso.join.tables import position_of
+from pexeso.options import ALL
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -285,13 +286,13 @@ def _best_of_each_table(
 
     Pairs are found for all columns of a result, so there should not be many.
     """
-    most = options.get("k")
+    most = None if options.get("k") == ALL else options.get("k")
     min_joinability = index.search_options(options).min_joinability
     k = 2 * (max_tables + len(exclude))
     while True:
         asked = k if most is None else min(k, most)
         wanted = {**options, "k": asked, "min_joinability": min_joinability}
-        result = index.search(values, rerank=False, **wanted)
+        result = index.search(values, rerank=False, fold_copies=False, **wanted)
         best: dict[str, Match] = {}
         for match in result:
             if match.table not in exclude:

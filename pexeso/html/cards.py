@@ -138,7 +138,7 @@ def section_of_result(
     shown = result.matches[:n_cards]
     if shown:
         result.matches[0]._details.find(range(len(shown)))
-    is_least = result.options.counts == "decide" and result.options.k is None
+    is_least = result.options.are_lower_bounds
     listed = [
         Listed(_anchor(number, position), match, _bar(match, match.kinds()))
         if position < n_cards
@@ -152,7 +152,7 @@ def section_of_result(
         is_least,
         result.reranked,
         listed,
-        len(result),
+        len(result) + (result.n_more or 0),
         len(shown),
         _cards(shown, number, is_least, limits),
     )

@@ -36,6 +36,9 @@ from pexeso.search.ranking import Hit
 MOST_HITS, N_REASONS = 200, 3
 """Columns found that are looked at, and reasons that are told of each."""
 
+MIN_SCORE = 0.005
+"""Columns with a smaller score, which would be shown as 0.00, are no answer."""
+
 SCORE_DECIMALS = 9
 """Libraries differ in the last bits of an exponential; scores do not."""
 

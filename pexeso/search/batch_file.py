@@ -212,12 +212,18 @@ def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, An
     The excluded table is not among them, since it differs by query.
     """
     asked = {
-        name: value for name, value in options.items() if name not in ("exclude_self", "rerank")
+        name: value
+        for name, value in options.items()
+        if name not in ("exclude_self", "rerank", "fold_copies")
     }
     chosen = index.search_options(asked).to_dict()
     return {
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
-        "members": {"pairs": explain, "score": bool(options.get("rerank", True))},
+        "members": {
+            "pairs": explain,
+            "score": bool(options.get("rerank", True)),
+            "copies": bool(options.get("fold_copies", True)),
+        },
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pexeso.search.table_columns import TableColumns
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,78 @@ class ColumnMatch:
         Path of the table, relative to the lake.
     column : str
         The column's name, or ``#position`` where the header repeats or lacks it.
+    copies : tuple of ColumnMatch
+        Other columns found that hold the same values as this one, or nearly the same
+        (`pexeso.search.copies`), best first; none where the search was asked not to fold them.
     """
 
     table: str
     column: str
+    copies: tuple[Any, ...] = field(default=(), repr=False, compare=False, kw_only=True)
+    _columns: TableColumns | None = field(default=None, repr=False, compare=False, kw_only=True)
 
+    @property
+    def brings(self) -> tuple[str, ...]:
+        """The other columns of the table, in its order: what a join with it brings.
+
+        The catalog of the index is read when this is first asked for, once for all columns found.
+        """
+        return () if self._columns is None else self._columns.beside(self.table, self.column)
+
+
+@dataclass(frozen=True)
+class NearColumn:
+    """A column that was not found, but came near.
+
+    Attributes
+    ----------
+    table, column : str
+        As of `ColumnMatch`.
+    share : float
+        ``matched / total``: what was short of the threshold.
+    matched, total : int
+        Rows of the query column that match, of those that count; or distinct values that both
+        columns have, of those of the query column.
+    max_distance : float or None
+        The distance within which they match, which may be larger than that asked for; None where
+        equal values are counted.
+    """
+
+    table: str
+    column: str
+    share: float
+    matched: int
+    total: int
+    max_distance: float | None = None
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What helps where a search found nothing.
+
+    Attributes
+    ----------
+    nearest : tuple of NearColumn
+        At most `MAX_NEAREST`, best first.
+    columns_left_out, files_left_out : dict of str to int
+        How many columns and files the index is without, by reason, most frequent first.
+    """
+
+    nearest: tuple[NearColumn, ...] = ()
+    columns_left_out: dict[str, int] = field(default_factory=dict)
+    files_left_out: dict[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "nearest": [asdict(each) for each in self.nearest],
+            "columns_left_out": self.columns_left_out,
+            "files_left_out": self.files_left_out,
+        }
+
+
+MAX_NEAREST = 3
+"""Columns that came near which are named where nothing was found."""
 
 AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)
 
@@ -40,11 +109,20 @@ class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
     options : object
         The options of the search, with defaults filled in.
     matches : tuple of ColumnMatch
+        At most `k`; each stands for its copies too.
+    n_more : int or None
+        How many more were found, copies not counted; None where there may be more and they were
+        not counted.
+    folded : bool
+        Whether copies were folded.
     """
 
     query: dict[str, Any]
     options: Any
     matches: tuple[AnyMatch, ...]
+    n_more: int | None = field(default=0, kw_only=True)
+    folded: bool = field(default=False, kw_only=True)
+    _find_hints: Callable[[], Hints] = field(default=Hints, repr=False, compare=False, kw_only=True)
 
     @overload
     def __getitem__(self, position: int) -> AnyMatch: ...
@@ -61,9 +139,40 @@ class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
     def __iter__(self) -> Iterator[AnyMatch]:
         return iter(self.matches)
 
+    def hints(self) -> Hints:
+        """Find what helps where nothing was found: the nearest columns, and what was left out.
+
+        Searches once more, and reads the catalog, each time it is called. Without need, where
+        something was found, it is empty.
+        """
+        return Hints() if self.matches else self._find_hints()
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each column found."""
-        return [{name: getattr(match, name) for name in self.fields} for match in self.matches]
+        return [self._row(match.to_dict(), match) for match in self.matches]
+
+    def _row(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+        """Return what is told of a column found with its ``n_copies`` and ``brings``."""
+        counted = {"n_copies": len(match.copies)} if self.folded else {}
+        return {**told, **counted, "brings": list(match.brings)}
+
+    def _with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+        """Return what is told of a column found with its ``copies`` and ``brings``."""
+        named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
+        return {**told, **named, "brings": list(match.brings)}
+
+    def _told(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form of the search, but for its work, with that of its results.
+
+        With `hints` it has these too, where nothing was found.
+        """
+        return {
+            "query": self.query,
+            "options": self.options if isinstance(self.options, dict) else self.options.to_dict(),
+            "results": list(results),
+            "n_more": self.n_more,
+            **({"hints": self.hints().to_dict()} if hints and not self.matches else {}),
+        }
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a column found, with the columns `fields`."""

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
 from pexeso.errors import InputError
-from pexeso.options import SearchOptions, max_distance_of_cosine, parse_bytes, search_options
+from pexeso.options import (
+    SearchOptions,
+    max_distance_of_cosine,
+    parse_bytes,
+    require_k,
+    search_options,
+)
 from pexeso.runtime.formatting import shown
 from pexeso.service.plain_fields import from_plain, to_plain, typed
 from pexeso.thresholds.advice import ASKED, require_min_precision
@@ -170,8 +176,10 @@ class ColumnsRequest(QueryRequest):
     ----------
     all_columns : bool
         `query` is a file: search with each of its columns.
-    k : int or None
-        Only so many columns, 1 or more; None: all.
+    k : int, "all" or None
+        So many columns, 1 or more; None: 20.
+    fold_copies : bool
+        Fold columns of the same values, or nearly the same, into one.
     exclude_self : bool
         Do not find the table that the query column is read from.
     explain : bool
@@ -179,7 +187,8 @@ class ColumnsRequest(QueryRequest):
     """
 
     all_columns: bool = False
-    k: int | None = None
+    k: int | Literal["all"] | None = None
+    fold_copies: bool = True
     exclude_self: bool = False
     explain: bool = False
 
@@ -188,10 +197,7 @@ class ColumnsRequest(QueryRequest):
         if self.all_columns and (self.column is not None or not isinstance(self.query, str)):
             got = "values" if self.column is None else f"the column {self.column!r} too"
             raise RequestError("{all_columns} takes a file alone. Got %s.", got)
-        if self.k is not None and self.k < 1:
-            from pexeso.overlap.topk import require_k
-
-            require_k(self.k)
+        require_k(self.k)
 
     def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
         """Return the query columns; `all_columns` takes those of numbers only with `numbers`.

@@ -125,7 +125,7 @@ def _in_words(hint: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(map(_in_words, inner))
     if origin is Literal:
-        return f"one of {', '.join(inner)}"
+        return f"one of {', '.join(inner)}" if len(inner) > 1 else repr(inner[0])
     if origin is None or issubclass(origin, Mapping):
         return _WORDS.get(hint, "an object")
     return f"a list, each entry {_in_words(inner[0])}" if inner[0] is not Any else "a list"

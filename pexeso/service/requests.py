@@ -10,7 +10,6 @@ from pexeso.errors import InputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import (
     DEFAULT_MIN_CONTAINMENT,
-    DEFAULT_OVERLAP_COLUMNS,
     BuildOptions,
     require_min_containment,
 )
@@ -27,7 +26,7 @@ from pexeso.service.bases import (
 from pexeso.thresholds.advice import require_min_precision
 
 METHODS = ("semantic", "overlap", "containment", "all")
-_OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k")
+_OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +81,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapRequest(ColumnsRequest, verb="overlap"):
-    """Find the k columns that share most distinct values with a query column; 10 by default."""
-
-    k: int = DEFAULT_OVERLAP_COLUMNS
+    """Find the k columns that share most distinct values with a query column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +151,7 @@ class BatchRequest(SparkRequest, DistanceRequest, verb="batch"):
         A file of JSON lines, or the lines as objects.
     output : str or None
         The file of answers; None: the response has them.
-    min_joinability, k, counts, exclude_self, explain, rerank
+    min_joinability, k, counts, exclude_self, explain, rerank, fold_copies
         As in `SearchRequest`.
     resume, restart : bool
         Go on with a file of answers that exists; or overwrite it.
@@ -163,11 +160,12 @@ class BatchRequest(SparkRequest, DistanceRequest, verb="batch"):
     queries: str | tuple[Mapping[str, Any], ...]
     output: str | None = None
     min_joinability: float | None = None
-    k: int | None = None
+    k: int | Literal["all"] | None = None
     counts: str | None = None
     exclude_self: bool = False
     explain: bool = False
     rerank: bool = True
+    fold_copies: bool = True
     resume: bool = False
     restart: bool = False
 

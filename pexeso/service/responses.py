@@ -35,7 +35,9 @@ class SearchResponse:
 
     def to_dict(self) -> Answer:
         """Return the JSON form of the result, or with `all_columns` of all under ``columns``."""
-        found = [result.to_dict(explain=self.request.explain) for result in self.results]
+        found = [
+            result.to_dict(explain=self.request.explain, hints=True) for result in self.results
+        ]
         return {"columns": found} if self.request.all_columns else found[0]
 
 

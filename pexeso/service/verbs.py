@@ -168,9 +168,10 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
         return service.run(request.by_tokens())
     queries = request.read_columns(numbers=request.method == "all")
     index, asked = service.open_for(request), request.options()
-    asked["exclude_self"] = request.exclude_self
+    asked |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
     if request.method == "semantic":
-        return SearchResponse(request, index.search_batch(queries, rerank=request.rerank, **asked))
+        found = index.search_batch(queries, rerank=request.rerank, **asked)
+        return SearchResponse(request, found)
     from pexeso.answers.combined import search_combined
 
     return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
@@ -200,7 +201,8 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
 
 def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Match:
     # Of one column there is no order.
-    found = index.search(column, **{**options, "k": 1, "exclude_self": True, "rerank": False})
+    plain = {"k": 1, "exclude_self": True, "rerank": False, "fold_copies": False}
+    found = index.search(column, **{**options, **plain})
     if not len(found):
         raise RequestError(
             "No column of the lake has a value within distance %s of '%s'. Try a larger "
@@ -254,7 +256,8 @@ def _batch(
     with _searching(service, request) as (index, passes):
         if begin is not None:
             begin(index.search_options(request.options()))
-        asked = {name: getattr(request, name) for name in ("explain", "rerank", "exclude_self")}
+        names = ("explain", "rerank", "exclude_self", "fold_copies")
+        asked = {name: getattr(request, name) for name in names}
         asked |= {**request.options(), "passes": passes}
         if request.output is not None:
             asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}

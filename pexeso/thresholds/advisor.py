@@ -16,7 +16,7 @@ import torch
 
 from pexeso.engine.vector_space import Vectors
 from pexeso.errors import InputError
-from pexeso.options import SearchOptions
+from pexeso.options import ALL, SearchOptions
 from pexeso.parts.semantic.encode import known_vectors
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -98,7 +98,7 @@ class Advisor:
         if not asked:
             return options
         advice = self.columns(min_precision, options.get("min_joinability"))
-        if advice.min_joinability is not None and options.get("k") is None:
+        if advice.min_joinability is not None and options.get("k") in (None, ALL):
             options["min_joinability"] = advice.min_joinability
         return {**options, "max_distance": advice.max_distance, "advice": advice}
 

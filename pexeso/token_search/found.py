@@ -71,8 +71,9 @@ def found_by_lists(shard: Shard, answer: Overlaps, n_asked: int) -> list[SetFoun
 def match_of(query: TokenQuery, found: SetFound) -> TokenMatch:
     """Make the match of a set that was found."""
     shared = partial(shared_values, found.shard, found.number, query.tokens)
+    at = (found.shard, found.number)
     return TokenMatch(
-        found.table, found.label, found.overlap, found.containment, found.size, shared
+        found.table, found.label, found.overlap, found.containment, found.size, at, shared
     )
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pexeso.io.location import Location, locate, name_within
+from pexeso.lake.catalog import Catalog
 from pexeso.parts.metadata import require_contents
 from pexeso.parts.token_sets.open import Shard, open_shards
 from pexeso.store.local.reader import Store
@@ -28,6 +29,11 @@ class TokenSets:
     def shards(self) -> list[Shard]:
         """The open shards."""
         return open_shards(self.store)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Every table and column of the lake, those left out with the reason."""
+        return Catalog(self.store.catalog_files)
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""

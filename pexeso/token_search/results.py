@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
+
+if TYPE_CHECKING:
+    from pexeso.parts.token_sets.open import Shard
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class TokenMatch(ColumnMatch):
     overlap: int | None
     containment: float
     size: int
+    # Where its tokens are: a shard of the index, and the number of the set there.
+    _at: tuple[Shard, int] = field(repr=False, compare=False)
     _shared: Callable[[], list[str]] = field(repr=False, compare=False)
 
     @property
@@ -47,6 +52,11 @@ class TokenMatch(ColumnMatch):
         """
         return self._shared()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form, as copies have it."""
+        names = ("table", "column", "overlap", "containment")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class TokenSearchResult(ColumnMatches[TokenMatch]):
@@ -59,32 +69,41 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
     options : dict
         What was asked for, defaults filled in.
     matches : tuple of TokenMatch
-    fields : tuple of str
-        What `to_dict`, `to_pandas` and CSV tell of each column found.
+    measures : tuple of str
+        What `to_dict` tells of each column found.
     stats : dict
         What was read and counted, and the seconds that it took.
     """
 
-    fields: tuple[str, ...]
+    measures: tuple[str, ...]
     stats: dict[str, Any]
 
-    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What `to_pandas` and CSV tell of each column found."""
+        return (*self.measures, *(("n_copies",) if self.folded else ()), "brings")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each column found."""
+        return [self._row(self._measured(match), match) for match in self.matches]
+
+    def _measured(self, match: TokenMatch) -> dict[str, Any]:
+        return {name: getattr(match, name) for name in self.measures}
+
+    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
 
         Parameters
         ----------
         explain : bool
             Add ``"shared"``, the values that both columns have, to each result.
+        hints : bool
+            Add ``"hints"`` where nothing was found; see `hints`.
         """
-        results = self.rows()
+        results = [self._with_copies(self._measured(match), match) for match in self.matches]
         if explain:
             results = [
                 {**row, "shared": match.shared()}
                 for row, match in zip(results, self.matches, strict=True)
             ]
-        return {
-            "query": self.query,
-            "options": self.options,
-            "results": results,
-            "stats": self.stats,
-        }
+        return {**self._told(results, hints=hints), "stats": self.stats}

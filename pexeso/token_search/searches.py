@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pexeso.options import small_enough
+from pexeso.diagnostics.info import left_out
+from pexeso.options import ALL, columns_wanted
 from pexeso.parts.token_sets.open import require_part
 from pexeso.runtime.formatting import plain_scalar
+from pexeso.search.column_matches import MAX_NEAREST, Hints, NearColumn
 from pexeso.token_search.containment_search import search_containment
+from pexeso.token_search.copies import Request
 from pexeso.token_search.overlap_search import search_overlap, search_overlap_batch
 from pexeso.token_search.query import TokenQuery, token_query
 
@@ -28,52 +32,117 @@ class TokenSearches:
 
     opened: OpenIndex | TokenSets
 
-    def overlap(self, values: Any, k: int, exclude_self: bool) -> TokenSearchResult:
+    def overlap(
+        self, values: Any, k: int | str | None, exclude_self: bool, fold_copies: bool = True
+    ) -> TokenSearchResult:
         """Find the k columns that share most distinct values with a query column."""
+        request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
         query = token_query(values)
-        return search_overlap(
-            self.opened.shards,
-            query,
-            small_enough("k", k),
-            exclude_table=self._own_table(query, exclude_self),
-        )
+        own = self._own_table(query, exclude_self)
+        search = partial(search_overlap, self.opened.shards, query, exclude_table=own)
+        result = request.first_best(search, self._n_sets, self.opened)
+        return self._complete(result, request, query)
 
     def overlap_batch(
-        self, queries: Iterable[Any], k: int, exclude_self: bool, device: str | None
+        self,
+        queries: Iterable[Any],
+        k: int | str | None,
+        exclude_self: bool,
+        device: str | None,
+        fold_copies: bool = True,
     ) -> list[TokenSearchResult]:
         """Search with several query columns as `overlap` does.
 
         The posting lists of all query columns are counted together.
         """
+        request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
         from pexeso.search.opening import (
             choose_device,
         )  # brings torch, which other searches do without
 
         columns = [token_query(values) for values in queries]
-        return search_overlap_batch(
+        search = partial(
+            search_overlap_batch,
             self.opened.shards,
-            columns,
-            small_enough("k", k),
             device=str(self.opened.device if device is None else choose_device(device)),
-            exclude_tables=[self._own_table(query, exclude_self) for query in columns],
         )
+        own = [self._own_table(query, exclude_self) for query in columns]
+        found: dict[tuple[int, int], TokenSearchResult] = {}
+
+        def search_one(position: int, n: int) -> TokenSearchResult:
+            # All are asked for together at first; the few that need more are asked for again.
+            if (position, n) not in found:
+                asked = range(len(columns)) if not found else [position]
+                results = search(
+                    [columns[each] for each in asked],
+                    n,
+                    exclude_tables=[own[each] for each in asked],
+                )
+                found.update(
+                    ((each, n), result) for each, result in zip(asked, results, strict=True)
+                )
+            return found[position, n]
+
+        return [
+            self._complete(
+                request.first_best(partial(search_one, position), self._n_sets, self.opened),
+                request,
+                query,
+            )
+            for position, query in enumerate(columns)
+        ]
 
     def contain(
-        self, values: Any, min_containment: float, verify: bool, k: int | None, exclude_self: bool
+        self,
+        values: Any,
+        min_containment: float,
+        verify: bool,
+        k: int | str | None,
+        exclude_self: bool,
+        fold_copies: bool = True,
     ) -> TokenSearchResult:
         """Find the columns that have at least a share of a query column's distinct values."""
+        request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "containment")
         query = token_query(values)
-        return search_containment(
+        found = search_containment(
             self.opened.shards,
             query,
             plain_scalar(min_containment),
             verify=verify,
-            k=small_enough("k", k),
             exclude_table=self._own_table(query, exclude_self),
         )
+        result = request.lay_out(found, self.opened, is_whole=True)
+        return self._complete(result, request, query)
+
+    @property
+    def _n_sets(self) -> int:
+        return sum(len(shard.names) for shard in self.opened.shards)
+
+    def _complete(
+        self, result: TokenSearchResult, request: Request, query: TokenQuery
+    ) -> TokenSearchResult:
+        """Return a result with what was asked for, and what helps where nothing was found."""
+        options = {**result.options, "k": ALL if request.k is None else request.k}
+        return replace(result, options=options, _find_hints=partial(self._hints, query, options))
+
+    def _hints(self, query: TokenQuery, options: dict[str, Any]) -> Hints:
+        """Find the columns with most of the values, and count the files that the index is without.
+
+        Which columns are left out is another matter here than in semantic search.
+        """
+        near = []
+        if "min_containment" in options:
+            near = search_overlap(
+                self.opened.shards, query, MAX_NEAREST, exclude_table=options["exclude_table"]
+            )
+        nearest = tuple(
+            NearColumn(match.table, match.column, match.containment, match.overlap, len(query))
+            for match in near
+        )
+        return Hints(nearest, {}, left_out(self.opened.catalog)[0])
 
     def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
         file = query.column.file

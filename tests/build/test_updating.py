@@ -61,7 +61,9 @@ class Lake:
 def found(index, query, **options):
     return [
         (match.table, match.matched)
-        for match in index.search(query, max_distance=0.0, rerank=False, **options)
+        for match in index.search(
+            query, max_distance=0.0, rerank=False, fold_copies=False, **{"k": "all", **options}
+        )
     ]
 
 
@@ -70,13 +72,16 @@ def agrees(index, lake):
         query = WORDS[start : start + 5]
         assert found(index, query, min_joinability=0.01) == lake.expected(query)
         assert found(index, query, k=3) == lake.expected(query)[:3]
-        shared = [(match.table, match.overlap) for match in index.overlap(query, k=100)]
+        shared = [
+            (match.table, match.overlap) for match in index.overlap(query, k=100, fold_copies=False)
+        ]
         assert shared == lake.expected(query)
         most = [(name, n) for name, n in lake.expected(query) if n >= 2]
         assert [
-            (match.table, match.overlap) for match in index.contain(query, min_containment=0.4)
+            (match.table, match.overlap)
+            for match in index.contain(query, min_containment=0.4, k="all", fold_copies=False)
         ] == most
-    numbers = [match.table for match in index.overlap(range(8), k=100)]
+    numbers = [match.table for match in index.overlap(range(8), k=100, fold_copies=False)]
     assert numbers == sorted(lake.indexed), "columns of numbers are token sets too"
     assert not any(problem.is_failure for problem in index.check())
 

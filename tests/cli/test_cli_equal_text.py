@@ -21,33 +21,36 @@ from pexeso.token_search.results import TokenMatch, TokenSearchResult
 pytestmark = pytest.mark.spark
 
 TABLE = """\
-containment  overlap  values  table                 column
-     75.0 %      3/4       8  cities.csv            city
-     50.0 %      2/4       5  nested/companies.csv  place
+containment  overlap  values  table                 column  brings
+     75.0 %      3/4       8  cities.csv            city    country, people
+     50.0 %      2/4       5  nested/companies.csv  place   name, +2 more
 """
 
 EXPLAINED = """\
-containment  overlap  values  table                 column
-     75.0 %      3/4       8  cities.csv            city
+containment  overlap  values  table                 column  brings
+     75.0 %      3/4       8  cities.csv            city    country, people
     Dublin
     Madrid
     and 1 more value (--values all)
 
-     50.0 %      2/4       5  nested/companies.csv  place
+     50.0 %      2/4       5  nested/companies.csv  place   name, +2 more
     Madrid
     Oslo
 """
 
+CITY_BESIDE = {"copies": [], "brings": ["country", "people"]}
+PLACE_BESIDE = {"copies": [], "brings": ["name", "#2", "#3"]}
+
 EVERY_WAY = """\
- share  semantic  equal values  table                 column
-75.0 %  3/4 rows    3/4 values  cities.csv            city
-50.0 %  2/4 rows    2/4 values  nested/companies.csv  place
-50.0 %  2/4 rows                nested/capitals.tsv   Capital
+ share  semantic  equal values  table                 column   brings
+75.0 %  3/4 rows    3/4 values  cities.csv            city     country, people
+50.0 %  2/4 rows    2/4 values  nested/companies.csv  place    name, +2 more
+50.0 %  2/4 rows                nested/capitals.tsv   Capital  Seat since
 """
 
 NUMBERS = """\
-containment  overlap  values  table        column
-     75.0 %      3/4       5  numbers.csv  id
+containment  overlap  values  table        column  brings
+     75.0 %      3/4       5  numbers.csv  id      amount
 """
 
 
@@ -133,39 +136,32 @@ def test_the_values_that_both_have_and_how_many_more(run, index, towns):
     shown = run(
         "overlap", index, f"{towns}:town", "--explain", "--values", "all", "-k", 1
     ).stdout.splitlines()
-    assert shown[2:] == ["    Dublin", "    Madrid", "    Oslo"]
+    values = ["    Dublin", "    Madrid", "    Oslo"]
+    assert shown[2:] == [*values, "", "and 1 more column (-k 2, or -k all)"]
 
 
 def test_json_has_three_fields_a_column_and_the_shared_values_when_asked(run, index, towns):
     document = json.loads(run("overlap", index, f"{towns}:town", "--json").stdout)
-    assert list(document) == ["query", "options", "results", "stats"]
-    assert document["results"] == [
-        {"table": "cities.csv", "column": "city", "overlap": 3},
-        {"table": "nested/companies.csv", "column": "place", "overlap": 2},
-    ]
+    assert list(document) == ["query", "options", "results", "n_more", "stats"]
+    city = {"table": "cities.csv", "column": "city", "overlap": 3, **CITY_BESIDE}
+    place = {"table": "nested/companies.csv", "column": "place", "overlap": 2, **PLACE_BESIDE}
+    assert document["results"] == [city, place]
     assert document["query"] == {"file": str(towns), "column": "town", "rows": 4, "values": 4}
-    assert document["options"] == {"k": 10, "exclude_table": None}
+    assert document["options"] == {"k": 20, "exclude_table": None}
     explained = json.loads(
         run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--json").stdout
     )
-    assert explained["results"] == [
-        {
-            "table": "cities.csv",
-            "column": "city",
-            "overlap": 3,
-            "shared": ["Dublin", "Madrid", "Oslo"],
-        }
-    ]
+    assert explained["results"] == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
 
 
 def test_json_lines_and_csv(run, index, towns):
     lines = run("overlap", index, f"{towns}:town", "--jsonl").stdout.splitlines()
     assert [json.loads(line) for line in lines] == [
-        {"table": "cities.csv", "column": "city", "overlap": 3},
-        {"table": "nested/companies.csv", "column": "place", "overlap": 2},
+        {"table": "cities.csv", "column": "city", "overlap": 3, **CITY_BESIDE},
+        {"table": "nested/companies.csv", "column": "place", "overlap": 2, **PLACE_BESIDE},
     ]
     assert run("overlap", index, f"{towns}:town", "-k", 1, "--csv").stdout == (
-        "table,column,overlap\ncities.csv,city,3\n"
+        "table,column,overlap,n_copies,brings\ncities.csv,city,3,0,country; people\n"
     )
     rows = list(
         csv.reader(
@@ -174,8 +170,8 @@ def test_json_lines_and_csv(run, index, towns):
             )
         )
     )
-    assert rows[0] == ["table", "column", "overlap", "value"]
-    assert [row[3] for row in rows[1:]] == ["Dublin", "Madrid", "Oslo"]
+    assert rows[0] == ["table", "column", "overlap", "n_copies", "brings", "value"]
+    assert [row[5] for row in rows[1:]] == ["Dublin", "Madrid", "Oslo"]
 
 
 def test_numbers_join_by_equal_text_and_a_column_can_be_named_by_its_position(run, index, towns):
@@ -191,19 +187,20 @@ def test_every_column_means_those_of_numbers_too(run, index, towns):
     table = run("overlap", index, towns, "--all-columns", "-k", 1)
     assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
         "town",
+        "and 1 more column (-k 2, or -k all)",
         "number",
     ]
     assert [line.partition(" in ")[0] for line in table.stderr.splitlines()] == [
-        "town: 1 column",
+        "town: 1 of 2 columns",
         "number: 1 column",
         "2 searches",
     ]
     rows = run("overlap", index, towns, "--all-columns", "--csv").stdout.splitlines()
     assert rows == [
-        "query_column,table,column,overlap",
-        "town,cities.csv,city,3",
-        "town,nested/companies.csv,place,2",
-        "number,numbers.csv,id,3",
+        "query_column,table,column,overlap,n_copies,brings",
+        "town,cities.csv,city,3,0,country; people",
+        "town,nested/companies.csv,place,2,0,name; #2; #3",
+        "number,numbers.csv,id,3,0,amount",
     ]
     rows = run("overlap", index, towns, "--all-columns", "--jsonl").stdout.splitlines()
     assert [json.loads(row)["query_column"] for row in rows] == ["town", "town", "number"]
@@ -211,17 +208,18 @@ def test_every_column_means_those_of_numbers_too(run, index, towns):
 
 def test_a_table_of_the_lake_leaves_itself_out(run, index, small_lake):
     spec = f"{small_lake / 'cities.csv'}:city"
-    assert run("overlap", index, spec, "--csv").stdout.splitlines()[1] == "cities.csv,city,8"
+    rows = run("overlap", index, spec, "--csv").stdout.splitlines()
+    assert rows[1] == "cities.csv,city,8,0,country; people"
     assert run("overlap", index, spec, "--exclude-self", "--csv").stdout.splitlines() == [
-        "table,column,overlap",
-        "nested/companies.csv,place,5",
+        "table,column,overlap,n_copies,brings",
+        "nested/companies.csv,place,5,0,name; #2; #3",
     ]
 
 
 def test_more_columns_than_there_are_is_no_mistake_and_none_is(run, fail, index, towns):
     assert run("overlap", index, f"{towns}:town", "-k", 10**9).stdout == TABLE
     said = fail(2, "overlap", index, f"{towns}:town", "-k", 0)
-    assert "k, the number of columns wanted, must be an integer from 1 on. Got 0." in said
+    assert "'0' is neither 'all' nor a whole number of at least 1." in said
 
 
 @pytest.mark.parametrize(
@@ -246,15 +244,16 @@ def test_a_query_that_finds_nothing_says_why(run, index, tmp_path, rows, said):
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.startswith(said)
     assert json.loads(run("overlap", index, f"{path}:town", "--json").stdout)["results"] == []
-    assert run("overlap", index, f"{path}:town", "--csv").stdout == "table,column,overlap\n"
+    table = run("overlap", index, f"{path}:town", "--csv").stdout
+    assert table == "table,column,overlap,n_copies,brings\n"
 
 
 def test_one_value_is_a_query(run, index, tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("town\nMadrid\n", encoding="utf-8")
     assert run("overlap", index, path, "--csv").stdout.splitlines()[1:] == [
-        "cities.csv,city,1",
-        "nested/companies.csv,place,1",
+        "cities.csv,city,1,0,country; people",
+        "nested/companies.csv,place,1,0,name; #2; #3",
     ]
 
 
@@ -330,6 +329,7 @@ def test_all_ways_as_documents(run, index, towns):
         "total": 4,
         "overlap": 3,
         "containment": 0.75,
+        **CITY_BESIDE,
     }
     assert by_key["nested/capitals.tsv", "Capital"]["overlap"] is None
     assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap"}
@@ -348,9 +348,9 @@ def test_all_ways_as_documents(run, index, towns):
 def test_all_ways_explained(run, index, towns):
     asked = ("search", index, "--method", "all", "--explain", "--pairs", 1)
     shown = run(*asked, f"{towns}:town", "--max-distance", 0.1, "-k", 1).stdout.splitlines()
-    assert shown[2:] == ["    Oslo  =  Oslo  0.000  exact", "    and 2 more pairs (--pairs all)"]
+    assert shown[2:4] == ["    Oslo  =  Oslo  0.000  exact", "    and 2 more pairs (--pairs all)"]
     shown = run(*asked, f"{towns}:number", "--max-distance", 0, "-k", 1).stdout.splitlines()
-    assert shown[2:] == ["    1", "    and 2 more values (--pairs all)"]
+    assert shown[2:4] == ["    1", "    and 2 more values (--pairs all)"]
 
 
 def test_search_by_overlap_is_overlap(run, index, towns):
@@ -362,7 +362,13 @@ def test_search_by_overlap_is_overlap(run, index, towns):
     document = json.loads(
         run("search", index, f"{towns}:#1", "--method", "overlap", "-k", 1, "--json").stdout
     )
-    assert document["results"] == [{"table": "numbers.csv", "column": "id", "overlap": 3}]
+    assert document["results"] == [
+        {
+            **{"table": "numbers.csv", "column": "id", "overlap": 3},
+            "copies": [],
+            "brings": ["amount"],
+        }
+    ]
 
 
 @pytest.mark.parametrize(
@@ -418,7 +424,7 @@ def test_columns_that_contain_a_share(run, both, towns):
     result = run("contain", both, f"{towns}:town")
     assert (result.exit_code, result.stdout.splitlines()[1:]) == (
         0,
-        ["     75.0 %      3/4       8  cities.csv  city"],
+        ["     75.0 %      3/4       8  cities.csv  city    country, people"],
     )
     assert result.stderr.startswith("1 column in ")
     assert run("contain", both, f"{towns}:town", "--min-containment", 0.5).stdout == TABLE
@@ -431,11 +437,13 @@ def test_columns_that_contain_a_share(run, both, towns):
 
 def test_containment_as_documents(run, both, towns):
     city = {"table": "cities.csv", "column": "city", "containment": 0.75, "estimated": False}
+    city |= CITY_BESIDE
     place = {
         "table": "nested/companies.csv",
         "column": "place",
         "containment": 0.5,
         "estimated": False,
+        **PLACE_BESIDE,
     }
     asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
     document = json.loads(run(*asked, "--json").stdout)
@@ -443,7 +451,7 @@ def test_containment_as_documents(run, both, towns):
     assert document["options"] == {
         "min_containment": 0.5,
         "verify": True,
-        "k": None,
+        "k": 20,
         "exclude_table": None,
     }
     assert json.loads(run(*asked, "-k", 1, "--json").stdout)["results"] == [city]
@@ -454,9 +462,9 @@ def test_containment_as_documents(run, both, towns):
     explained = json.loads(run(*asked, "-k", 1, "--explain", "--json").stdout)["results"]
     assert explained == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
     assert run(*asked, "--csv").stdout.splitlines() == [
-        "table,column,containment,estimated",
-        "cities.csv,city,0.75,False",
-        "nested/companies.csv,place,0.5,False",
+        "table,column,containment,estimated,n_copies,brings",
+        "cities.csv,city,0.75,False,0,country; people",
+        "nested/companies.csv,place,0.5,False,0,name; #2; #3",
     ]
     rows = run(*asked, "-k", 1, "--explain", "--csv").stdout.splitlines()
     assert [row.rpartition(",")[2] for row in rows] == ["value", "Dublin", "Madrid", "Oslo"]
@@ -471,7 +479,7 @@ def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
 
 
 def test_an_estimate_is_marked_as_one(capsys):
-    match = TokenMatch("a.csv", "id", None, 0.812, 1234, lambda: ["7"])
+    match = TokenMatch("a.csv", "id", None, 0.812, 1234, (None, 0), lambda: ["7"])
     query, options = (
         {"file": None, "column": None, "rows": 9, "values": 9},
         {"min_containment": 0.7},
@@ -480,7 +488,7 @@ def test_an_estimate_is_marked_as_one(capsys):
     write_results(EQUAL, [result], "table", 0, explain=False, name_queries=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
     assert result.to_dict()["results"] == [
-        {"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}
+        {"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True, "brings": []}
     ]
 
 
@@ -489,7 +497,7 @@ def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, 
     asked = ("contain", both, spec, "--min-containment", 0.5, "--csv")
     assert len(run(*asked).stdout.splitlines()) == 3
     assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == [
-        "nested/companies.csv,place,0.625,False"
+        "nested/companies.csv,place,0.625,False,0,name; #2; #3"
     ]
     rows = run("contain", both, towns, "--all-columns", "--csv").stdout.splitlines()
     assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
@@ -515,14 +523,16 @@ def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, town
     assert (
         "has no value: there is nothing to look for." in run("contain", both, f"{path}:town").stderr
     )
-    assert "k, the number of columns wanted" in fail(2, "contain", both, f"{towns}:town", "-k", 0)
+    assert "neither 'all' nor a whole number of at least 1" in fail(
+        2, "contain", both, f"{towns}:town", "-k", 0
+    )
 
 
 def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
     asked = ("search", both, f"{towns}:town", "--method")
     assert run(*asked, "containment", "--min-joinability", 0.5).stdout == TABLE
     assert run(*asked, "containment", "-k", 1, "--csv").stdout.splitlines()[1:] == [
-        "cities.csv,city,0.75,False"
+        "cities.csv,city,0.75,False,0,country; people"
     ]
     document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
     assert (

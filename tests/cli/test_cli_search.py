@@ -10,26 +10,28 @@ from pexeso.rerank import reranker
 from pexeso.rerank.features import FEATURES
 
 TABLE = """\
-score  joinability  matched  table                 column
- 1.00       60.0 %      3/5  cities.csv            city
- 1.00       60.0 %      3/5  nested/capitals.tsv   Capital
- 1.00       60.0 %      3/5  nested/companies.csv  place
+score  joinability  matched  table                 column   brings
+ 1.00       60.0 %      3/5  cities.csv            city     country, people
+ 1.00       60.0 %      3/5  nested/capitals.tsv   Capital  Seat since
+ 1.00       60.0 %      3/5  nested/companies.csv  place    name, +2 more
 """
 
 BY_COUNT = """\
-joinability  matched  table                 column
-     60.0 %      3/5  cities.csv            city
-     60.0 %      3/5  nested/capitals.tsv   Capital
-     60.0 %      3/5  nested/companies.csv  place
+joinability  matched  table                 column   brings
+     60.0 %      3/5  cities.csv            city     country, people
+     60.0 %      3/5  nested/capitals.tsv   Capital  Seat since
+     60.0 %      3/5  nested/companies.csv  place    name, +2 more
 """
 
 EXPLAINED = """\
-score  joinability  matched  table       column
- 1.00       60.0 %      3/5  cities.csv  city
+score  joinability  matched  table       column  brings
+ 1.00       60.0 %      3/5  cities.csv  city    country, people
     100.0 % exact, 0.0 % spelling, 0.0 % meaning
     Oslo  =  Oslo  0.000  exact
     rome  ~  Rome  0.000  exact
     and 1 more pair (--pairs all)
+
+and 2 more columns (-k 2)
 """
 
 WHY = """\
@@ -73,7 +75,10 @@ def test_by_the_rows_that_match_alone(run, small_index, places):
         run("search", small_index, f"{places}:place", "--no-rerank", "-k", 1, "--json").stdout
     )
     assert document["results"] == [
-        {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5}
+        {
+            **{"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3},
+            **{"total": 5, "copies": [], "brings": ["country", "people"]},
+        }
     ]
 
 
@@ -91,14 +96,14 @@ def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
 
 def test_all_pairs(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", "all")
-    assert result.stdout.splitlines()[-1] == "     MADRID   ~  Madrid  0.000  exact"
+    assert result.stdout.splitlines()[-3] == "     MADRID   ~  Madrid  0.000  exact"
     assert "more pair" not in result.stdout
 
 
 def test_json_is_the_promised_document(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 2, "--json")
     document = json.loads(result.stdout)
-    assert list(document) == ["query", "options", "results", "stats"]
+    assert list(document) == ["query", "options", "results", "n_more", "n_unlikely", "stats"]
     assert document["query"] == {
         "file": str(places),
         "column": "place",
@@ -111,14 +116,17 @@ def test_json_is_the_promised_document(run, small_index, places):
     assert document["options"]["min_joinability"] is None
     assert document["options"]["k"] == 2
     opinions = [(result.pop("score"), result.pop("reasons")) for result in document["results"]]
+    city = {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5}
     assert document["results"] == [
-        {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5},
+        {**city, "copies": [], "brings": ["country", "people"]},
         {
             "table": "nested/capitals.tsv",
             "column": "Capital",
             "joinability": 0.6,
             "matched": 3,
             "total": 5,
+            "copies": [],
+            "brings": ["Seat since"],
         },
     ]
     assert opinions[0][0] >= opinions[1][0] - 0.01, "to two digits, as they are shown"
@@ -159,7 +167,10 @@ def test_json_lines_are_one_result_a_line(run, small_index, places):
 
 def test_csv(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--csv", "--no-rerank")
-    assert result.stdout == "table,column,joinability,matched,total\ncities.csv,city,0.6,3,5\n"
+    assert result.stdout == (
+        "table,column,joinability,matched,total,n_copies,brings\n"
+        "cities.csv,city,0.6,3,5,0,country; people\n"
+    )
 
 
 def test_csv_has_the_score_of_json(run, small_index, places, monkeypatch):
@@ -167,8 +178,9 @@ def test_csv_has_the_score_of_json(run, small_index, places, monkeypatch):
     asked = ("search", small_index, f"{places}:place")
     rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
     results = json.loads(run(*asked, "--json").stdout)["results"]
-    assert list(rows[0]) == ["table", "column", "joinability", "matched", "total", "score"]
-    assert [list(result)[: len(rows[0])] for result in results] == [list(row) for row in rows]
+    measures = ["table", "column", "joinability", "matched", "total"]
+    assert list(rows[0]) == [*measures, "n_copies", "brings", "score"]
+    assert [list(result)[:6] for result in results] == [[*measures, "score"]] * 3
     assert [float(row["score"]) for row in rows[:2]] == [result["score"] for result in results[:2]]
     assert (rows[2]["score"], results[2]["score"], results[2]["reasons"]) == ("", None, []), (
         "it was not looked at"
@@ -177,13 +189,13 @@ def test_csv_has_the_score_of_json(run, small_index, places, monkeypatch):
 
 def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--min-joinability", 1, "--csv")
-    assert result.stdout == "table,column,joinability,matched,total,score\n"
+    assert result.stdout == "table,column,joinability,matched,total,n_copies,brings,score\n"
 
 
 def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert list(rows[0])[5:] == ["score", "query_value", "lake_value", "distance", "kind"]
+    assert list(rows[0])[7:] == ["score", "query_value", "lake_value", "distance", "kind"]
     assert [(row["query_value"], row["lake_value"], row["distance"]) for row in rows] == [
         ("Oslo", "Oslo", "0.0"),
         ("rome", "Rome", "0.0"),
@@ -252,6 +264,7 @@ def test_every_column_of_a_file(run, small_index, small_lake):
     table = run("search", small_index, spec, "--all-columns", "-k", 1)
     assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
         "city",
+        "and 2 more columns (-k 2)",
         "country",
     ]
     lines = run("search", small_index, spec, "--all-columns", "-k", 1, "--json").stdout.splitlines()
@@ -272,7 +285,17 @@ def test_every_column_wants_a_file_alone(fail, small_index, places):
 def test_nothing_on_a_terminal_can_be_forged_by_a_value(run, small_index, tmp_path):
     path = tmp_path / "evil.csv"
     path.write_text('place\n"\x1b[31mOslo"\n', encoding="utf-8")
-    result = run("search", small_index, f"{path}:place", "-k", 1, "--max-distance", 1, "--explain")
+    result = run(
+        "search",
+        small_index,
+        f"{path}:place",
+        "-k",
+        1,
+        "--max-distance",
+        1,
+        "--explain",
+        "--no-rerank",
+    )
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mOslo" in result.stdout
 

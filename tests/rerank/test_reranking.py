@@ -72,7 +72,17 @@ def test_what_is_not_looked_at_stays_behind_in_its_order(index, by_names, monkey
     assert [match.opinion is None for match in ranked] == [False, True, True]
     assert ranked.to_pandas()["score"].isna().tolist() == [False, True, True]
     assert [list(result) for result in ranked.to_dict()["results"]] == [
-        [*ranked.fields, "reasons"]
+        [
+            "table",
+            "column",
+            "joinability",
+            "matched",
+            "total",
+            "score",
+            "reasons",
+            "copies",
+            "brings",
+        ]
     ] * 3
     assert [result["score"] is None for result in ranked.to_dict()["results"]] == [
         False,

@@ -168,7 +168,12 @@ def test_searches_stay_on_spark_after_every_update(spark, tmp_path, monkeypatch)
         with monkeypatch.context() as patch:
             # Tasks run in processes of their own, which this does not reach.
             patch.setattr(executor, "search_store", refuse)
-            return [match.table for match in there.search(WORDS[::2], k=9, max_distance=0.0)]
+            return [
+                match.table
+                for match in there.search(
+                    WORDS[::2], k=9, max_distance=0.0, rerank=False, fold_copies=False
+                )
+            ]
 
     assert tables() == ["t0.csv", "t2.csv"]
     delete(here.path, ["t2.csv"])

@@ -124,11 +124,11 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "k": 2.5},
-            "k must be a whole number or null. Got 2.5",
+            "k must be a whole number or 'all' or null. Got 2.5",
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "k": 0},
-            "k must be a whole number of at least 1. Got 0",
+            "k must be a whole number of at least 1, or 'all' for every column",
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "max_distance": 2},
@@ -140,7 +140,7 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         ),
         (
             {"verb": "overlap", "index": "a", "query": "b", "k": 0},
-            "must be an integer from 1 on. Got 0.",
+            "k must be a whole number of at least 1, or 'all' for every column",
         ),
         (
             {"verb": "contain", "index": "a", "query": "b", "min_containment": 0},
@@ -209,7 +209,9 @@ def test_a_search_by_equal_values_is_a_request_of_its_own():
     assert search.by_tokens() == ContainRequest(
         index="a", query="b", min_containment=0.4, explain=True
     )
-    assert SearchRequest(index="a", query="b", method="overlap").by_tokens().k == 10
+    assert SearchRequest(index="a", query="b", method="overlap").by_tokens().k is None
+    every = SearchRequest(index="a", query="b", method="overlap", k="all", fold_copies=False)
+    assert every.by_tokens() == OverlapRequest(index="a", query="b", k="all", fold_copies=False)
 
 
 @pytest.mark.parametrize(

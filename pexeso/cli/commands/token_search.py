@@ -8,9 +8,18 @@ import click
 
 from pexeso.cli.commands.update import build_containment, build_overlap
 from pexeso.cli.groups import WithBuild
-from pexeso.cli.options import field_option, index_argument, query_argument, takes, with_options
+from pexeso.cli.options import (
+    field_option,
+    fold_copies_option,
+    index_argument,
+    query_argument,
+    takes,
+    top_k_option,
+    with_options,
+)
 from pexeso.cli.output.output import output_options, tell_column
 from pexeso.cli.output.report import EQUAL, shown_option, tell_work, write_results
+from pexeso.options import DEFAULT_COLUMNS
 from pexeso.service.requests import ContainRequest, OverlapRequest
 from pexeso.service.verbs import run
 
@@ -19,6 +28,7 @@ _of_overlap, _of_containment = (
     partial(field_option, ContainRequest),
 )
 _shared_options = with_options(
+    fold_copies_option(OverlapRequest),
     _of_overlap("exclude_self", "Leave out the table that the query column is read from."),
     _of_overlap("explain", "Show the values that both columns have."),
     shown_option(
@@ -33,7 +43,10 @@ _shared_options = with_options(
 @click.command()
 @index_argument
 @query_argument
-@_of_overlap("k", "So many columns.", "-k", "--top-k", metavar="N")
+@top_k_option(
+    OverlapRequest,
+    f"The N best columns; all: every column that shares a value.  [default: {DEFAULT_COLUMNS}]",
+)
 @_shared_options
 @takes(OverlapRequest)
 def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> None:
@@ -41,7 +54,7 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
 
     \b
     Example:
-      pexeso overlap lake.pexeso orders.csv:customer_id -k 20
+      pexeso overlap lake.pexeso orders.csv:customer_id -k 5
       pexeso overlap lake.pexeso orders.csv:#3 --explain
       pexeso overlap build lake.pexeso
 
@@ -68,7 +81,10 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
     "Count the values of every candidate, so that nothing is found wrongly; or estimate from "
     "signatures.",
 )
-@_of_containment("k", "Only the N best columns.", "-k", "--top-k", metavar="N")
+@top_k_option(
+    ContainRequest,
+    f"The N best columns; all: every column that has enough.  [default: {DEFAULT_COLUMNS}]",
+)
 @_shared_options
 @takes(ContainRequest)
 def find_containing(request: ContainRequest, n_shown: float, form: str | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pexeso.cli.clock import seconds_waited
+from pexeso.cli.output.beside import copies_line, hint_lines, rest_lines, with_beside
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -115,7 +116,8 @@ def write_results(
     for position, result in enumerate(results):
         named = {"query_column": result.query["column"]} if name_queries else {}
         if form == "json":
-            (write_json_line if name_queries else write_json)(result.to_dict(explain=explain))
+            document = result.to_dict(explain=explain, hints=True)
+            (write_json_line if name_queries else write_json)(document)
         elif form == "jsonl":
             for row in result.to_dict(explain=explain)["results"]:
                 write_json_line({**named, **row})
@@ -129,7 +131,14 @@ def write_results(
                     "\n".join(result_lines(layout, result, n_shown if explain else 0, option))
                 )
             else:
-                talk(layout.nothing(result))
+                tell_nothing(layout, result)
+
+
+def tell_nothing(layout: Layout, result: Any) -> None:
+    """Say on stderr that nothing was found, what came near, and what the index is without."""
+    talk(layout.nothing(result))
+    for line in hint_lines(result.hints()):
+        talk(line)
 
 
 def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> None:
@@ -141,8 +150,10 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
     seconds = seconds_waited()
     for result in results:
         of = f"{plain(result.query['column'])}: " if name_queries else ""
+        more = f" of {count(len(result) + result.n_more, 'column')}" if result.n_more else ""
+        number = f"{len(result):,}{more}" if more else count(len(result), "column")
         work = layout.work(result, seconds if len(results) == 1 else None)
-        talk(f"{of}{count(len(result), 'column')}{work}")
+        talk(f"{of}{number}{work}")
     if len(results) > 1 and work:
         talk(f"{len(results):,} searches in {milliseconds(seconds)} ms")
 
@@ -152,16 +163,17 @@ def result_lines(layout: Layout, result: Any, n_shown: float, option: str = "--p
 
     Each has up to `n_shown` of its matching values below it.
     """
-    names, rows, alignment = layout.table(result)
+    names, rows, alignment = with_beside(layout.table(result), result)
     header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
     if not n_shown:
-        return [header, *lines]
-    below = [layout.why(match, n_shown, option) for match in result]
+        return [header, *lines, *rest_lines(result)]
+    below = [[*copies_line(match), *layout.why(match, n_shown, option)] for match in result]
     apart = [""] if any(below) else []
     shown = [
         each for line, more in zip(lines, below, strict=True) for each in (line, *more, *apart)
     ]
-    return [header, *(shown[:-1] if apart else shown)]
+    rest = [*apart, *rest] if (rest := rest_lines(result)) else []
+    return [header, *(shown[:-1] if apart else shown), *rest]
 
 
 def _write_csv(layout: Layout, results: Sequence[Any], explain: bool, name_queries: bool) -> None:
@@ -171,14 +183,18 @@ def _write_csv(layout: Layout, results: Sequence[Any], explain: bool, name_queri
     columns = (*(("query_column",) if name_queries else ()), *results[0].fields, *details)
 
     def rows(result: Any) -> Iterable[tuple[Any, ...]]:
-        for match, row in zip(result, result.to_dict()["results"], strict=True):
-            told = [row.get(name) for name in result.fields]
-            cells = [" ".join(cell) if isinstance(cell, list) else cell for cell in told]
+        for match, row in zip(result, result.rows(), strict=True):
+            cells = [_csv_cell(name, row.get(name)) for name in result.fields]
             named = (result.query["column"],) if name_queries else ()
             for more in layout.detail_rows(match) if details else ((),):
                 yield (*named, *cells, *more)
 
     write_csv(columns, (row for result in results for row in rows(result)))
+
+
+def _csv_cell(name: str, cell: Any) -> Any:
+    """Return a cell; lists are written with blanks between, labels of columns with semicolons."""
+    return ("; " if name == "brings" else " ").join(cell) if isinstance(cell, list) else cell
 
 
 def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -> list[str]:
@@ -210,7 +226,7 @@ def _more_line(n_more: int, noun: str, option: str) -> list[str]:
 
 
 def _alike_table(result: SearchResult) -> Table:
-    at_least = ">= " if result.options.counts == "decide" and result.options.k is None else ""
+    at_least = ">= " if result.options.are_lower_bounds else ""
     rows = [
         (
             f"{at_least}{percent(match.joinability)}",
@@ -223,12 +239,17 @@ def _alike_table(result: SearchResult) -> Table:
     names = ("joinability", "matched", "table", "column")
     if not result.reranked:
         return names, rows, ">><<"
-    scores = ["" if match.opinion is None else f"{match.opinion.score:.2f}" for match in result]
+    scores = ["" if match.opinion is None else _score(match.opinion.score) for match in result]
     return (
         ("score", *names),
         [(score, *row) for score, row in zip(scores, rows, strict=True)],
         ">>><<",
     )
+
+
+def _score(score: float) -> str:
+    """Write a score; never 0.00, which would say that a column cannot be joined."""
+    return f"{score:.2f}" if score >= 0.005 else "<0.01"
 
 
 def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
@@ -246,6 +267,12 @@ def _nothing_alike(result: SearchResult) -> str:
     if not rows:
         return "The query column has no rows: there is nothing to look for."
     within = f"of the {count(rows, 'row')}"
+    if result.n_unlikely:
+        return (
+            f"{count(result.n_unlikely, 'column')} within distance {options.max_distance:g}, and "
+            "none that is likely to join: each has a score below 0.01. --no-rerank lists "
+            f"{'it' if result.n_unlikely == 1 else 'them'}."
+        )
     if options.min_joinability is None:
         return (
             f"No column has any value within distance {options.max_distance:g} {within}. Try "

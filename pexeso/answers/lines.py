@@ -1,0 +1,114 @@
+"""The lines of semantic answers: columns found, copies folded, searched for until there are enough.
+
+A search with a threshold finds all columns that meet it, and the lines are counted. One for the k
+best columns alone asks for some more than k, since some may be copies of others, and for more still
+where these were too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pexeso.engine.stats import SearchStats
+from pexeso.options import SearchOptions, columns_wanted
+from pexeso.search.copies import first_request, fold, lines_of, next_request, sets_of_hits
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.executor import Answer
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.ranking import Hit
+
+Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What was found for one query column.
+
+    Attributes
+    ----------
+    lines : list of list of Hit
+        The column that stands for each line, then its copies; ordered by rows that match.
+    n_more : int or None
+        How many lines there are behind them; None where there may be some that nobody counted.
+    stats : SearchStats
+        Of all searches that it took.
+    """
+
+    lines: list[list[Hit]]
+    n_more: int | None
+    stats: SearchStats = field(default_factory=SearchStats)
+
+
+def find_lines(
+    search: Search,
+    loader: PartitionLoader,
+    queries: Sequence[EncodedQuery],
+    options: Sequence[SearchOptions],
+    *,
+    folds: bool,
+    min_lines: int,
+) -> list[Lines]:
+    """Search for several query columns, each with its options.
+
+    Parameters
+    ----------
+    search : callable
+        The executor's, over `loader`.
+    folds : bool
+        Fold copies; False makes every column found a line.
+    min_lines : int
+        With a threshold the first lines, at least so many, take in what is nearly equal: see
+        `pexeso.search.copies.fold`.
+
+    Returns
+    -------
+    list of Lines
+        In the order of the queries. Without a threshold the first `k` lines; with one all.
+    """
+    limits = [_limit(each, folds) for each in options]
+    found: dict[int, Lines] = {}
+    stats = [SearchStats() for _ in queries]
+    while pending := [position for position in range(len(queries)) if position not in found]:
+        answers = search(
+            [queries[position] for position in pending],
+            [replace(options[position], k=limits[position]) for position in pending],
+        )
+        for position, (hits, spent) in zip(pending, answers, strict=True):
+            stats[position].add(spent)
+            limit, wanted = limits[position], columns_wanted(options[position].k)
+            near = None if wanted is None else max(wanted, min_lines)
+            lines = fold_hits(loader, hits, near) if folds else [[hit] for hit in hits]
+            if limit is None:
+                found[position] = Lines(lines, 0, stats[position])
+            elif len(hits) < limit or wanted is None:
+                n_more = max(0, len(lines) - (wanted or 0))
+                found[position] = Lines(lines[:wanted], n_more, stats[position])
+            elif len(lines) >= wanted:
+                found[position] = Lines(lines[:wanted], None, stats[position])
+            else:
+                limits[position] = next_request(limit)
+    return [found[position] for position in range(len(queries))]
+
+
+def fold_hits(loader: PartitionLoader, hits: Sequence[Hit], limit: int | None) -> list[list[Hit]]:
+    """Fold columns found, given in order; see `pexeso.search.copies.fold`."""
+    first_of = np.arange(len(hits))
+    if len(hits) > 1:
+        first_of = fold(sets_of_hits(loader, hits), limit)
+    return [[hits[position] for position in line] for line in lines_of(first_of)]
+
+
+def by_leader(lines: Sequence[Sequence[Hit]]) -> Mapping[int, list[Hit]]:
+    """Return the lines by the id of the column that stands for each."""
+    return {line[0].column_id: list(line) for line in lines}
+
+
+def _limit(options: SearchOptions, folds: bool) -> int | None:
+    """Return how many columns the executor is first asked for; None for all that there are."""
+    wanted = columns_wanted(options.k)
+    if options.min_joinability is not None or wanted is None:
+        return None
+    return first_request(wanted, folds=folds)

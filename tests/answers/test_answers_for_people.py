@@ -1,0 +1,151 @@
+"""What every search gives without being asked: twenty lines, copies folded, hints where none is."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import pexeso
+from pexeso.cli.main import cli
+from pexeso.service.verbs import Service
+
+pytestmark = pytest.mark.spark
+
+WORDS = [
+    *("Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens", "Prague"),
+    *("Warsaw", "Budapest", "Brussels", "Paris", "Berlin", "London", "Copenhagen", "Stockholm"),
+    *("Tallinn", "Riga", "Vilnius", "Zagreb", "Ljubljana", "Bratislava", "Sofia", "Bucharest"),
+]
+ODD = ["Quetzal", "Xylophone", "Zirconium", "Wombat", "Vaporware"]
+
+
+@pytest.fixture(scope="module")
+def index(spark, tmp_path_factory):
+    """Index 3 copies of one column, one of them in another order, and 24 columns like no other."""
+    lake = tmp_path_factory.mktemp("people") / "lake"
+    lake.mkdir()
+    for number, words in enumerate((WORDS, WORDS[::-1], [*WORDS[1:], "Bern"])):
+        rows = "".join(f"{word},{row},x{row}\n" for row, word in enumerate(words))
+        (lake / f"copy{number}.csv").write_text(f"city,rank,code{number}\n{rows}", encoding="utf-8")
+    for number in range(24):
+        words = [word for place, word in enumerate(WORDS) if place % 24 != number]
+        others = [f"{word} {number}" for word in ODD]
+        rows = "".join(f"{word}\n" for word in [*words, *others])
+        (lake / f"other{number:02}.csv").write_text(f"town\n{rows}", encoding="utf-8")
+    (lake / "numbers.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(9)), encoding="utf-8")
+    path = tmp_path_factory.mktemp("people_index") / "lake.pexeso"
+    return pexeso.build_index(lake, path, dimensions=64, parts=["containment"])
+
+
+def folded(result):
+    return {
+        f"{match.table}:{match.column}": [each.table for each in match.copies] for match in result
+    }
+
+
+ASK = {
+    "semantic": lambda index, **more: index.search(WORDS, max_distance=0.05, **more),
+    "overlap": lambda index, **more: index.overlap(WORDS, **more),
+    "containment": lambda index, **more: index.contain(WORDS, **more),
+    "all": lambda index, **more: pexeso.search_combined(index, WORDS, max_distance=0.05, **more),
+}
+
+
+@pytest.mark.parametrize("method", ASK)
+def test_every_search_gives_twenty_lines_and_all_when_asked(index, method):
+    ask = ASK[method]
+    usual, every, apart = ask(index), ask(index, k="all"), ask(index, k="all", fold_copies=False)
+    assert (len(usual), len(every), len(apart)) == (20, 25, 27)
+    assert [match.table for match in usual] == [match.table for match in every[:20]]
+    assert usual.n_more in (None, 5)
+    assert (every.n_more, apart.n_more) == (0, 0)
+    copies = {"copy0.csv:city": ["copy1.csv", "copy2.csv"]}
+    assert {name: tables for name, tables in folded(every).items() if tables} == copies
+    assert not any(match.copies for match in apart)
+    assert every[0].brings == ("rank", "code0")
+    assert every[0].copies[0].brings == ("rank", "code1")
+    assert len(ask(index, k=3)) == 3
+    assert usual.to_pandas()["n_copies"].tolist() == [2] + [0] * 19
+    assert "n_copies" not in apart.to_pandas()
+
+
+def test_batches_and_json_give_the_same(index):
+    [in_batch] = index.search_batch([WORDS], max_distance=0.05)
+    assert folded(in_batch) == folded(ASK["semantic"](index))
+    assert in_batch.n_more == 5
+    [overlap] = index.overlap_batch([WORDS])
+    assert folded(overlap) == folded(ASK["overlap"](index))
+    request = {"verb": "batch", "index": str(index.path), "queries": [{"values": WORDS}]}
+    [answer] = Service().answer({**request, "max_distance": 0.05})["answers"]
+    first = answer["results"][0]
+    assert (len(answer["results"]), answer["n_more"]) == (20, 5)
+    assert [copy["table"] for copy in first["copies"]] == ["copy1.csv", "copy2.csv"]
+    assert first["brings"] == ["rank", "code0"]
+    [answer] = Service().answer({**request, "max_distance": 0.05, "k": "all"})["answers"]
+    assert len(answer["results"]) == 25
+
+
+def test_columns_of_no_score_are_left_out_and_counted(index, monkeypatch):
+    from pexeso.rerank import reranker
+
+    monkeypatch.setattr(reranker, "MIN_SCORE", 0.9999999)
+    asked = {"max_distance": 0.05, "k": 6, "min_joinability": 0.5}
+    found = index.search(WORDS, **asked)
+    assert found.n_unlikely > 0
+    assert len(found) + found.n_more + found.n_unlikely == 25
+    assert index.search(WORDS, rerank=False, **asked).n_unlikely == 0
+    every = index.search(WORDS, **{**asked, "k": "all"})
+    assert (len(every), every.n_unlikely) == (25, 0)
+
+
+def test_where_nothing_is_found_the_nearest_and_what_is_left_out_are_told(index):
+    asked = [*ODD, *WORDS[:2]]
+    found = index.search(asked, max_distance=0.05)
+    assert not len(found)
+    hints = found.hints()
+    assert [(each.matched, each.total) for each in hints.nearest] == [(2, 7)] * 3
+    assert all(each.max_distance == 0.05 for each in hints.nearest)
+    assert any(why.startswith("numbers") for why in hints.columns_left_out)
+    contained = index.contain(asked).hints()
+    assert [(each.matched, each.max_distance) for each in contained.nearest] == [(2, None)] * 3
+    document = Service().answer(
+        {"verb": "search", "index": str(index.path), "query": asked, "max_distance": 0.05}
+    )
+    assert len(document["hints"]["nearest"]) == 3
+    assert ASK["semantic"](index).hints().nearest == ()
+    assert not index.search([]).hints().nearest
+
+
+def test_the_command_line_says_it(index, tmp_path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text("place\n" + "".join(f"{word}\n" for word in WORDS), encoding="utf-8")
+
+    def shown(*options):
+        asked = ["search", str(index.path), f"{mine}:place", "--max-distance", "0.05", *options]
+        return CliRunner().invoke(cli, asked, prog_name="pexeso")
+
+    lines = shown().stdout.splitlines()
+    assert lines[0].split() == [
+        *("score", "joinability", "matched", "table", "column", "copies", "brings")
+    ]
+    assert "copy0.csv" in lines[1]
+    assert lines[1].endswith("+2  rank, code0")
+    assert lines[21:] == [
+        "and 5 more columns (-k 40, or -k all)",
+        "copies hold the same values, or nearly (--no-fold-copies lists each)",
+    ]
+    assert shown().stderr.startswith("20 of 25 columns in ")
+    assert len(shown("-k", "all", "--no-fold-copies").stdout.splitlines()) == 28
+    explained = shown("--explain", "--pairs", "1").stdout
+    assert "    same values: copy1.csv:city, copy2.csv:city\n" in explained
+    assert json.loads(shown("--json").stdout)["n_more"] == 5
+    csv = shown("--csv").stdout.splitlines()
+    assert csv[0] == "table,column,joinability,matched,total,n_copies,brings,score"
+    assert ",2,rank; code0," in csv[1]
+
+    mine.write_text("place\n" + "".join(f"{word}\n" for word in [*ODD, *WORDS[:2]]))
+    nothing = shown()
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert "\nNearest:\n" in nothing.stderr
+    assert "28.6 %      2/7" in nothing.stderr
+    assert "Columns of numbers join by equal values: pexeso overlap." in nothing.stderr
