@@ -40,11 +40,11 @@ TODAY, TFIDF_WORDS, TFIDF_LETTERS = "projected", "tf-idf of words", "tf-idf of n
 MODELS: dict[str, LexicalModel] = {
     "placed pairs": RECOMMENDED,
     **{
-        f"placed pairs, sigma {sigma:g}": replace(RECOMMENDED, sigma=sigma)
+        f"placed pairs of sigma {sigma:g}": replace(RECOMMENDED, sigma=sigma)
         for sigma in (0.0, 0.1, 0.25)
     },
     **{
-        f"2-4-grams, sigma {sigma:g}": LexicalModel(N_GRAMS, sigma)
+        f"2-4-grams of sigma {sigma:g}": LexicalModel(N_GRAMS, sigma)
         for sigma in (0.0, 0.05, 0.1, 0.25)
     },
     "bigrams": LexicalModel({"2": 1}, 0.05),
@@ -52,23 +52,23 @@ MODELS: dict[str, LexicalModel] = {
     "1-2-grams": LexicalModel({"1": 1, "2": 1}, 0.05),
     "2-3-grams": LexicalModel({"2": 1, "3": 1}, 0.05),
     "3-4-grams": LexicalModel({"3": 1, "4": 1}, 0.05),
-    "bigrams, skip-grams": LexicalModel({"2": 1, "skip": 1}, 0.05),
+    "bigrams and skip-grams": LexicalModel({"2": 1, "skip": 1}, 0.05),
     "pairs": LexicalModel({"near": 1}, 0.05),
-    "pairs, edges twice": LexicalModel({"edges": 1}, 0.05),
-    "pairs, halves": LexicalModel({"near": 1, "half": 1}, 0.05),
-    "placed pairs, edges twice": LexicalModel({"edges": 2, "start": 1, "end": 1}, 0.05),
+    "pairs with edges twice": LexicalModel({"edges": 1}, 0.05),
+    "pairs and halves": LexicalModel({"near": 1, "half": 1}, 0.05),
+    "placed pairs with edges twice": LexicalModel({"edges": 2, "start": 1, "end": 1}, 0.05),
     **{
-        f"placed pairs, rarity ** {exponent:g}": replace(RECOMMENDED, exponent=exponent)
+        f"placed pairs with rarity ** {exponent:g}": replace(RECOMMENDED, exponent=exponent)
         for exponent in (1.0, 1.5)
     },
     **{
-        f"placed pairs, numbers as rare as {most}": replace(RECOMMENDED, most_of_a_number=most)
+        f"placed pairs with numbers as rare as {most}": replace(RECOMMENDED, most_of_a_number=most)
         for most in (None, 3, 30)
     },
-    "placed pairs, whole numbers": replace(RECOMMENDED, has_whole_numbers=True),
-    "placed pairs, binary": replace(RECOMMENDED, is_counted=False),
-    "placed pairs, rare ones count more": replace(RECOMMENDED, has_rare_grams=True),
-    "placed pairs, repeated words once": replace(RECOMMENDED, has_repeated_words=False),
+    "placed pairs with whole numbers": replace(RECOMMENDED, has_whole_numbers=True),
+    "placed pairs without counts": replace(RECOMMENDED, is_counted=False),
+    "placed pairs with rare ones counting more": replace(RECOMMENDED, has_rare_grams=True),
+    "placed pairs with repeated words once": replace(RECOMMENDED, has_repeated_words=False),
 }
 """Models by name; the first is the recommended one."""
 
