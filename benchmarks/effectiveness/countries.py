@@ -14,6 +14,7 @@ a column and itself is not.
 
 from __future__ import annotations
 
+import re
 from itertools import permutations
 from pathlib import Path
 
@@ -63,6 +64,9 @@ WATCHED = (
 
 Each method's result says which it finds.
 """
+
+IN_OTHER_LANGUAGES = re.compile(r"(?:official_name_|UNTERM )(?!en$|English)")
+"""Columns of `CODES` with names that the truth says nothing about, though they are the same."""
 
 TRUTH = ("name_codes.csv", "join_pairs.csv")
 
@@ -121,7 +125,14 @@ def _judged(
         np.array([int(rows[name][place]) for place in kept]) for name in ("code_matches", "names_a")
     )
     pairs = query * len(keys) + candidate
-    foreign = pairs[~np.isin(candidate, asked)]
+    others = [
+        position
+        for (table, name), position in number.items()
+        if table == CODES and IN_OTHER_LANGUAGES.match(name)
+    ]
+    foreign = np.union1d(
+        pairs[~np.isin(candidate, asked)], (asked[:, None] * len(keys) + others).ravel()
+    )
     by_text = pairs_by_text(texts)
     by_text = by_text[np.isin(by_text // len(keys), asked)]
     labels = labels_of(by_text, pairs, matches, sizes)

@@ -54,7 +54,7 @@ class Service:
     Examples
     --------
     >>> Service().answer({"verb": "rules"})["version"]
-    2
+    3
     """
 
     def __init__(self, *, keep_open: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Program that writes the names and codes of territories.
+"""Program that writes the names and codes of territories, and their names in other languages.
 
 The source is the Unicode Common Locale Data Repository as Babel has it. Usage:
 ``python tests/lake/territory_names.py``.
@@ -8,12 +8,25 @@ version of Babel a machine has.
 """
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
+import pyarrow as pa
 from babel import Locale
 from babel.core import get_global
 
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.territories import english_names
+
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "territories.json"
+FOREIGN_PAGE = PAGE.with_name("foreign_territories.json")
+LANGUAGES = [
+    *("ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "eu", "fa", "fi", "fr", "ga", "gl"),
+    *("he", "hi", "hr", "hu", "id", "is", "it", "ja", "ko", "lt", "lv", "ms", "mt", "nb", "nl"),
+    *("nn", "pl", "pt", "ro", "ru", "sk", "sl", "sq", "sr", "sv", "th", "tr", "uk", "vi", "zh"),
+]
+"""Those of `month_names.py` and others that tables are written in."""
+
 NO_TERRITORIES = {"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"}
 
 
@@ -37,9 +50,37 @@ def from_babel() -> dict[str, dict[str, str]]:
     return {"english": names, "three_letters": three}
 
 
+def foreign_from_babel() -> dict[str, list[str]]:
+    """Return the names in other languages by two-letter codes, without those of two territories."""
+    english = from_babel()["english"]
+    spelled: dict[str, list[str]] = {code: [] for code in english}
+    for language in LANGUAGES:
+        names = Locale.parse(language).territories
+        for code, own in spelled.items():
+            if code in names:
+                own.append(names[code])
+    named = [(code, name) for code, own in spelled.items() for name in dict.fromkeys(own)]
+    normalise = Normaliser().switched(off=["territories"]).normalise
+    forms = normalise(pa.array([name for _, name in named], pa.string()))
+    meant: dict[str | None, set[str]] = defaultdict(set)
+    for (code, _), form in zip(named, forms.to_pylist(), strict=True):
+        meant[form].add(code)
+    known = set(english_names(normalise).texts.to_pylist())
+    found: dict[str, dict[str, str]] = {code: {} for code in english}
+    for (code, name), form in zip(named, forms.to_pylist(), strict=True):
+        if form and len(meant[form]) == 1 and form not in known:
+            found[code].setdefault(form, name)
+    return {code: sorted(own.values()) for code, own in found.items() if own}
+
+
 if __name__ == "__main__":
     PAGE.write_text(
         json.dumps(json.loads(PAGE.read_text("utf-8")) | from_babel(), indent=1, ensure_ascii=False)
         + "\n",
         "utf-8",
     )
+    lines = [
+        f"{json.dumps(code)}: {json.dumps(names, ensure_ascii=False)}"
+        for code, names in foreign_from_babel().items()
+    ]
+    FOREIGN_PAGE.write_text("{\n " + ",\n ".join(lines) + "\n}\n", "utf-8")

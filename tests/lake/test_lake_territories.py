@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.normalise.territories import Territories, packaged, territories
+from pexeso.lake.normalise.territories import Territories, foreign, packaged, territories
 
 
 @cache
@@ -75,8 +75,34 @@ def test_a_column_of_codes_is_written_out_and_no_other() -> None:
     assert mixed == ["ger", "north", "south"]
 
 
+def test_a_column_of_names_in_another_language_is_written_out_and_no_other() -> None:
+    german, japanese, mixed, colleges, few = written(
+        ["Deutschland", "Frankreich", "Vereinigtes Königreich", "Côte d\u2019Ivoire", "Insgesamt"],
+        ["日本", "ドイツ", "フランス"],
+        ["Norge", "Sweden", "Suomi", "Denmark"],
+        ["Columbia", "Norfolk", "Yale", "Georgia", "Duke"],
+        ["Deutschland", "Frankreich"],
+    )
+    assert german == [
+        "germany",
+        "france",
+        "united kingdom great britain",
+        "cote divoire",
+        "insgesamt",
+    ]
+    assert japanese == ["japan", "germany", "france"]
+    assert mixed == ["norway", "sweden", "finland", "denmark"]
+    assert colleges == ["columbia", "norfolk", "yale", "georgia", "duke"]
+    assert few == ["deutschland", "frankreich"]
+
+
 def test_what_is_written_out_stays_as_it_is() -> None:
-    for column in (["GER", "USA", "ENG"], ["Korea, Rep.", "UK", "Holy See"], ["CA", "TX", "NY"]):
+    for column in (
+        ["GER", "USA", "ENG"],
+        ["Korea, Rep.", "UK", "Holy See"],
+        ["CA", "TX", "NY"],
+        ["Norge", "Sverige", "Danmark", "Columbia", "Total"],
+    ):
         (once,) = written(column)
         again = (
             made().write_out(pa.array(once, pa.string()), np.zeros(len(once), np.int64)).to_pylist()
@@ -88,6 +114,21 @@ def test_names_and_codes_are_those_of_babel() -> None:
     from territory_names import from_babel
 
     assert {name: packaged()[name] for name in ("english", "three_letters")} == from_babel()
+
+
+def test_foreign_names_are_those_of_babel_and_stand_for_one_territory_each() -> None:
+    from territory_names import foreign_from_babel
+
+    assert foreign() == foreign_from_babel()
+    texts = (
+        Normaliser()
+        .switched(off=["territories"])
+        .normalise(pa.array([name for names in foreign().values() for name in names], pa.string()))
+    )
+    assert texts.null_count == 0
+    assert len(texts.unique()) == len(texts)
+    known = set(made().names.texts.to_pylist())
+    assert not known & set(texts.to_pylist())
 
 
 def test_every_code_of_the_package_means_a_known_territory() -> None:

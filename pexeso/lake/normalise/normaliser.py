@@ -35,10 +35,10 @@ from pexeso.lake.normalise.folding import (
 from pexeso.lake.normalise.marks import MARK_RULES, may_name_opponents
 from pexeso.lake.normalise.periods import with_periods, with_times
 from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
-from pexeso.lake.normalise.territories import Territories, territories
+from pexeso.lake.normalise.territories import Territories, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
 
-VERSION = 2
+VERSION = 3
 """Version of the rules.
 
 Any change that gives some value another form needs a new one: indexes hold the old form.
@@ -166,7 +166,7 @@ class Normaliser:
         It covers the version, the enabled rules, `extra`, and all data that the rules depend on.
         """
         text = json.dumps(
-            [self._options(), packaged(), month_data(), territory_names()],
+            [self._options(), packaged(), month_data(), territory_names(), foreign()],
             sort_keys=True,
             ensure_ascii=True,
         )

@@ -267,9 +267,10 @@ RULES: tuple[NamedRule, ...] = (
         "territories",
         True,
         "writes countries, territories and states under one English name each, where they are "
-        "the whole value; codes only in a column that is made of them.",
-        "Tables name them by short and official names, by the World Bank's spellings and by "
-        "codes. What is left of other values is as it was.",
+        "the whole value; codes, and names in 45 other languages, only in a column that is made "
+        "of them.",
+        "Tables name them by short and official names, by the World Bank's spellings, in their "
+        "own language and by codes. What is left of other values is as it was.",
         (
             ("U.S.A.", "united states"),
             ("Korea, Rep.", "south korea"),

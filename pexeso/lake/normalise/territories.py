@@ -1,7 +1,7 @@
 """Normalisation of the names and codes of countries, territories and states.
 
-Examples are "UK" and "United Kingdom", "Korea, Rep." and "South Korea", and a column of "GER",
-"FRA", "USA".
+Examples are "UK" and "United Kingdom", "Korea, Rep." and "South Korea", a column of "GER", "FRA",
+"USA", and one of "Deutschland", "Frankreich", "Italien".
 
 English names and ISO 3166 codes come from the Unicode CLDR; ``territories.json`` holds them and
 what else tables write: short and official names, the World Bank's spellings, the three-letter codes
@@ -11,6 +11,10 @@ USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
 A code of two or three letters is a word or another abbreviation more often than not ("IN", "CAN"),
 so a column decides together: codes of one list are written out where they make up at least three
 quarters of its distinct values, and three of them. UK, US and USA always are.
+
+Names in other languages, of the Unicode CLDR in ``foreign_territories.json``, are words of English
+or other things as well ("Columbia", "Man"): they are written out where names of territories, in
+whatever language, make up as much of a column.
 
 The United Kingdom is written "united kingdom great britain": the state goes by both names, while
 Great Britain by itself may be the island, and stays near and not the same.
@@ -31,7 +35,7 @@ import pyarrow.compute as pc
 
 LEAST_SHARE, LEAST_CODES = 0.75, 3
 """The share of the distinct values of a column, and how many of them, that must be codes of one
-list for these to be written out."""
+list, or names, for these to be written out."""
 
 _FORMS = ("{}", "The {}", "{}, the")
 
@@ -48,16 +52,19 @@ class NameList:
 
 @dataclass(frozen=True)
 class Territories:
-    """What is replaced: names anywhere, codes where a column is made of them.
+    """What is replaced: names anywhere, codes and foreign names where a column is made of them.
 
     Attributes
     ----------
     codes : sequence of NameList
         One a list of codes: of countries by two letters and by three, of states.
+    foreign : NameList
+        Names in other languages.
     """
 
     names: NameList
     codes: Sequence[NameList]
+    foreign: NameList
 
     def write_out(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         """Replace the names and codes of territories by one name each.
@@ -87,7 +94,19 @@ class Territories:
             better = (counts > best) & (counts >= LEAST_SHARE * sizes)
             best = np.where(better, counts, best)
             found = pc.if_else(pa.array(better[columns] & is_code), names, found)
-        return found
+        return pc.coalesce(found, self._foreign(values, columns, found, sizes))
+
+    def _foreign(
+        self, values: pa.StringArray, columns: np.ndarray, found: pa.StringArray, sizes: np.ndarray
+    ) -> pa.StringArray:
+        """Return what foreign names stand for in columns made of names; null elsewhere."""
+        names = _looked_up(values, self.foreign)
+        if names.null_count == len(names):
+            return names
+        is_name = pc.or_(found.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
+        counts = np.bincount(columns[is_name], minlength=len(sizes))
+        made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * sizes)
+        return pc.if_else(pa.array(made_of_names[columns]), names, pa.scalar(None, pa.string()))
 
 
 def _looked_up(values: pa.StringArray, given: NameList) -> pa.StringArray:
@@ -102,18 +121,27 @@ def territories(normalise: Normalise) -> Territories:
     normalise
         The other rules of a normaliser, value by value.
     """
-    named = _names_by_code()
-    written = {code: names[0] for code, names in named.items()}
-    every_name = [
-        (form.format(name), written[code])
-        for form in _FORMS
-        for code, names in named.items()
-        for name in names
-    ]
+    written = {code: names[0] for code, names in _names_by_code().items()}
     two, three = _country_codes(written)
+    abroad = [(name, written[code]) for code, names in foreign().items() for name in names]
     return Territories(
-        _list(every_name, normalise),
+        english_names(normalise),
         [_list(each.items(), normalise) for each in (three, packaged()["states"], two)],
+        _list(abroad, normalise),
+    )
+
+
+def english_names(normalise: Normalise) -> NameList:
+    """Return the English names of territories, and the one that each is written as."""
+    named = _names_by_code()
+    return _list(
+        [
+            (form.format(name), names[0])
+            for form in _FORMS
+            for names in named.values()
+            for name in names
+        ],
+        normalise,
     )
 
 
@@ -122,6 +150,17 @@ def packaged() -> dict[str, Any]:
     """Return ``territories.json``. Not to be changed by the caller."""
     return json.loads(
         files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8")
+    )
+
+
+@cache
+def foreign() -> dict[str, list[str]]:
+    """Return ``foreign_territories.json``: names in other languages by two-letter codes.
+
+    Not to be changed by the caller.
+    """
+    return json.loads(
+        files("pexeso.lake.normalise").joinpath("foreign_territories.json").read_text("utf-8")
     )
 
 

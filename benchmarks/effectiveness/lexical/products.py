@@ -1,0 +1,75 @@
+"""Products of unit vectors, row by row: of sparse ones in float64, of dense ones as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+
+Vectors = sp.csr_matrix | np.ndarray
+
+ROWS = 128
+"""Rows of dense vectors that are multiplied together."""
+
+
+def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
+    """Return the products of each row of `left` with all rows of `right`, float64."""
+    if sp.issparse(left):
+        postings, found = right.T.tocsr(), np.empty(right.shape[0])
+        for start, stop in zip(left.indptr[:-1], left.indptr[1:], strict=True):
+            found[:] = 0
+            own = left.indices[start:stop], left.data[start:stop]
+            _add_products(*own, postings.indptr, postings.indices, postings.data, found)
+            yield found
+    else:
+        for start in range(0, left.shape[0], ROWS):
+            yield from (left[start : start + ROWS] @ right.T).astype(np.float64)
+
+
+def best_by_column(
+    left: Vectors, right: Vectors, held: sp.csr_matrix, least: float
+) -> sp.csr_matrix:
+    """Return the highest product of each row with the values of each column, from `least` on.
+
+    Parameters
+    ----------
+    left, right : sparse or dense matrix of (rows, d) and (values, d)
+    held : scipy.sparse.csr_matrix of shape (columns, values)
+        Which column holds which value.
+    least : float
+        Above 0.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (rows, columns)
+    """
+    columns, offsets, members, data = held.T.tocsr(), [0], [], []
+    best = np.zeros(held.shape[0])
+    for product in products(left, right):
+        near = np.flatnonzero(product >= least)
+        starts, lengths = columns.indptr[near], np.diff(columns.indptr)[near]
+        ahead = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+        holding = columns.indices[ahead + np.arange(len(ahead))]
+        best[:] = 0
+        np.maximum.at(best, holding, np.repeat(product[near], lengths))
+        members.append(np.flatnonzero(best))
+        data.append(best[members[-1]])
+        offsets.append(offsets[-1] + len(members[-1]))
+    arrays = np.concatenate(data), np.concatenate(members), np.array(offsets)
+    return sp.csr_matrix(arrays, shape=(left.shape[0], held.shape[0]))
+
+
+@numba.njit(cache=True)
+def _add_products(
+    indices: np.ndarray,
+    factors: np.ndarray,
+    indptr: np.ndarray,
+    rows: np.ndarray,
+    data: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    for at in range(len(indices)):
+        for posting in range(indptr[indices[at]], indptr[indices[at] + 1]):
+            found[rows[posting]] += factors[at] * data[posting]
