@@ -27,8 +27,8 @@ from benchmarks.effectiveness.scoring import best_f1, cross_validated, intervals
 from benchmarks.effectiveness.searched import searched
 from pexeso.errors import PexesoError
 from pexeso.index import Index, open_index
+from pexeso.parts.encode import known_vectors
 from pexeso.parts.metadata import stored_space
-from pexeso.parts.semantic.encode import known_vectors
 from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import value_order
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions, columns_wanted
 from pexeso.search.copies import first_request, fold, lines_of, next_request, sets_of_hits
-from pexeso.search.encoded_query import EncodedQuery
-from pexeso.search.executor import Answer
-from pexeso.search.partition_loader import PartitionLoader
-from pexeso.search.ranking import Hit
 
-Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
+if TYPE_CHECKING:
+    from pexeso.search.encoded_query import EncodedQuery
+    from pexeso.search.executor import Answer
+    from pexeso.search.partition_loader import PartitionLoader
+    from pexeso.search.ranking import Hit
+
+    Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
 
 
 @dataclass(frozen=True)

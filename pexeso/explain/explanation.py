@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.vector_space import Vectors
 from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog

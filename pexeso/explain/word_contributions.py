@@ -25,7 +25,7 @@ from rapidfuzz import fuzz, process
 
 from embed.protocol import Embedder
 from pexeso.engine.vector_space import VectorSpace
-from pexeso.parts.semantic.encode import encode_values
+from pexeso.parts.encode import encode_values
 from pexeso.search.match_kinds import LEAST_LIKENESS
 
 MAX_TEXTS = 4096

@@ -30,7 +30,6 @@ from pexeso.io.filesystems import (
     put_object_if,
     shown_url,
 )
-from pexeso.io.spark_schema import schema_of_files
 
 __all__ = [
     "READ_BYTES",
@@ -399,6 +398,8 @@ def read_parquet(spark: Any, *paths: str | os.PathLike[str], schema: Any = None)
     -------
     DataFrame
     """
+    from pexeso.io.spark_schema import schema_of_files  # brings pyarrow
+
     schema = schema_of_files(paths) if schema is None else schema
     reader = spark.read if schema is None else spark.read.schema(schema)
     names = [spark_path(path) for path in paths]

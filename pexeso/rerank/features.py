@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from pexeso.engine.arrays import expand_ranges
-from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import SpacePartition, Vectors, VectorSpace
 from pexeso.rerank.document_frequency import document_frequencies, n_live_columns

@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.damage import damage_made_plain
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.mixing import mixed
-from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
 from pexeso.store.texts import take_texts
+
+if TYPE_CHECKING:
+    from pexeso.search.partition_loader import PartitionLoader
 
 MIN_JACCARD = (9, 10)
 """The smallest Jaccard similarity of a column and its copy, inclusive, as a fraction."""

@@ -14,7 +14,7 @@ import torch
 from embed.protocol import Embedder
 from pexeso.engine.vector_space import Vectors
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.parts.semantic.encode import encode_values, known_vectors
+from pexeso.parts.encode import encode_values, known_vectors
 from pexeso.search.query import QueryColumn
 
 

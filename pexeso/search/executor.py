@@ -114,7 +114,7 @@ def search_store(
         In the order of `queries`; hits best first, equal counts by table, then column, at most `k`.
         Query columns that shared a pass have its counters and seconds as a whole, each.
     """
-    from pexeso.engine.layout.validation import damage_made_plain
+    from pexeso.engine.damage import damage_made_plain
 
     with damage_made_plain("the index"):
         return _search_store(scan, queries, options)

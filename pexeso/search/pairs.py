@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
 from pexeso.options import SearchOptions

@@ -17,7 +17,7 @@ import torch
 from pexeso.engine.vector_space import Vectors
 from pexeso.errors import InputError
 from pexeso.options import ALL, SearchOptions
-from pexeso.parts.semantic.encode import known_vectors
+from pexeso.parts.encode import known_vectors
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import QueryColumn

@@ -25,7 +25,7 @@ import pyarrow as pa
 import torch
 from scipy.special import bdtr, bdtrc
 
-from pexeso.engine.layout.validation import damage_made_plain
+from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.search.search import count_needed
 from pexeso.engine.vector_space import Vectors
 from pexeso.options import SearchOptions

@@ -17,7 +17,7 @@ import torch
 
 from embed.vocabulary import hash_strings
 from pexeso.engine.vector_space import Vectors, VectorSpace
-from pexeso.parts.semantic.encode import known_vectors
+from pexeso.parts.encode import known_vectors
 from pexeso.runtime.mixing import mixed
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.store.texts import take_texts

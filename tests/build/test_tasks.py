@@ -12,7 +12,7 @@ import pytest
 from pexeso.build import tasks
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.lake.readers.content import fingerprint_file, read_content
-from pexeso.parts.semantic import write as semantic_write
+from pexeso.parts.semantic import placed as semantic_placed
 from pexeso.parts.semantic.write import write_partition
 from pexeso.store.local.folders import filling
 from pexeso.store.local.target import PartitionFolder, entry_from_json
@@ -94,7 +94,7 @@ def test_a_partition_that_is_there_is_left_as_it_is(placed, tmp_path):
 
 def test_of_two_attempts_at_a_partition_the_first_that_ends_stays(placed, tmp_path, monkeypatch):
     folder = tmp_path / "00000"
-    real = semantic_write.write_texts
+    real = semantic_placed.write_texts
     raced = []
 
     def write_texts(path, texts):
@@ -104,7 +104,7 @@ def test_of_two_attempts_at_a_partition_the_first_that_ends_stays(placed, tmp_pa
                 (other / "meta.json").write_text('{"columns": 99, "choice": {}}', encoding="utf-8")
         return real(path, texts)
 
-    monkeypatch.setattr(semantic_write, "write_texts", write_texts)
+    monkeypatch.setattr(semantic_placed, "write_texts", write_texts)
     entry = write(placed, folder)
     assert entry.facts == {"columns": 99}
     assert [file.path for file in entry.files] == ["meta.json"]

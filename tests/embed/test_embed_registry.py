@@ -44,7 +44,7 @@ def test_each_form_of_model_string_makes_its_kind(
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [
-        ("word2vec", {}, "The model must be \"hashing\".*got 'word2vec'"),
+        ("word2vec", {}, 'The model must be "lexical" or "hashing".*got \'word2vec\''),
         ("sentence:", {}, "got 'sentence:'"),
         ("fasttext", {}, "give the text to train on"),
         (

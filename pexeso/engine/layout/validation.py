@@ -11,7 +11,6 @@ reads everything and says what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 
 import numpy as np
 
@@ -97,27 +96,6 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
         _require_blocks(arrays, n_coordinates)
     else:
         _require_grid(arrays, n_coordinates)
-
-
-@contextmanager
-def damage_made_plain(where: str) -> Iterator[None]:
-    """Turn the error of a tensor operation that was led out of an array into one of ours.
-
-    Compiled loops look at what they read themselves; tensor operations do so too, and raise
-    IndexError.
-
-    Parameters
-    ----------
-    where : str
-        What is searched, for the message.
-    """
-    try:
-        yield
-    except IndexError as error:
-        raise IndexCorruptError(
-            f"A file of {where} names a value, column or text that is not there: it was changed. "
-            "'pexeso check' tells more."
-        ) from error
 
 
 def level_starts(n_blocks: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse import word_loops
+from pexeso.engine.sparse import key_loops
 from pexeso.engine.sparse.vectors import SparseVectors
 
 
@@ -80,10 +80,10 @@ def sums_of(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray]:
 def lists_of_keys(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return keys, int64 ascending, and offsets and members of the words of each, ascending."""
     sizes = np.zeros(len(vectors.weights), np.int64)
-    word_loops.count_keys(vectors.text, vectors.starts, sizes)
+    key_loops.count_keys(vectors.text, vectors.starts, sizes)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     keys = np.empty(offsets[-1], np.int64)
-    word_loops.write_all_keys(vectors.text, vectors.starts, offsets, keys)
+    key_loops.write_all_keys(vectors.text, vectors.starts, offsets, keys)
     order = np.argsort(keys, kind="stable")
     words = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
     keys = keys[order]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from pexeso.engine.sparse import word_loops
+from pexeso.engine.sparse import key_loops, word_loops
 from pexeso.engine.sparse.space import LetterSpace, fractions_of
 from pexeso.errors import InputError
 
@@ -83,7 +83,7 @@ class SparseVectors:
         starts, offsets = (np.ascontiguousarray(each, np.int64) for each in (starts, offsets))
         members = np.ascontiguousarray(members, np.int32)
         squares = np.zeros(len(starts) - 1, np.int64)
-        word_loops.count_squares(text, starts, squares)
+        key_loops.count_squares(text, starts, squares)
         norms = np.zeros(len(offsets) - 1)
         word_loops.value_squares(
             text, starts, weights, squares, offsets, members,

@@ -1,9 +1,8 @@
-"""Compiled loops over words: their pairs of characters, a table of these, dot products.
+"""Compiled loops over words: a table of their keys, dot products, and what follows from them.
 
-A key is a pair of characters with the two blocks in which it stands, packed into a number: see
-`write_keys`. A table holds the keys of a few words, its owners, by pair. It is open addressing over
-a power of two of slots; each slot leads to a chain of (owner, blocks, count). Tables are reused:
-`clear_table` empties the slots that were filled.
+A table holds the keys of a few words, its owners, by pair. It is open addressing over a power of
+two of slots; each slot leads to a chain of (owner, blocks, count). Tables are reused: `clear_table`
+empties the slots that were filled.
 
 What decides a match is whole numbers, or float64 in strict IEEE 754 arithmetic.
 """
@@ -12,91 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.space import BLOCK, LAST_BLOCK, PAIR
+from pexeso.engine.sparse.key_loops import BITS_OF_BLOCKS, BLOCKS, common_of, keys_of, write_keys
 from pexeso.runtime.jit import loop
 
-_BEGIN, _END = 0x110000, 0x110001
-"""Stand before and after a word: the first numbers that are no character."""
-
-_BITS_OF_BLOCKS, _BITS_OF_BLOCK = 12, 6
-_BLOCKS = (1 << _BITS_OF_BLOCKS) - 1
-_FIRST_BLOCK = LAST_BLOCK << _BITS_OF_BLOCK
-
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-
-
-@loop
-def count_letters(text: np.ndarray, start: int, stop: int) -> int:
-    """Return the characters of a word."""
-    n_letters = 0
-    for position in range(start, stop):
-        n_letters += text[position] & 0xC0 != 0x80
-    return n_letters
-
-
-@loop
-def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first: int) -> int:
-    """Write the keys of a word: its ordered pairs of characters at most two apart, with blocks.
-
-    A key is, from the highest bit on, the first character, the second, the block of the first
-    counted from the beginning of the word, and that counted from its end.
-
-    Parameters
-    ----------
-    text : numpy.ndarray, uint8
-        The word is ``text[start:stop]``, in UTF-8.
-    keys : numpy.ndarray, int64
-        Written from position `first`: two for each letter, and one more.
-
-    Returns
-    -------
-    int
-        The position after the last key.
-    """
-    size = count_letters(text, start, stop) + 2
-    before, last, place, at = np.int64(-1), np.int64(_BEGIN), first, start
-    while at < stop and text[at] & 0xC0 == 0x80:
-        at += 1
-    for number in range(1, size):
-        if number == size - 1:
-            letter = np.int64(_END)
-        else:
-            byte = np.int64(text[at])
-            letter = byte if byte < 0x80 else byte & (0x1F if byte < 0xE0 else 0x0F)
-            if byte >= 0xF0:
-                letter = byte & 0x07
-            at += 1
-            while at < stop and text[at] & 0xC0 == 0x80:
-                letter = ((letter << 6) | (np.int64(text[at]) & 0x3F)) & 0x1FFFFF
-                at += 1
-        for back in range(2):
-            other = last if back == 0 else before
-            if other < 0:
-                continue
-            position = number - 1 - back
-            blocks = (min(position // BLOCK, LAST_BLOCK) << _BITS_OF_BLOCK) | min(
-                (size - position) // BLOCK, LAST_BLOCK
-            )
-            keys[place] = (other << 33) | (letter << _BITS_OF_BLOCKS) | blocks
-            place += 1
-        before, last = last, letter
-    return place
-
-
-@loop
-def common_of(blocks: int, others: int) -> int:
-    """Return what two occurrences of a pair add to the dot product of two words."""
-    differ = blocks ^ others
-    return PAIR + (differ & _FIRST_BLOCK == 0) + (differ & LAST_BLOCK == 0)
-
-
-@loop
-def keys_of(starts: np.ndarray, words: np.ndarray) -> int:
-    """Return the room that the keys of some words take at most."""
-    room = 0
-    for word in words:
-        room += 2 * (starts[word + 1] - starts[word]) + 1
-    return room
 
 
 @loop
@@ -150,7 +68,7 @@ def add_word(
         Entries of `chain` and of `filled`; updated.
     """
     for position in range(write_keys(text, start, stop, keys, 0)):
-        pair, blocks = keys[position] >> _BITS_OF_BLOCKS, keys[position] & _BLOCKS
+        pair, blocks = keys[position] >> BITS_OF_BLOCKS, keys[position] & BLOCKS
         slot = slot_of(pair, pairs, heads)
         head = heads[slot]
         if head < 0:
@@ -198,8 +116,8 @@ def count_common(
     """
     counts[:] = 0
     for position in range(write_keys(text, start, stop, keys, 0)):
-        blocks = keys[position] & _BLOCKS
-        entry = heads[slot_of(keys[position] >> _BITS_OF_BLOCKS, pairs, heads)]
+        blocks = keys[position] & BLOCKS
+        entry = heads[slot_of(keys[position] >> BITS_OF_BLOCKS, pairs, heads)]
         while entry >= 0:
             counts[chain[entry, 0]] += chain[entry, 2] * common_of(blocks, chain[entry, 1])
             entry = chain[entry, 3]
@@ -253,43 +171,6 @@ def find_words(
                 high = middle
             else:
                 low = middle + 1
-
-
-@loop
-def count_squares(text: np.ndarray, starts: np.ndarray, squares: np.ndarray) -> None:
-    """Compute the dot product of each word with itself, int64."""
-    longest = 0
-    for word in range(len(starts) - 1):
-        longest = max(longest, starts[word + 1] - starts[word])
-    keys = np.empty(2 * longest + 1, np.int64)
-    for word in range(len(starts) - 1):
-        n_keys = write_keys(text, starts[word], starts[word + 1], keys, 0)
-        ordered = np.sort(keys[:n_keys])
-        total, first = 0, 0
-        while first < n_keys:
-            end = first + 1
-            while end < n_keys and ordered[end] >> _BITS_OF_BLOCKS == (
-                ordered[first] >> _BITS_OF_BLOCKS
-            ):
-                end += 1
-            total += squares_of_run(ordered[first:end])
-            first = end
-        squares[word] = total
-
-
-@loop
-def squares_of_run(keys: np.ndarray) -> int:
-    """Return what the occurrences of one pair add to the dot product of a word with itself."""
-    if len(keys) == 1:
-        return PAIR + 2
-    total = PAIR * len(keys) * len(keys)
-    firsts, lasts = np.zeros((2, LAST_BLOCK + 1), np.int64)
-    for key in keys:
-        firsts[(key & _FIRST_BLOCK) >> _BITS_OF_BLOCK] += 1
-        lasts[key & LAST_BLOCK] += 1
-    for block in range(LAST_BLOCK + 1):
-        total += firsts[block] * firsts[block] + lasts[block] * lasts[block]
-    return total
 
 
 @loop
@@ -446,22 +327,6 @@ def value_products(
                 word = other_members[position]
                 total += np.float64(other_weights[word]) * nearness[word]
             dots[value - begin, other] = total
-
-
-@loop
-def count_keys(text: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
-    """Count the keys of each word, int64."""
-    for word in range(len(starts) - 1):
-        sizes[word] = 2 * count_letters(text, starts[word], starts[word + 1]) + 1
-
-
-@loop
-def write_all_keys(
-    text: np.ndarray, starts: np.ndarray, offsets: np.ndarray, keys: np.ndarray
-) -> None:
-    """Write the keys of each word from its offset on, int64."""
-    for word in range(len(starts) - 1):
-        write_keys(text, starts[word], starts[word + 1], keys, offsets[word])
 
 
 @loop

@@ -20,7 +20,7 @@ from embed.spark import embed_values
 from partition.spark import plan_partitions
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.parts.base import Filled, Written
-from pexeso.parts.semantic.encode import sparse_vectors
+from pexeso.parts.encode import sparse_vectors
 from pexeso.parts.semantic.placed import PlacedPartition, one_array, read_placed
 from pexeso.store.local.removal import empty_folder
 from pexeso.store.local.target import CHOICE, METRIC

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pexeso.engine.search.batch import BatchQuery
 from pexeso.engine.search.search import Goal
-from pexeso.engine.sparse import compiled, search, search_loops
+from pexeso.engine.sparse import compiled, list_loops, search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
@@ -220,7 +220,7 @@ def test_the_nearest_rows_are_the_first_of_the_nearest(monkeypatch):
 @given(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=300, deadline=None)
 def test_what_is_read_of_a_match_is_never_below_its_bound(rest, cosine):
-    bound = search_loops.bound_of(rest, cosine)
+    bound = list_loops.bound_of(rest, cosine)
     rng = np.random.default_rng(0)
     kept = np.sqrt(1 - rest)
     query = np.array([kept, np.sqrt(rest), 0, 0])

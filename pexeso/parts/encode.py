@@ -25,7 +25,7 @@ def encode_values(embedder: Embedder, values: pa.Array) -> Vectors:
     EmbedderError
         The model gave a vector that is neither of unit length nor zero.
     """
-    if embedder.kind == "lexical":
+    if getattr(embedder, "kind", None) == "lexical":
         return sparse_vectors(embedder, values)
     import torch
 
