@@ -18,8 +18,9 @@ from pexeso.engine.layout.options import PROJECTED_METRICS, PartitionLayoutOptio
 from pexeso.engine.metrics import METRIC_NAMES, Metric
 from pexeso.engine.search import prefixes
 from pexeso.options import SearchOptions
-from pexeso.search import executor, partition_loader
+from pexeso.search import partition_loader
 from pexeso.search.executor import search_store
+from pexeso.search.passes import single_query
 
 MAPS_AND_METRICS = [("pivots", metric) for metric in METRIC_NAMES] + [
     ("projection", each) for each in PROJECTED_METRICS
@@ -117,7 +118,7 @@ def test_every_search_gives_what_plain_loops_give(made, k, joinability, ahead, d
     kernel = data.draw(st.sampled_from(["compiled", "torch"]))
     scan = scan_of(store, options, kernel)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "LEAST_WORK", 0 if ahead else 1 << 60)
+        patch.setattr(prefixes, "LEAST_WORK", 0 if ahead else 1 << 60)
         if data.draw(st.booleans()):
             patch.setattr(prefixes, "LEAST_WORK_LOOKED", 0)
             patch.setattr(
@@ -173,7 +174,9 @@ def test_with_k_the_partition_that_promises_most_comes_first_and_spares_the_othe
     lake = lake_of_groups()
     searched = []
     monkeypatch.setattr(
-        executor.PartitionLoader, "open", recording(executor.PartitionLoader.open, searched)
+        partition_loader.PartitionLoader,
+        "open",
+        recording(partition_loader.PartitionLoader.open, searched),
     )
     query = query_of(lake.vectors[[5, 45, 46, 120, 121, 122, 123, 124, 125, 126]], [1] * 10)
     [(hits, stats)] = search_store(
@@ -224,7 +227,7 @@ def test_columns_that_match_alike_are_ordered_by_table_then_column_over_partitio
 def test_an_error_in_what_is_done_ahead_reaches_the_caller(monkeypatch, ahead):
     options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
     lake = lake_of_groups()
-    monkeypatch.setattr(executor, "LEAST_WORK", 0 if ahead else 1 << 60)
+    monkeypatch.setattr(prefixes, "LEAST_WORK", 0 if ahead else 1 << 60)
     scan = scan_of(lake.store(options), options)
     real = scan.mapped
 
@@ -268,7 +271,7 @@ def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
     scan.on_cpu, scan._device = False, torch.device("meta")
     monkeypatch.setattr(partition_loader.PartitionLoader, "_copied", copy)
     monkeypatch.setattr(partition_loader.PartitionLoader, "room_for_two", two_fit)
-    monkeypatch.setattr(executor.SingleQueryPass, "search", lambda *given: time.sleep(0.02))
+    monkeypatch.setattr(single_query.SingleQueryPass, "search", lambda *given: time.sleep(0.02))
     query = query_of(
         lake.vectors[[5, 45, 85] if n_partitions == 3 else [5]],
         [1] * (3 if n_partitions == 3 else 1),
