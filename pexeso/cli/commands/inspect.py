@@ -85,7 +85,7 @@ def info_lines(found: IndexInfo) -> list[str]:
 
 
 def _model_facts(found: IndexInfo) -> list[tuple[str, str]]:
-    """Tell of the model, and of how its vectors are searched."""
+    """Return the lines about the model and the search of its vectors."""
     if found.letters is None:
         return [
             ("model", f"{found.model}, {found.dimensions} dimensions"),

@@ -93,7 +93,7 @@ def copies_line(match: ColumnMatch) -> list[str]:
 
 
 def rest_lines(result: ColumnMatches[Any]) -> list[str]:
-    """Say how many more were found than are shown, and how to see them."""
+    """Return the line about columns found beyond those shown, and how to see them."""
     lines = []
     twice = f"-k {2 * max(len(result), 1)}"
     if getattr(result.options, "min_joinability", 0) is not None:

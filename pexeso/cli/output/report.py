@@ -135,7 +135,7 @@ def write_results(
 
 
 def tell_nothing(layout: Layout, result: Any) -> None:
-    """Say on stderr that nothing was found, what came near, and what the index is without."""
+    """Write on stderr that nothing was found, what came near, and what the index lacks."""
     talk(layout.nothing(result))
     for line in hint_lines(result.hints()):
         talk(line)

@@ -154,7 +154,8 @@ def _find(
         done = find_matches(
             first, end, vectors.text, vectors.starts, vectors.weights, vectors.squares,
             vectors.offsets, vectors.members, vectors.norms, own_words,
-            words.text, words.starts, partition.longest_word, words.weights, words.squares,
+            words.text, words.starts, partition.longest_word, partition.most_value_words,
+             words.weights, words.squares,
             partition.scales, partition.reach, partition.keys,
             partition.key_words.offsets, partition.key_words.members,
             partition.word_values.offsets, partition.word_values.members, partition.value_shares,

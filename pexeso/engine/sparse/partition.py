@@ -176,6 +176,11 @@ class SparsePartition:
         return int(np.diff(self.vectors.starts).max(initial=0))
 
     @cached_property
+    def most_value_words(self) -> int:
+        """Words of the value that has most."""
+        return int(np.diff(self.vectors.offsets).max(initial=0))
+
+    @cached_property
     def scales(self) -> np.ndarray:
         """(1 - share of whole words) over the length of each word, float32 (V,)."""
         return (self.space.letters / np.sqrt(self.vectors.squares)).astype(np.float32)

@@ -28,6 +28,7 @@ def collect_rows(
     band_sums: np.ndarray,
     band_shares: np.ndarray,
     floor: float,
+    rounding: float,
     gained: np.ndarray,
     touched: np.ndarray,
     rows: np.ndarray,
@@ -59,7 +60,8 @@ def collect_rows(
     limits, needed = np.empty(n_bands, np.float32), np.empty(n_bands, np.float32)
     for band in range(n_bands):
         limits[band] = band_shares[band] * floor / band_sums[band]
-        needed[band] = max((1.0 - band_shares[band]) * floor * (1.0 - 1e-4), _LITTLE) * 255.0
+        kept = (1.0 - band_shares[band]) * floor * (1.0 - 1e-4 - rounding)
+        needed[band] = max(kept, _LITTLE) * 255.0
     for word in words:
         if near[word] * reach[word] < floor:
             continue

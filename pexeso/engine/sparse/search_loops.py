@@ -63,6 +63,7 @@ def find_matches(
     word_text: np.ndarray,
     word_starts: np.ndarray,
     longest_word: int,
+    most_value_words: int,
     word_weights: np.ndarray,
     word_squares: np.ndarray,
     scales: np.ndarray,
@@ -105,6 +106,8 @@ def find_matches(
         The partition's number of each word of the query, -1 where it has it not.
     longest_word : int
         Bytes of the partition's longest word.
+    most_value_words : int
+        Words of the partition's value that has most: sums over them are off by their number.
     scales : numpy.ndarray of shape (V,), float32
         ``letters / sqrt(square)`` of each word.
     reach : numpy.ndarray of shape (V,), float32
@@ -171,7 +174,7 @@ def find_matches(
         n_read, n_entries, bound = count_read(
             order, pair_norms, lists, list_offsets, letters, cosine
         )
-        rounding = (sizes[0] + last - first + 64) * _ROUNDING
+        rounding = (sizes[0] + last - first + most_value_words + 64) * _ROUNDING
         floor = np.float32(bound * (1.0 - rounding))
         sure = np.float32(cosine * (1.0 + rounding) + 1e-6)
         dense = n_entries * DENSE >= len(near)
@@ -202,7 +205,8 @@ def find_matches(
         if n_candidates < 0:
             n_candidates, n_rows, n_looked_at = collect_rows(
                 words[:n_words], near, reach, scales, word_value_offsets, word_values,
-                value_shares, band_ends, band_sums, band_shares, floor, gained, touched,
+                value_shares, band_ends, band_sums, band_shares, floor, rounding, gained,
+                touched,
                 candidates,
             )  # fmt: skip
             work[1] += n_looked_at

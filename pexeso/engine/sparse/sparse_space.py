@@ -149,7 +149,7 @@ class SparseSpace(VectorSpace):
         """Search by posting lists; counts are exact."""
         occurring = np.flatnonzero(weights.numpy() > 0)
         wanted = Wanted(occurring, weights.numpy()[occurring], goal.min_count)
-        with self._counted(stats, partition) as work:
+        with _Counted(stats) as work:
             columns, counts = search_in_prefixes(
                 partition, vectors, wanted, goal.max_distance, available_threads(), work
             )
@@ -171,7 +171,7 @@ class SparseSpace(VectorSpace):
             Wanted(query.members.numpy(), query.weights.numpy(), query.min_count)
             for query in queries
         ]
-        with self._counted(stats, partition) as work:
+        with _Counted(stats) as work:
             found = search(partition, vectors, wanted, goal.max_distance, available_threads(), work)
         return [tuple(torch.from_numpy(part) for part in each) for each in found]
 
@@ -186,7 +186,7 @@ class SparseSpace(VectorSpace):
     ) -> Found:
         """Search by all distances."""
         wanted = Wanted(np.arange(len(vectors)), weights.numpy(), goal.min_count)
-        with self._counted(stats, partition):
+        with _Counted(stats):
             found = search_exhaustively(partition, vectors, wanted, goal.max_distance)
         stats.defining_distances += len(vectors) * partition.n_values
         return _ranked(*found, goal, left_out)
@@ -232,9 +232,6 @@ class SparseSpace(VectorSpace):
             nearer = distance < nearest
             position[nearer], nearest[nearer] = which[nearer] + begin, distance[nearer]
         return position, nearest
-
-    def _counted(self, stats: SearchStats, partition: SparsePartition) -> _Counted:
-        return _Counted(stats)
 
 
 class _Counted:
