@@ -19,6 +19,7 @@ from pexeso.join.mapping import JoinMapping
 from pexeso.join.options import PROVENANCE, JoinOptions
 from pexeso.lake.columns import find_column
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.runtime.ranges import ranges
 
 PROVENANCE_TYPES = {
     "table": pa.string(),
@@ -173,8 +174,7 @@ def find_rows(
 def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Write out ranges: for each number in them the range that it belongs to, and the number."""
     owner = np.repeat(np.arange(len(starts)), sizes)
-    before = np.cumsum(sizes) - sizes
-    return owner, np.arange(len(owner)) - before[owner] + starts[owner]
+    return owner, ranges(starts, sizes)
 
 
 def found_types(labels: list[str], options: JoinOptions) -> list[pa.DataType]:

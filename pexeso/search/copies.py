@@ -23,6 +23,7 @@ import pyarrow as pa
 from pexeso.engine.damage import damage_made_plain
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.mixing import mixed
+from pexeso.runtime.ranges import offsets_of, ranges
 from pexeso.search.ranking import Hit
 from pexeso.store.texts import take_texts
 
@@ -198,17 +199,6 @@ def numbered_by_text(
         renamed[part] = numbers[begin : begin + len(distinct)][inverse]
         begin += len(distinct)
     return renamed
-
-
-def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """List the members of every range ``starts[i], ..., starts[i] + sizes[i] - 1``: int64."""
-    before = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
-
-
-def offsets_of(sizes: np.ndarray) -> np.ndarray:
-    """Return where each of n ranges begins that stand one after the other: int64 (n + 1,)."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
 def _signatures(sets: ColumnSets) -> np.ndarray:

@@ -18,6 +18,7 @@ from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
 from pexeso.options import SearchOptions
+from pexeso.runtime.ranges import ranges
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.match_kinds import KINDS, KindCounts, Pair, kinds_of
 from pexeso.search.partition_loader import PartitionLoader
@@ -192,5 +193,4 @@ def _of_texts(
     """
     sizes = starts[values + 1] - starts[values]
     rows = np.repeat(np.arange(len(values)), sizes)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return rows, texts[np.repeat(starts[values], sizes) + within]
+    return rows, texts[ranges(starts[values], sizes)]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError
 from pexeso.parts.token_sets.open import Shard
+from pexeso.runtime.ranges import offsets_of, ranges
 from pexeso.search.copies import (
     MAX_VALUES,
     ColumnSets,
@@ -20,8 +21,6 @@ from pexeso.search.copies import (
     may_have_copies,
     next_request,
     numbered_by_text,
-    offsets_of,
-    ranges,
 )
 from pexeso.search.table_columns import HasCatalog, TableColumns
 from pexeso.store.texts import take_texts

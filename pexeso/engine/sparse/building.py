@@ -6,6 +6,7 @@ import numpy as np
 
 from pexeso.engine.sparse import key_loops
 from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.runtime.ranges import offsets_of
 
 
 def build_partition(
@@ -81,7 +82,7 @@ def lists_of_keys(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.nd
     """Return keys, int64 ascending, and offsets and members of the words of each, ascending."""
     sizes = np.zeros(len(vectors.weights), np.int64)
     key_loops.count_keys(vectors.text, vectors.starts, sizes)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     keys = np.empty(offsets[-1], np.int64)
     key_loops.write_all_keys(vectors.text, vectors.starts, offsets, keys)
     order = np.argsort(keys, kind="stable")
@@ -114,7 +115,7 @@ def lists_of_values(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.
     shares = np.minimum(np.floor(weights * 255) + 1, 255).astype(np.uint8)
     order = np.argsort(members[first], kind="stable")
     sizes = np.bincount(members[first], minlength=len(vectors.weights))
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = offsets_of(sizes)
     return offsets, rows[first][order].astype(np.int32), shares[order]
 
 
@@ -146,4 +147,4 @@ def _lists(owners: np.ndarray, members: np.ndarray, n_owners: int) -> tuple[np.n
     """Return offsets and members by owner; the members of an owner keep their order."""
     order = np.argsort(owners, kind="stable")
     sizes = np.bincount(owners, minlength=n_owners)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), members[order].astype(np.int32)
+    return offsets_of(sizes), members[order].astype(np.int32)

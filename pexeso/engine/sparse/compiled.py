@@ -15,6 +15,7 @@ from pexeso.engine.sparse import word_loops
 from pexeso.engine.sparse.partition import Lists, SparsePartition
 from pexeso.engine.sparse.search_loops import find_matches
 from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.runtime.ranges import offsets_of
 
 VALUES_A_TASK = 32
 """Query values that are worth a thread of their own."""
@@ -130,7 +131,7 @@ def matching_rows(
     for _, _, counts in found:
         work.add(counts)
     sizes = np.concatenate([part[1] for part in found])
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = offsets_of(sizes)
     members = np.concatenate([rows for part in found for rows in part[0]])
     word_loops.sort_rows(offsets, members)
     return Lists(offsets, members)

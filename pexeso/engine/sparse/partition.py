@@ -12,6 +12,7 @@ import numpy as np
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.validation import require_shapes, require_words
 from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.runtime.ranges import ranges
 
 if TYPE_CHECKING:
     import torch
@@ -52,8 +53,7 @@ class Lists:
         """
         sizes = self.offsets[rows + 1] - self.offsets[rows]
         owner = np.repeat(np.arange(len(rows)), sizes)
-        ends = np.cumsum(sizes)
-        return owner, np.arange(len(owner)) + np.repeat(self.offsets[rows] - ends + sizes, sizes)
+        return owner, ranges(self.offsets[rows], sizes)
 
 
 @dataclass(frozen=True)

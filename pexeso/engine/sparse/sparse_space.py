@@ -27,6 +27,7 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import available_threads
 from pexeso.engine.vector_space import VectorSpace
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.ranges import ranges
 
 ROWS_LOOKED_AT = 16
 
@@ -212,9 +213,7 @@ class SparseSpace(VectorSpace):
         sizes = np.bincount(position, minlength=len(rows))
         starts = np.cumsum(sizes) - sizes
         pair = np.repeat(np.arange(len(found)), sizes[found])
-        ends = np.cumsum(sizes[found])
-        within = np.arange(len(pair)) - np.repeat(ends - sizes[found], sizes[found])
-        which = by_value[np.repeat(starts[found], sizes[found]) + within]
+        which = by_value[ranges(starts[found], sizes[found])]
         parts = owner[which], query[pair], posting[which], distance[pair]
         order = np.lexsort((parts[2], parts[3], parts[1], parts[0]))
         return tuple(torch.from_numpy(part[order]) for part in parts)

@@ -14,6 +14,7 @@ import torch
 from pexeso.engine.sparse import key_loops, word_loops
 from pexeso.engine.sparse.space import LetterSpace, fractions_of
 from pexeso.errors import InputError
+from pexeso.runtime.ranges import offsets_of, ranges
 
 _SIMILARITIES_AT_ONCE = 1 << 22
 """Of words, 32 MiB."""
@@ -101,7 +102,7 @@ class SparseVectors:
 
     def sizes_in_letters(self) -> np.ndarray:
         """Return the bytes of the words of each value, int64 (n,)."""
-        ends = np.concatenate([[0], np.cumsum(np.diff(self.starts)[self.members])])
+        ends = offsets_of(np.diff(self.starts)[self.members])
         return ends[self.offsets[1:]] - ends[self.offsets[:-1]]
 
     def __getitem__(self, rows: Rows) -> SparseVectors:
@@ -114,9 +115,8 @@ class SparseVectors:
     def take(self, rows: np.ndarray) -> SparseVectors:
         """Return the values of some rows, int64, with the words that they have."""
         sizes = self.offsets[rows + 1] - self.offsets[rows]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        members = self.members[np.repeat(self.offsets[rows], sizes) + within]
+        offsets = offsets_of(sizes)
+        members = self.members[ranges(self.offsets[rows], sizes)]
         used, members = np.unique(members, return_inverse=True)
         text, starts = take_words(self.text, self.starts, used)
         return SparseVectors(
@@ -151,7 +151,7 @@ class SparseVectors:
             starts,
             np.concatenate([part.weights for part in parts])[first],
             np.concatenate([part.squares for part in parts])[first],
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            offsets_of(sizes),
             np.concatenate(members),
             np.concatenate([part.norms for part in parts]),
         )
@@ -225,6 +225,4 @@ def take_words(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the text and the starts of some words."""
     sizes = starts[words + 1] - starts[words]
-    chosen = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    within = np.arange(chosen[-1]) - np.repeat(chosen[:-1], sizes)
-    return np.asarray(text[np.repeat(starts[words], sizes) + within]), chosen
+    return np.asarray(text[ranges(starts[words], sizes)]), offsets_of(sizes)
