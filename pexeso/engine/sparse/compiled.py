@@ -12,6 +12,7 @@ import numpy as np
 
 from pexeso.engine.kernels.numba.counts import count_batch
 from pexeso.engine.sparse import word_loops
+from pexeso.engine.sparse.lane_loops import LANES
 from pexeso.engine.sparse.partition import Lists, SparsePartition
 from pexeso.engine.sparse.search_loops import find_matches
 from pexeso.engine.sparse.vectors import SparseVectors
@@ -20,8 +21,8 @@ from pexeso.runtime.ranges import offsets_of
 VALUES_A_TASK = 32
 """Query values that are worth a thread of their own."""
 
-ROWS_AT_ONCE = 1 << 18
-"""Room for matching rows, of a task, unless one value has more: 1 MiB."""
+MANY = 3.0
+"""To go through all rows takes as long as to look at one in so many of them here and there."""
 
 _MATCHES_A_TASK = 1 << 12
 _LEAST_COSINE = 1e-9
@@ -62,11 +63,12 @@ class Work:
 
 @dataclass
 class _Scratch:
-    """Working memory of one thread: 20 bytes a word and 12 a value of the partition."""
+    """Working memory of one thread: 56 bytes a word and 12 a value of the partition."""
 
     n_words: int
     n_values: int
-    near: np.ndarray = field(init=False)
+    lanes: np.ndarray = field(init=False)
+    packed: np.ndarray = field(init=False)
     words: np.ndarray = field(init=False)
     known: np.ndarray = field(init=False)
     known_words: np.ndarray = field(init=False)
@@ -75,7 +77,8 @@ class _Scratch:
     rows: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.near = np.zeros(self.n_words, np.float32)
+        self.lanes = np.zeros((LANES, self.n_words), np.float32)
+        self.packed = np.empty((self.n_words, 2), np.uint64)
         self.words = np.empty(self.n_words, np.int32)
         self.known = np.full(self.n_words, -1.0)
         self.known_words = np.empty(self.n_words, np.int32)
@@ -124,16 +127,20 @@ def matching_rows(
     bounds = [len(vectors) * number // n_tasks for number in range(n_tasks + 1)]
     runs = list(itertools.pairwise(bounds))
 
-    def task(run: tuple[int, int]) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    def task(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return _find(partition, vectors, own_words, max_distance, *run)
 
     found = [task(run) for run in runs] if n_tasks == 1 else list(_pool(n_threads).map(task, runs))
-    for _, _, counts in found:
+    for *_, counts in found:
         work.add(counts)
-    sizes = np.concatenate([part[1] for part in found])
-    offsets = offsets_of(sizes)
-    members = np.concatenate([rows for part in found for rows in part[0]])
-    word_loops.sort_rows(offsets, members)
+    before = offsets_of(np.array([len(rows) for rows, *_ in found]))
+    rows = np.concatenate([rows for rows, *_ in found])
+    starts = np.concatenate(
+        [starts + first for (_, starts, *_), first in zip(found, before, strict=False)]
+    )
+    offsets = offsets_of(np.concatenate([sizes for _, _, sizes, _ in found]))
+    members = np.empty_like(rows)
+    word_loops.put_in_order(starts, rows, offsets, members)
     return Lists(offsets, members)
 
 
@@ -144,35 +151,26 @@ def _find(
     max_distance: float,
     begin: int,
     end: int,
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows, where those of each value begin, their numbers, and the work."""
     scratch, words, space = _scratch(partition), partition.vectors, partition.space
-    sizes, counts = np.zeros(end - begin, np.int64), np.zeros(5, np.int64)
+    starts, sizes = np.zeros((2, end - begin), np.int64)
+    counts = np.zeros(5, np.int64)
     cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
-    parts = [np.zeros(0, np.int32)]
-    room, first = ROWS_AT_ONCE, begin
-    while first < end:
-        rows = np.empty(room, np.int32)
-        done = find_matches(
-            first, end, vectors.text, vectors.starts, vectors.weights, vectors.squares,
-            vectors.offsets, vectors.members, vectors.norms, own_words,
-            words.text, words.starts, partition.longest_word, partition.most_value_words,
-             words.weights, words.squares,
-            partition.scales, partition.reach, partition.keys,
-            partition.key_words.offsets, partition.key_words.members,
-            partition.word_values.offsets, partition.word_values.members, partition.value_shares,
-            words.offsets, words.members, words.norms, *partition.bands,
-            space.letters, cosine, max_distance,
-            scratch.near, scratch.words, scratch.known, scratch.known_words, scratch.gained,
-            scratch.touched, scratch.rows, rows,
-            sizes[first - begin :], counts,
-        )  # fmt: skip
-        found = rows[: sizes[first - begin : done - begin].sum()]
-        parts.append(found if len(found) * 2 > room else found.copy())
-        # A value that alone has more rows than there is room for gets room for all there are.
-        room = partition.n_values if done == first else ROWS_AT_ONCE
-        first = done
+    rows = find_matches(
+        begin, end, vectors.text, vectors.starts, vectors.weights, vectors.squares,
+        vectors.offsets, vectors.members, vectors.norms, own_words,
+        words.text, words.starts, partition.longest_word, partition.most_value_words,
+        words.weights, words.squares, partition.scales, partition.factors, partition.reach,
+        partition.keys, partition.key_words.offsets, partition.key_words.members,
+        partition.word_values.offsets, partition.word_values.members, partition.value_shares,
+        words.offsets, words.members, words.norms, partition.value_lengths, *partition.bands,
+        space.letters, cosine, max_distance, MANY,
+        scratch.lanes, scratch.packed, scratch.words, scratch.known, scratch.known_words,
+        scratch.gained, scratch.touched, scratch.rows, starts, sizes, counts,
+    )  # fmt: skip
     _kept.scratch = scratch
-    return parts, sizes, counts
+    return rows, starts, sizes, counts
 
 
 def count_columns(

@@ -186,6 +186,16 @@ class SparsePartition:
         return (self.space.letters / np.sqrt(self.vectors.squares)).astype(np.float32)
 
     @cached_property
+    def factors(self) -> np.ndarray:
+        """The scale of each word times its weight, float32 (V,)."""
+        return (self.scales * self.vectors.weights).astype(np.float32)
+
+    @cached_property
+    def value_lengths(self) -> np.ndarray:
+        """The length of each value, float32 (N,)."""
+        return np.sqrt(self.vectors.norms).astype(np.float32)
+
+    @cached_property
     def bands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bands of rows of about equal sums.
 

@@ -11,9 +11,6 @@ from pexeso.runtime.jit import loop
 
 _LITTLE = np.float32(1e-9)
 
-_MANY = 2
-"""Where so many visits are worth a look at all rows, one after the other."""
-
 
 @loop
 def collect_rows(
@@ -90,46 +87,12 @@ def collect_rows(
 
 
 @loop
-def collect_all(
-    words: np.ndarray,
-    near: np.ndarray,
-    scales: np.ndarray,
-    word_weights: np.ndarray,
-    word_value_offsets: np.ndarray,
-    value_word_offsets: np.ndarray,
-    value_words: np.ndarray,
-    value_norms: np.ndarray,
-    floor: float,
-    rows: np.ndarray,
-) -> int:
-    """Write all rows that are near enough, where most would be looked at anyway; else return -1.
-
-    One row after the other is read much faster than rows here and there.
-    """
+def count_visits(words: np.ndarray, word_value_offsets: np.ndarray) -> int:
+    """Return how often rows have any of some words."""
     n_visits = 0
     for word in words:
         n_visits += word_value_offsets[word + 1] - word_value_offsets[word]
-    if n_visits * _MANY < len(rows):
-        return -1
-    for word in range(len(near)):
-        near[word] *= scales[word] * word_weights[word]
-    n_rows = 0
-    for row in range(len(rows)):
-        first, last = value_word_offsets[row], value_word_offsets[row + 1]
-        if first < 0 or last < first or last > len(value_words):
-            raise IndexCorruptError(NO_LIST)
-        estimate = np.float32(0.0)
-        for position in range(first, last):
-            word = value_words[position]
-            if word < 0 or word >= len(near):
-                raise IndexCorruptError(NO_LIST)
-            estimate += near[word]
-        if estimate >= floor * np.float32(np.sqrt(value_norms[row])) * np.float32(1.0 - 1e-6):
-            rows[n_rows] = row
-            n_rows += 1
-    for word in range(len(near)):
-        near[word] /= scales[word] * word_weights[word]
-    return n_rows
+    return n_visits
 
 
 @loop

@@ -117,8 +117,9 @@ def search_in_prefixes(
             break
         begin = end
         rest = order[begin:]
-        rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
-        if len(rows) <= PAIRS_WORTH_COMPARING:
+        offsets = partition.column_lists.offsets
+        if (offsets[alive + 1] - offsets[alive]).sum() <= PAIRS_WORTH_COMPARING:
+            rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
             _compare(partition, vectors, query, rest, rows, max_distance, counts, work)
             break
     columns = np.flatnonzero(counts >= query.min_count)

@@ -89,6 +89,26 @@ def add_word(
 
 
 @loop
+def add_words(
+    text: np.ndarray,
+    starts: np.ndarray,
+    words: np.ndarray,
+    keys: np.ndarray,
+    pairs: np.ndarray,
+    heads: np.ndarray,
+    chain: np.ndarray,
+    filled: np.ndarray,
+    sizes: np.ndarray,
+) -> None:
+    """Add the keys of some words to an empty table; their owners are their positions."""
+    for owner in range(len(words)):
+        word = words[owner]
+        add_word(
+            text, starts[word], starts[word + 1], owner, keys, pairs, heads, chain, filled, sizes
+        )
+
+
+@loop
 def clear_table(heads: np.ndarray, filled: np.ndarray, sizes: np.ndarray) -> None:
     """Empty a table."""
     for position in range(sizes[1]):
@@ -206,12 +226,7 @@ def word_products(
     pairs, heads = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
     chain, filled = np.empty((room, 4), np.int32), np.empty(room, np.int32)
     sizes, counts = np.zeros(2, np.int64), np.zeros(len(owners), np.int64)
-    for owner in range(len(owners)):
-        word = owners[owner]
-        add_word(
-            text, starts[word], starts[word + 1], owner,
-            keys, pairs, heads, chain, filled, sizes,
-        )  # fmt: skip
+    add_words(text, starts, owners, keys, pairs, heads, chain, filled, sizes)
     for position in range(len(others)):
         word = others[position]
         first, last = other_starts[word], other_starts[word + 1]
@@ -263,12 +278,7 @@ def value_squares(
             weight = np.float64(weights[members[first]])
             found[value] = weight * weight
             continue
-        for position in range(first, last):
-            word = members[position]
-            add_word(
-                text, starts[word], starts[word + 1], position - first,
-                keys, pairs, heads, chain, filled, sizes,
-            )  # fmt: skip
+        add_words(text, starts, members[first:last], keys, pairs, heads, chain, filled, sizes)
         total = 0.0
         for position in range(first, last):
             word, n_words = members[position], last - first
@@ -342,10 +352,18 @@ def words_ascend(text: np.ndarray, starts: np.ndarray) -> bool:
 
 
 @loop
-def sort_rows(offsets: np.ndarray, members: np.ndarray) -> None:
-    """Bring the members of each row into ascending order."""
-    for row in range(len(offsets) - 1):
-        members[offsets[row] : offsets[row + 1]].sort()
+def put_in_order(
+    starts: np.ndarray, rows: np.ndarray, offsets: np.ndarray, members: np.ndarray
+) -> None:
+    """Write lists that begin here and there in `rows` one after the other, each ascending."""
+    for number in range(len(starts)):
+        begin, end = offsets[number], offsets[number + 1]
+        members[begin:end] = rows[starts[number] : starts[number] + end - begin]
+        ascending = True
+        for position in range(begin + 1, end):
+            ascending &= members[position - 1] < members[position]
+        if not ascending:
+            members[begin:end].sort()
 
 
 @loop

@@ -107,13 +107,36 @@ def test_lists_are_left_out_and_nothing_is_missed():
     assert len(found.members) == (exact <= 0.06).sum()
 
 
-def test_a_value_with_more_rows_than_there_is_room_for(monkeypatch):
-    _, partition = lake_of(6, 200)
-    whole = search.find_rows(partition, partition.vectors, 0.6, 1, Work())
-    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 3)
-    parts = search.find_rows(partition, partition.vectors, 0.6, 1, Work())
-    np.testing.assert_array_equal(parts.offsets, whole.offsets)
-    np.testing.assert_array_equal(parts.members, whole.members)
+@pytest.mark.parametrize("many", [0.0, 1e9])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, many, monkeypatch):
+    """With `many`, no value, or each that reads lists, goes through all rows, in full lanes."""
+    values, partition = lake_of(seed, 300)
+    asked = vectors_of(misspelt(values[::5], np.random.default_rng(seed)))
+    exact = asked.distances(partition.vectors)
+    monkeypatch.setattr(compiled, "MANY", many)
+    for limit in (0.06, 0.3, 0.45, 0.6, float(exact[np.isfinite(exact)].max())):
+        work = Work()
+        found = compiled.matching_rows(partition, asked, min(limit, 0.7), 1, work)
+        which, rows = np.nonzero(exact <= min(limit, 0.7))
+        np.testing.assert_array_equal(found.members, rows)
+        np.testing.assert_array_equal(
+            found.offsets[1:], np.bincount(which, minlength=len(asked)).cumsum()
+        )
+
+
+@pytest.mark.parametrize("n_words", [3, 5_000])
+def test_lanes_hold_values_of_very_many_words(n_words):
+    rng = np.random.default_rng(n_words)
+    words = ["".join(rng.choice(list("abcdefgh"), 6)) for _ in range(n_words)]
+    values = sorted({*words[:40], " ".join(words), " ".join(words[1:])})
+    offsets, rows = np.array([0, len(values)]), np.arange(len(values))
+    arrays, _ = build_partition(vectors_of(values), offsets, rows)
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    exact = partition.vectors.distances(partition.vectors)
+    for limit in (0.1, 0.5, 0.69):
+        found = search.find_rows(partition, partition.vectors, limit, 1, Work())
+        np.testing.assert_array_equal(found.members, np.nonzero(exact <= limit)[1])
 
 
 def brute_force(partition, vectors, weights, needed, limit):
