@@ -14,10 +14,10 @@ import torch
 
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.goal import count_needed
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import Metric
-from pexeso.engine.search.search import count_needed
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.store.arrays import open_array, write_arrays
 
@@ -123,7 +123,7 @@ class SmallLake:
         found = []
         for number, column in enumerate(self.columns):
             table, label = self.names[number]
-            count = int(query.weights[near[:, list(column)].any(1)].sum()) if len(column) else 0
+            count = int(query.weights[near[:, list(column)].any(1).numpy()].sum()) if len(column) else 0
             if count >= needed and number not in deleted and table != options.exclude_table:
                 found.append((-count, table, label, number))
         best = sorted(found)[: options.k]
@@ -136,7 +136,7 @@ class SmallQuery:
 
     values: pa.Array
     vectors: torch.Tensor
-    weights: torch.Tensor
+    weights: np.ndarray
 
     def total(self, ignore_missing: bool) -> int:
         return int(self.weights.sum())
@@ -148,7 +148,7 @@ def query_of(
     """A query column of these distinct values, called by their bytes where they have no names."""
     names = names or [row.tobytes().hex() for row in vectors]
     return SmallQuery(
-        pa.array(names), torch.from_numpy(vectors), torch.tensor(weights, dtype=torch.int64)
+        pa.array(names), torch.from_numpy(vectors), np.array(weights, np.int64)
     )
 
 

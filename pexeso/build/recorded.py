@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pexeso.engine.layout.options import LAYOUT_VERSION, PartitionLayoutOptions
+from pexeso.engine.goal import LAYOUT_VERSION
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser

@@ -6,11 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
 
 from pexeso.engine.fetching import Pages, fetch_cells
+from pexeso.engine.goal import BatchColumn, Found, Goal
 from pexeso.engine.interface import KernelChoice
 from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
 from pexeso.engine.layout.options import PartitionLayoutOptions
@@ -20,8 +22,6 @@ from pexeso.engine.plausibility import require_plausible_cells, require_plausibl
 from pexeso.engine.search.batch import BatchQuery
 from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import (
-    Found,
-    Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
@@ -45,6 +45,27 @@ QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
 
 
 @dataclass(frozen=True)
+class DenseProbe:
+    """What the summary of a partition says, in arrays."""
+
+    seen: PartitionProbe
+
+    @property
+    def most(self) -> int:
+        """Rows that can match something."""
+        return self.seen.most
+
+    @property
+    def n_near(self) -> int:
+        """Boxes that the values are near to."""
+        return self.seen.n_near
+
+    def reaching(self, n: int) -> np.ndarray:
+        """Return which of the values may match something."""
+        return self.seen.reaching(n).numpy()
+
+
+@dataclass(frozen=True)
 class DenseSpace(VectorSpace):
     """Unit vectors under a metric.
 
@@ -55,6 +76,7 @@ class DenseSpace(VectorSpace):
     """
 
     options: PartitionLayoutOptions
+    has_kernels: ClassVar[bool] = True
 
     @cached_property
     def metric(self) -> Metric:
@@ -63,7 +85,7 @@ class DenseSpace(VectorSpace):
 
     def concatenate(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return the rows of several tensors one after the other."""
-        return torch.cat(list(parts))
+        return torch.cat(list(parts)) if parts else torch.zeros((0, 1))
 
     def comparable(self, vectors: torch.Tensor) -> torch.Tensor:
         """Return vectors as `in_steps` gives them."""
@@ -114,51 +136,53 @@ class DenseSpace(VectorSpace):
         self,
         partition: Partition,
         vectors: torch.Tensor,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         goal: Goal,
         kernel: KernelChoice,
         stats: SearchStats,
-    ) -> PartitionProbe:
+    ) -> DenseProbe:
         """Look at the summary of a partition."""
         threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
         chosen = kernel.for_work(len(vectors) * partition.n_values // ROWS_OF_A_BOX)
-        return look(partition, vectors, weights, total, threshold, chosen, stats)
+        seen = look(partition, vectors, torch.from_numpy(weights), total, threshold, chosen, stats)
+        return DenseProbe(seen)
 
     def prefetch(
-        self, partition: Partition, probe: PartitionProbe, goal: Goal, kernel: KernelChoice,
+        self, partition: Partition, probe: DenseProbe, goal: Goal, kernel: KernelChoice,
         stats: SearchStats,
     ) -> None:  # fmt: skip
         """Ask for what the first prefix of the query values will walk through."""
         chosen = kernel.for_work(0)
-        query, sizes = walking_order(partition, probe, goal, chosen, stats)
-        fetch_cells(partition, query.take(slice(0, sizes[0])), probe.threshold, chosen)
+        query, sizes = walking_order(partition, probe.seen, goal, chosen, stats)
+        fetch_cells(partition, query.take(slice(0, sizes[0])), probe.seen.threshold, chosen)
 
     def search(
         self,
         partition: Partition,
         vectors: torch.Tensor,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         goal: Goal,
         stats: SearchStats,
-        left_out: torch.Tensor | None = None,
+        left_out: np.ndarray | None = None,
         *,
         kernel: KernelChoice | None = None,
         max_pairs: int,
-        probe: PartitionProbe | None = None,
+        probe: DenseProbe | None = None,
     ) -> Found:
         """Search by cells and distances."""
-        return search_partition(
-            partition, vectors, weights, total, goal, stats, left_out,
-            kernel=kernel, max_pairs=max_pairs, outlook=probe,
+        columns, counts = search_partition(
+            partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(left_out),
+            kernel=kernel, max_pairs=max_pairs, outlook=None if probe is None else probe.seen,
         )  # fmt: skip
+        return columns.numpy(), counts.numpy()
 
     def search_batch(
         self,
         partition: Partition,
         vectors: torch.Tensor,
-        queries: Sequence[BatchQuery],
+        queries: Sequence[BatchColumn],
         goal: Goal,
         stats: SearchStats,
         *,
@@ -166,39 +190,49 @@ class DenseSpace(VectorSpace):
         max_pairs: int,
     ) -> list[Found]:
         """Search for many query columns in one pass."""
-        return search_batch_partition(
-            partition, vectors, queries, goal.max_distance, stats,
+        asked = [
+            BatchQuery(
+                torch.from_numpy(query.members), torch.from_numpy(query.weights), query.min_count
+            )
+            for query in queries
+        ]
+        found = search_batch_partition(
+            partition, vectors, asked, goal.max_distance, stats,
             lemmas=goal.lemmas, kernel=kernel, max_pairs=max_pairs,
         )  # fmt: skip
+        return [(columns.numpy(), counts.numpy()) for columns, counts in found]
 
     def search_exhaustively(
         self,
         partition: Partition,
         vectors: torch.Tensor,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         goal: Goal,
         stats: SearchStats,
-        left_out: torch.Tensor | None = None,
+        left_out: np.ndarray | None = None,
     ) -> Found:
         """Search by all distances in float64."""
         started = time.perf_counter()
-        found = exact_partition(partition, vectors, weights, goal, left_out)
+        columns, counts = exact_partition(
+            partition, vectors, torch.from_numpy(weights), goal, _tensor(left_out)
+        )
         stats.partitions += 1
         stats.distances += len(vectors) * partition.n_values
         stats.bytes_read += partition.vectors.nbytes
         stats.add_seconds("verify", time.perf_counter() - started)
-        return found
+        return columns.numpy(), counts.numpy()
 
     def column_pairs(
         self,
         partition: Partition,
         vectors: torch.Tensor,
-        columns: torch.Tensor,
+        columns: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Compare with all values of the columns."""
-        return column_pairs(partition, vectors, columns, max_distance, stats)
+        found = column_pairs(partition, vectors, torch.from_numpy(columns), max_distance, stats)
+        return tuple(part.numpy() for part in found)
 
     def nearest(
         self, partition: Partition, vectors: torch.Tensor, rows: np.ndarray
@@ -224,6 +258,10 @@ class DenseSpace(VectorSpace):
                 best[ours] = torch.where(nearer, least, best[ours])
                 position[ours] = torch.where(nearer, theirs[which], position[ours])
         return position
+
+
+def _tensor(flags: np.ndarray | None) -> torch.Tensor | None:
+    return None if flags is None else torch.from_numpy(flags)
 
 
 def in_steps(vectors: torch.Tensor) -> torch.Tensor:

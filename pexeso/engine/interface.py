@@ -19,21 +19,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from pexeso.engine.arrays import expand_ranges, offsets_of
+from pexeso.engine.goal import WORKING_BYTES
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.stats import SearchStats
 
 if TYPE_CHECKING:
     from pexeso.engine.layout.partition import Partition
-
-MAX_PAIRS = 1 << 24
-"""Most pairs of a query value and a stored value that a kernel holds at a time: 768 MiB."""
-
-BYTES_A_PAIR = 48
-"""What a search takes for each pair that it may hold, at most: 24 while pairs are gathered, and 8
-for each of three matches of a batch."""
-
-WORKING_BYTES = 128 << 20
-"""What a search takes whatever it holds, at most: pieces of boxes, codes and vectors."""
 
 _PAIRS_AT_ONCE = 1 << 18
 

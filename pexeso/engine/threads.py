@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 
 import torch
 
+from pexeso.runtime.threads import available_threads, given, is_alone
+
 SMALL = 1 << 18
 """Numbers that one core works through before others would have come to help."""
 
-_given = threading.local()
 
-
-def _take_one_thread() -> None:
-    """Let a forked process search in one thread.
-
-    The threads of torch, which are those of OpenMP, are of the process that was forked; a parallel
-    step would wait for them for ever. Many such processes share the cores anyway.
-    """
-    _given.threads = None
+if is_alone():
     torch.set_num_threads(1)
-
-
-os.register_at_fork(after_in_child=_take_one_thread)
-
-
-def available_threads() -> int:
-    """Return how many threads the caller may use.
-
-    It is the number that torch has, or had before `few_threads`.
-    """
-    return getattr(_given, "threads", None) or torch.get_num_threads()
 
 
 @contextmanager
@@ -56,11 +37,11 @@ def few_threads(n_numbers: int = 0) -> Iterator[None]:
         yield
         return
     torch.set_num_threads(1)
-    _given.threads = threads
+    given.threads = threads
     try:
         yield
     finally:
-        _given.threads = None
+        given.threads = None
         torch.set_num_threads(threads)
 
 

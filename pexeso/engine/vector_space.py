@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     import torch
 
     from pexeso.engine.fetching import Pages
+    from pexeso.engine.goal import BatchColumn, Found, Goal
     from pexeso.engine.interface import KernelChoice
-    from pexeso.engine.postings import Csr
-    from pexeso.engine.search.batch import BatchQuery
-    from pexeso.engine.search.search import Found, Goal
+    from pexeso.engine.lists import Lists
     from pexeso.engine.stats import SearchStats
 
 
@@ -35,12 +34,17 @@ class Vectors(Protocol):
 
 
 class SpacePartition(Protocol):
-    """A partition of an index in memory."""
+    """A partition of an index in memory.
+
+    Attributes
+    ----------
+    column_lists : Lists
+        The values of each column, rows of the partition.
+    """
 
     n_values: int
     n_columns: int
-    value_columns: Csr
-    column_values: Csr
+    column_lists: Lists
     pages: Pages | None
     device: torch.device
 
@@ -59,19 +63,24 @@ class Probe(Protocol):
     most: int
     n_near: int
 
-    def reaching(self, n: int) -> torch.Tensor:
+    def reaching(self, n: int) -> np.ndarray:
         """Return which of the `n` values that were given may match something, bool (n,)."""
 
 
 class VectorSpace(ABC):
     """What vectors are and how they are searched.
 
-    Distances are fractions of the largest one.
+    Numbers go in and come out as arrays on the CPU: ``weights`` int64 (n,) are the rows of each
+    query value, ``left_out`` bool (C,) the columns that must not be found. Distances are fractions
+    of the largest one.
     """
+
+    has_kernels: bool
+    """Whether searches run on devices, by kernels that a user can choose; else on the CPU alone."""
 
     @abstractmethod
     def concatenate(self, parts: Sequence[Vectors]) -> Vectors:
-        """Return the vectors of several sets one after the other; there is at least one."""
+        """Return the vectors of several sets one after the other, or of none an empty set."""
 
     def comparable(self, vectors: Vectors) -> Vectors:
         """Return vectors in the form in which `distances` takes them without further work."""
@@ -115,7 +124,7 @@ class VectorSpace(ABC):
         self,
         partition: SpacePartition,
         vectors: Vectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         goal: Goal,
         kernel: KernelChoice,
@@ -135,11 +144,11 @@ class VectorSpace(ABC):
         self,
         partition: SpacePartition,
         vectors: Vectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         goal: Goal,
         stats: SearchStats,
-        left_out: torch.Tensor | None = None,
+        left_out: np.ndarray | None = None,
         *,
         kernel: KernelChoice | None = None,
         max_pairs: int,
@@ -152,7 +161,7 @@ class VectorSpace(ABC):
         self,
         partition: SpacePartition,
         vectors: Vectors,
-        queries: Sequence[BatchQuery],
+        queries: Sequence[BatchColumn],
         goal: Goal,
         stats: SearchStats,
         *,
@@ -166,10 +175,10 @@ class VectorSpace(ABC):
         self,
         partition: SpacePartition,
         vectors: Vectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         goal: Goal,
         stats: SearchStats,
-        left_out: torch.Tensor | None = None,
+        left_out: np.ndarray | None = None,
     ) -> Found:
         """Do as `search` by brute force: the oracle."""
 
@@ -178,10 +187,10 @@ class VectorSpace(ABC):
         self,
         partition: SpacePartition,
         vectors: Vectors,
-        columns: torch.Tensor,
+        columns: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Find the matching value pairs of columns; see `pexeso.engine.search.pairs`."""
 
     @abstractmethod

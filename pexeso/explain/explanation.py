@@ -91,7 +91,7 @@ def find_unmatched(
         For each of ``query.texts`` whether it has a pair.
     """
     texts, value_of_text = query.texts
-    known = query.known.numpy()
+    known = query.known
     left = [
         (texts[position], int(value_of_text[position]))
         for position in np.flatnonzero(~is_matched)[:most].tolist()
@@ -118,10 +118,10 @@ def _nearest(
 ) -> list[tuple[str, float]] | list[tuple[None, None]]:
     """Give, for each query vector, the nearest value of a column and its distance."""
     partition = scan.open(hit.partition)
-    start, end = partition.column_values.offsets[hit.position : hit.position + 2].tolist()
-    if start == end or not len(vectors):
+    rows = partition.column_lists[hit.position]
+    if not len(rows) or not len(vectors):
         return [(None, None)] * len(vectors)
-    rows = partition.column_values.members[start:end].long().numpy(force=True)
     position, distance = scan.space.nearest(partition, vectors, rows)
+    start = partition.column_lists.offsets[hit.position]
     texts, _ = posting_arrays(scan, hit.partition, position + start)
     return list(zip(texts.to_pylist(), distance.tolist(), strict=True))

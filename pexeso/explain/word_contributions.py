@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 from rapidfuzz import fuzz, process
 
 from embed.protocol import Embedder
@@ -215,13 +214,14 @@ def _distances(
     if not left:
         return np.zeros(0)
     vectors = encode_values(embedder, pa.array(texts, pa.string()))
-    pieces = zip(
-        torch.split(torch.tensor(left), DISTANCES_AT_ONCE),
-        torch.split(torch.tensor(right), DISTANCES_AT_ONCE),
-        strict=True,
+    pieces = (
+        slice(begin, begin + DISTANCES_AT_ONCE) for begin in range(0, len(left), DISTANCES_AT_ONCE)
     )
     return np.concatenate(
-        [space.pair_distances(vectors[ours], vectors[theirs]) for ours, theirs in pieces]
+        [
+            space.pair_distances(vectors[np.array(left[some])], vectors[np.array(right[some])])
+            for some in pieces
+        ]
     )
 
 

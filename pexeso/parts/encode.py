@@ -10,7 +10,6 @@ from embed.checking import require_unit_or_zero
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import torch
 
     from embed.protocol import Embedder
     from pexeso.engine.sparse.vectors import SparseVectors
@@ -50,10 +49,8 @@ def sparse_vectors(embedder: Embedder, values: pa.Array) -> SparseVectors:
     )
 
 
-def known_vectors(vectors: Vectors) -> torch.Tensor:
+def known_vectors(vectors: Vectors) -> np.ndarray:
     """Return which values the model knows anything about, bool (n,)."""
-    import torch
-
-    if isinstance(vectors, torch.Tensor):
-        return (vectors != 0).any(1)
-    return torch.from_numpy(vectors.is_known)
+    if hasattr(vectors, "is_known"):
+        return vectors.is_known
+    return (vectors != 0).any(1).numpy()

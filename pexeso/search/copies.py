@@ -138,7 +138,7 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     numbers = np.unique(partitions).tolist()
     for number in numbers:
         here = partitions == number
-        offsets = scan.mapped(number).column_values.offsets.numpy()
+        offsets = scan.mapped(number).column_lists.offsets
         starts[here] = offsets[positions[here]]
         sizes[here] = offsets[positions[here] + 1] - starts[here]
     if (sizes < 0).any() or (starts < 0).any():
@@ -151,7 +151,7 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     rows = np.zeros(offsets[-1], np.int64)
     for number in numbers:
         here = np.flatnonzero(partitions == number)
-        values = scan.mapped(number).column_values.members.numpy()
+        values = scan.mapped(number).column_lists.members
         rows[ranges(offsets[here], sizes[here])] = values[ranges(starts[here], sizes[here])]
     if len(numbers) < 2:
         return ColumnSets(offsets, rows)

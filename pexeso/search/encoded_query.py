@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 
 from embed.protocol import Embedder
 from pexeso.engine.vector_space import Vectors
@@ -30,7 +29,7 @@ class EncodedQuery:
         For each row its place in `values`, null where the cell is empty.
     vectors : Vectors
         Those of the values, in the space of the index.
-    weights : int64 (n,)
+    weights : numpy.ndarray of shape (n,), int64
         Rows of each value.
     """
 
@@ -38,7 +37,7 @@ class EncodedQuery:
     values: pa.StringArray
     value_of_row: pa.Int64Array
     vectors: Vectors
-    weights: torch.Tensor
+    weights: np.ndarray
 
     def total(self, ignore_missing: bool) -> int:
         """Return |Q|: all rows, or only those that can match."""
@@ -55,7 +54,7 @@ class EncodedQuery:
         return self.value_of_row.null_count
 
     @cached_property
-    def known(self) -> torch.Tensor:
+    def known(self) -> np.ndarray:
         """Whether the model knows anything about each value, bool (n,); others match nothing."""
         return known_vectors(self.vectors)
 
@@ -106,6 +105,4 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     value_of_row = encoded.indices.cast(pa.int64())
     positions = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
     weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
-    return EncodedQuery(
-        column, values, value_of_row, encode_values(embedder, values), torch.from_numpy(weights)
-    )
+    return EncodedQuery(column, values, value_of_row, encode_values(embedder, values), weights)

@@ -15,7 +15,6 @@ from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
-from pexeso.parts.metadata import stored_space
 from pexeso.search.opening import choose_device
 from pexeso.search.query import query_from_values
 
@@ -82,16 +81,10 @@ class OpenIndex:
     @cached_property
     def loader(self) -> PartitionLoader:
         """The partitions on the device."""
-        from pexeso.engine.kernels import choose_kernel
-        from pexeso.search.partition_loader import PartitionLoader
+        from pexeso.search.opening import loader_of
 
-        return PartitionLoader(
-            self.store,
-            stored_space(self.store.manifest),
-            self.device,
-            self.options.memory_budget,
-            choose_kernel(self.options.kernel, self.device),
-        )
+        asked = self.options
+        return loader_of(self.store, asked.device, asked.memory_budget, asked.kernel)
 
     @cached_property
     def normaliser(self) -> Normaliser:

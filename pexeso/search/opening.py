@@ -6,15 +6,18 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING
 
+from pexeso.engine.goal import LAYOUT_VERSION
 from pexeso.errors import DeviceError, IndexVersionError, InputError
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEVICES
-from pexeso.parts.metadata import require_contents
+from pexeso.parts.metadata import require_contents, stored_space
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     import torch
+
+    from pexeso.search.partition_loader import PartitionLoader
 
 _log = logging.getLogger("pexeso.index")
 
@@ -66,10 +69,41 @@ def _tell_of_the_cpu() -> None:
     _log.info("No CUDA device was found, so searches run on the CPU.")
 
 
+def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str) -> PartitionLoader:
+    """Return the partitions of a store on a device.
+
+    Raises
+    ------
+    InputError, DeviceError
+        There is no such device or kernel, or the space of the index has none.
+    """
+    from pexeso.search.partition_loader import PartitionLoader
+
+    space = stored_space(store.manifest)
+    if space.has_kernels:
+        from pexeso.engine.kernels import choose_kernel
+
+        where = choose_device(device)
+        return PartitionLoader(store, space, where, memory_budget, choose_kernel(kernel, where))
+    if device not in ("auto", "cpu") or kernel != "auto":
+        require_known(device, kernel)
+        raise DeviceError(
+            f"An index of the model 'lexical' is searched on the CPU, by its own loops. Got "
+            f"device={device!r}, kernel={kernel!r}: leave both out, or build the index with "
+            "another model."
+        )
+    return PartitionLoader(store, space, None, memory_budget, None)
+
+
+def require_known(device: str, kernel: str) -> None:
+    """Raise the errors that a device or a kernel has which nothing knows."""
+    from pexeso.engine.kernels import choose_kernel
+
+    choose_kernel(kernel, choose_device(device))
+
+
 def _require_layout(store: Store) -> None:
     """Refuse an index whose partitions were laid out by another version."""
-    from pexeso.engine.layout.options import LAYOUT_VERSION
-
     found = store.manifest.options.get("layout", 1)
     if found != LAYOUT_VERSION:
         raise IndexVersionError(

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
@@ -127,11 +126,11 @@ def find_pairs(
     texts_of_value = _rows_by_value(query)
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
-        positions = torch.tensor([hits[position].position for position in here])
+        positions = np.array([hits[position].position for position in here], np.int64)
         found = scan.space.column_pairs(
             scan.open(number), query.vectors, positions, options.max_distance, stats
         )
-        column, value, posting, distance = (each.cpu().numpy() for each in found)
+        column, value, posting, distance = found
         values, keys = posting_arrays(scan, number, posting)
         kinds = kinds_of(query.values.take(pa.array(value)), keys)
         # Pairs come ordered by column.

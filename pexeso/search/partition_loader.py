@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, KernelChoice
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.goal import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.engine.vector_space import SpacePartition, VectorSpace
 from pexeso.errors import DeviceError
 from pexeso.runtime.formatting import format_bytes
@@ -17,12 +16,15 @@ from pexeso.search.ranking import ColumnNames
 from pexeso.store.local.reader import Store
 from pexeso.store.paging import FaultWatch, MappedPages
 
+if TYPE_CHECKING:
+    import torch
+
+    from pexeso.engine.interface import KernelChoice
+
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
 
 ENGINE_ARRAYS_NOT_NEEDED = frozenset({"column_ids", "posting_texts"})
-
-_CPU = torch.device("cpu")
 
 
 class PartitionLoader:
@@ -36,9 +38,9 @@ class PartitionLoader:
     Attributes
     ----------
     space : VectorSpace
-    kernel : KernelChoice
-        What searches them.
-    look_kernel : KernelChoice
+    kernel : KernelChoice or None
+        What searches them; None, as the device is, where the space has no kernels.
+    look_kernel : KernelChoice or None
         What looks at their summaries, on the CPU.
     watch : FaultWatch
         Tells whether pages of the mapped files were missing lately.
@@ -48,13 +50,14 @@ class PartitionLoader:
         self,
         store: Store,
         space: VectorSpace,
-        device: torch.device,
+        device: torch.device | None,
         memory_budget: int | None,
-        kernel: KernelChoice,
+        kernel: KernelChoice | None,
     ) -> None:
         self.store, self.kernel = store, kernel
-        self.on_cpu = device.type == "cpu"
-        self.look_kernel = kernel if self.on_cpu else choose_kernel("auto", _CPU)
+        self.on_cpu = device is None or device.type == "cpu"
+        self.look_kernel = kernel if self.on_cpu else _kernel_of_the_cpu()
+        self._working_bytes = WORKING_BYTES if kernel is None else kernel.working_bytes
         self.watch = FaultWatch()
         self.space, self._device, self._budget = space, device, memory_budget
         self._process = os.getpid()
@@ -102,7 +105,7 @@ class PartitionLoader:
         if self.on_cpu or self._budget is None or self.store.n_partitions < 2:
             return False
         copied = max(self._copied_bytes(number) for number in range(self.store.n_partitions))
-        return self._budget >= self.kernel.working_bytes + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
+        return self._budget >= self._working_bytes + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
 
     def mapped(self, number: int) -> SpacePartition:
         """Map one partition into the host's memory; of it no more than the coarse boxes is read."""
@@ -143,8 +146,10 @@ class PartitionLoader:
 
         It is copied in a separate stream, so that neither waits for the other.
         """
-        if self._device.type != "cuda":
+        if self.on_cpu or self._device.type != "cuda":
             return self.open(number)
+        import torch
+
         stream = torch.cuda.Stream(self._device)
         with torch.cuda.stream(stream):
             partition = self.open(number)
@@ -155,6 +160,8 @@ class PartitionLoader:
         return f"Partition {number} of '{self.store.path}'"
 
     def _copied(self, number: int) -> SpacePartition:
+        import torch
+
         try:
             return self.space.open(self._arrays(number), self._device)
         except torch.OutOfMemoryError as error:
@@ -176,14 +183,22 @@ class PartitionLoader:
         On the CPU the partition itself needs none.
         """
         if self.on_cpu:
-            return self.kernel.working_bytes
+            return self._working_bytes
         # Where two fit, the pairs have all the room they can use anyway.
-        return self.kernel.working_bytes + self._copied_bytes(number)
+        return self._working_bytes + self._copied_bytes(number)
 
     def _copied_bytes(self, number: int) -> int:
         return copied_bytes(self.store, number) - copied_bytes(
             self.store, number, ENGINE_ARRAYS_NOT_NEEDED
         )
+
+
+def _kernel_of_the_cpu() -> KernelChoice:
+    import torch
+
+    from pexeso.engine.kernels import choose_kernel
+
+    return choose_kernel("auto", torch.device("cpu"))
 
 
 def max_pairs_within(n_bytes: int) -> int:

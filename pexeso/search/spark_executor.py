@@ -17,19 +17,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import torch
 
 from embed.spark import task_device
 from pexeso.build.tasks import error_in
-from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError, SparkError
 from pexeso.options import SearchOptions
 from pexeso.parts.metadata import stored_space
+from pexeso.runtime.threads import take_one_thread
 from pexeso.search.batch_file import MAX_CHUNK_QUERIES
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import Answer, search_store
-from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.opening import loader_of
 from pexeso.search.query import QueryColumn
 from pexeso.search.ranking import Hit
 from pexeso.spark.failures import reason_of_failure
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pexeso.index import Index
+    from pexeso.search.partition_loader import PartitionLoader
 
 TASKS_PER_CORE = 4
 """Tasks of a call for each core, where there are queries enough: one that takes longer than the
@@ -226,19 +226,15 @@ def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.Re
 
     Returns a row for each query, with all columns that it found.
     """
-    torch.set_num_threads(1)  # tasks run side by side already
-    device = torch.device(task_device() if asked.device == "auto" else asked.device)
+    take_one_thread()  # tasks run side by side already
     manifest = asked.store.manifest
+    device = asked.device
+    if device == "auto" and stored_space(manifest).has_kernels:
+        device = task_device()
     store = replace(
         asked.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
     )
-    scan = PartitionLoader(
-        store,
-        stored_space(manifest),
-        device,
-        asked.memory_budget,
-        choose_kernel(asked.kernel, device),
-    )
+    scan = loader_of(store, device, asked.memory_budget, asked.kernel)
     rows = [
         {
             "query": position,

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow.compute as pc
-import torch
 
 from pexeso.engine.vector_space import Vectors
 from pexeso.errors import InputError
@@ -81,7 +80,7 @@ class Advisor:
         if min_precision is not None:
             require_min_precision(min_precision)
         others = column_vectors(self._scan, hit)
-        asked = query.vectors[torch.from_numpy(value_order(query.values))]
+        asked = query.vectors[value_order(query.values)]
         asked = asked[known_vectors(asked)]
         advice = advise_pair(self._scan.space, asked, others, self.learnt, min_precision)
         return self._too_small(None) if advice is None else advice
@@ -152,10 +151,7 @@ def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:
 
     Values of which the model knows nothing are left out.
     """
-    partition = scan.mapped(hit.partition)
-    start = int(partition.column_values.offsets[hit.position])
-    (size,) = partition.column_values.sizes_of(torch.tensor([hit.position])).tolist()
-    rows = partition.column_values.members[start : start + size].long().numpy()
+    rows = scan.mapped(hit.partition).column_lists[hit.position]
     return vectors_by_hash(scan, hit.partition, rows)
 
 

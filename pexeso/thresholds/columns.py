@@ -22,11 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import torch
 from scipy.special import bdtr, bdtrc
 
 from pexeso.engine.damage import damage_made_plain
-from pexeso.engine.search.search import count_needed
+from pexeso.engine.goal import count_needed
 from pexeso.engine.vector_space import Vectors
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
@@ -244,7 +243,7 @@ def _query_of(vectors: Vectors, number: int) -> EncodedQuery:
     that each gets one of its own.
     """
     texts = pa.array([f"{number} {row}" for row in range(len(vectors))], pa.string())
-    ones = torch.ones(len(vectors), dtype=torch.int64)
+    ones = np.ones(len(vectors), np.int64)
     return EncodedQuery(
         QueryColumn(texts), texts, pa.array(range(len(texts)), pa.int64()), vectors, ones
     )

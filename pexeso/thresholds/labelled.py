@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
-import torch
 
 from pexeso.explain.explanation import locate_column
 from pexeso.thresholds.advice import Advice, require_min_precision
@@ -48,11 +47,9 @@ def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndar
     texts = [label.query for label in labels] + [label.value for label in labels]
     query = opened.encode(texts)
     positions = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
-    known = np.append(query.known.numpy(), False)[positions]
+    known = np.append(query.known, False)[positions]
     left, right = np.split(np.arange(len(texts)), 2)
-    sides = (
-        query.vectors[torch.from_numpy(np.maximum(positions[side], 0))] for side in (left, right)
-    )
+    sides = (query.vectors[np.maximum(positions[side], 0)] for side in (left, right))
     apart = opened.loader.space.pair_distances(*sides)
     return np.where(known[left] & known[right], apart, np.inf)
 

@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from embed.vocabulary import hash_strings
 from pexeso.engine.vector_space import Vectors, VectorSpace
@@ -191,10 +190,7 @@ def _mixed_hashes(texts: pa.Array, seed: int | np.ndarray) -> np.ndarray:
 
 
 def _rows_of(scan: PartitionLoader, number: int, position: int) -> np.ndarray:
-    values = scan.mapped(number).column_values
-    start = int(values.offsets[position])
-    (size,) = values.sizes_of(torch.tensor([position])).tolist()
-    return values.members[start : start + size].long().numpy()
+    return scan.mapped(number).column_lists[position]
 
 
 def _put_together(
@@ -205,7 +201,7 @@ def _put_together(
     n_cut: int,
     n_usable: int,
 ) -> SampledColumns:
-    vectors = scan.space.concatenate(parts) if parts else torch.zeros((0, 1))
+    vectors = scan.space.concatenate(parts)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return SampledColumns(
         vectors, offsets, np.array(ids, np.int64), scan.space, n_cut, max(n_usable, len(ids))

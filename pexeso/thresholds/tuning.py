@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from pexeso.thresholds.advice import Advice, percent
 from pexeso.thresholds.labels import ColumnLabel, Labels, ValueLabel
@@ -284,11 +283,11 @@ def _thresholds(advice: Advice) -> str:
     return f"{advice.max_distance:g}{share}"
 
 
-def joinability_curve(nearest: np.ndarray, weights: torch.Tensor, total: int) -> np.ndarray:
+def joinability_curve(nearest: np.ndarray, weights: np.ndarray, total: int) -> np.ndarray:
     """Return the share of rows whose nearest value lies within each distance.
 
     The distances are `COLUMN_DISTANCES`. The result is float64 (101,).
     """
     # Distances of equal vectors are off by rounding.
     within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
-    return (weights.numpy() @ within) / max(total, 1)
+    return (weights @ within) / max(total, 1)

@@ -11,7 +11,7 @@ import torch
 from engine_lakes import as_dict, build, kernel_named, sphere, unit
 
 from benchmarks.memory import peak_memory
-from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
+from pexeso.engine.goal import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.engine.kernels import choose_kernel, torch_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.layout.options import PartitionLayoutOptions

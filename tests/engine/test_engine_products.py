@@ -25,7 +25,8 @@ from engine_lakes import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.interface import MAX_PAIRS, Query, Threshold
+from pexeso.engine.goal import MAX_PAIRS
+from pexeso.engine.interface import Query, Threshold
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.search import prefixes, products

@@ -23,7 +23,8 @@ from engine_lakes import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.interface import MAX_PAIRS, Kernel
+from pexeso.engine.goal import MAX_PAIRS, count_needed
+from pexeso.engine.interface import Kernel
 from pexeso.engine.kernels import torch_kernel
 from pexeso.engine.layout import blocking
 from pexeso.engine.layout.blocking import block
@@ -33,7 +34,7 @@ from pexeso.engine.lemmas import Lemma
 from pexeso.engine.metrics import Metric
 from pexeso.engine.search import verification
 from pexeso.engine.search.pairs import column_pairs
-from pexeso.engine.search.search import Goal, count_needed, exact_partition, search_partition
+from pexeso.engine.search.search import Goal, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 

@@ -9,7 +9,7 @@ from benchmarks.out_of_core.asking import own_peak
 from pexeso.engine import dense_space
 from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.fetching import Pages
-from pexeso.engine.interface import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
+from pexeso.engine.goal import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition

@@ -22,7 +22,8 @@ import torch
 from pexeso.engine.arrays import as_tensor
 from pexeso.engine.building.levels import MAX_DISTANCES as LEVEL_DISTANCES
 from pexeso.engine.building.levels import LevelTrial, choose_levels
-from pexeso.engine.interface import MAX_PAIRS, Query, Threshold
+from pexeso.engine.goal import MAX_PAIRS
+from pexeso.engine.interface import Query, Threshold
 from pexeso.engine.kernels import choose_kernel, fastest_order
 from pexeso.engine.layout.blocks import AXES_MULTIPLE, build_blocks
 from pexeso.engine.layout.maps import (

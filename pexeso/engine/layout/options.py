@@ -14,10 +14,6 @@ PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
 MAX_AXES = 127
 
-LAYOUT_VERSION = 2
-"""Of the arrays that `pexeso.engine.building.building` gives: changes when a partition written
-before cannot be searched any more."""
-
 MAX_BLOCK_SIZE = 4096
 
 

@@ -27,6 +27,7 @@ from pexeso.engine.layout.maps import (
 )
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.validation import require_shapes
+from pexeso.engine.lists import Lists
 from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
 
@@ -123,6 +124,12 @@ class Partition:
     def n_columns(self) -> int:
         """C: columns, those without any vector included."""
         return len(self.column_values)
+
+    @cached_property
+    def column_lists(self) -> Lists:
+        """The values of each column, as arrays on the CPU."""
+        csr = self.column_values
+        return Lists(csr.offsets.numpy(force=True), csr.members.numpy(force=True))
 
     @property
     def dimensions(self) -> int:

@@ -11,7 +11,8 @@ import torch
 
 from pexeso.engine.building.building import check_tensors, check_vectors
 from pexeso.engine.fetching import fetch_cells
-from pexeso.engine.interface import MAX_PAIRS, Kernel, KernelChoice, Pairs, Query, Threshold
+from pexeso.engine.goal import MAX_PAIRS, Goal
+from pexeso.engine.interface import Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.kernels import choose_kernel
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
@@ -30,8 +31,6 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
 from pexeso.errors import DeviceError
 
-_DECIMALS = 10**9
-
 _MATCHES_A_PAIR = 3
 """Matches of a batch that may be held for each pair of the budget: 8 bytes each while they are put
 together, a third of what a pair takes."""
@@ -42,42 +41,6 @@ Result = TypeVar("Result")
 
 Found = tuple[torch.Tensor, torch.Tensor]
 """Columns and their counts, int64 (r,) each."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What is searched for.
-
-    Attributes
-    ----------
-    max_distance : float
-        In [0, 1], inclusive; a fraction of the metric's largest distance (the paper's tau as a
-        ratio).
-    min_count : int
-        Matches a column needs, at least 1.
-    k : int or None
-        Keep only the k columns of highest count.
-    decide : bool
-        Counts may be lower bounds (the paper's early acceptance). With `k` counts are always exact.
-    lemmas : frozenset of Lemma
-    """
-
-    max_distance: float
-    min_count: int = 1
-    k: int | None = None
-    decide: bool = False
-    lemmas: frozenset[Lemma] = ALL_LEMMAS
-
-
-def count_needed(min_joinability: float, total: int) -> int:
-    """Compute the smallest count c >= 1 with c / total >= min_joinability.
-
-    The result is free of floating-point surprises.
-
-    Thresholds are taken to nine decimals: ``c * 10**9 >= round(T * 10**9) * |Q|``.
-    """
-    scaled = round(min_joinability * _DECIMALS) * total
-    return max(1, -(-scaled // _DECIMALS))
 
 
 def search_partition(

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.validation import require_shapes, require_words
 from pexeso.engine.sparse.vectors import SparseVectors
-from pexeso.runtime.ranges import ranges
-
-if TYPE_CHECKING:
-    import torch
-
-    from pexeso.engine.postings import Csr
 
 BAND = 1.05
 """The largest sum of a band over its smallest."""
@@ -26,34 +20,6 @@ FEW_WORDS, LEAST_SHARE = (1.2, 2.0), 0.85
 """Sums between which the share of a band falls from 1, and the least share. Of shares .3 to 1 and
 ends 1.5 and 2.5 these took the least time on 281,000 values of web tables, at distances of .2 to
 .42."""
-
-
-@dataclass(frozen=True)
-class Lists:
-    """Rows of numbers: row i is ``members[offsets[i]:offsets[i + 1]]``.
-
-    Attributes
-    ----------
-    offsets : numpy.ndarray of shape (n + 1,), int64
-    members : numpy.ndarray, int32
-    """
-
-    offsets: np.ndarray
-    members: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions in `members` of some rows, and the row of each as a position.
-
-        Returns
-        -------
-        owner, position : numpy.ndarray, int64
-        """
-        sizes = self.offsets[rows + 1] - self.offsets[rows]
-        owner = np.repeat(np.arange(len(rows)), sizes)
-        return owner, ranges(self.offsets[rows], sizes)
 
 
 @dataclass(frozen=True)
@@ -144,23 +110,6 @@ class SparsePartition:
         """C: columns, those without any vector included."""
         return len(self.column_lists)
 
-    @cached_property
-    def value_columns(self) -> Csr:
-        """Columns of each of the N values, as tensors."""
-        return _csr(self.value_lists)
-
-    @cached_property
-    def column_values(self) -> Csr:
-        """Values of each of the C columns, as tensors."""
-        return _csr(self.column_lists)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the arrays are."""
-        import torch
-
-        return torch.device("cpu")
-
     @property
     def pages(self) -> None:
         """Nothing: the system reads ahead by itself."""
@@ -243,10 +192,3 @@ def share_of(sums: np.ndarray) -> np.ndarray:
     few, many = FEW_WORDS
     inside = np.clip((sums - few) / (many - few), 0.0, 1.0)
     return (1.0 - (1.0 - LEAST_SHARE) * inside).astype(np.float32)
-
-
-def _csr(lists: Lists) -> Csr:
-    from pexeso.engine.arrays import as_tensor  # brings torch, which a search does without
-    from pexeso.engine.postings import Csr
-
-    return Csr(as_tensor(lists.offsets), as_tensor(lists.members))

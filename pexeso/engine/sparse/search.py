@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from pexeso.engine.goal import BatchColumn, Found
+from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows
-from pexeso.engine.sparse.partition import Lists, SparsePartition
+from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
 
@@ -21,28 +22,6 @@ PAIRS_WORTH_COMPARING = 1 << 9
 
 LEAST_VALUES, LEAST_SPARED = 4, 1
 """A query column with fewer values is searched at once, and one of which no more can be spared."""
-
-Found = tuple[np.ndarray, np.ndarray]
-"""Columns and their counts, int64 (r,) each."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One query column of a search.
-
-    Attributes
-    ----------
-    members : numpy.ndarray of shape (m,), int64
-        Its distinct values, rows of the vectors.
-    weights : numpy.ndarray of shape (m,), int64
-        How often each occurs.
-    min_count : int
-        Rows with a match that a column needs, at least 1.
-    """
-
-    members: np.ndarray
-    weights: np.ndarray
-    min_count: int
 
 
 def find_rows(
@@ -67,7 +46,7 @@ def find_rows(
 def search(
     partition: SparsePartition,
     vectors: SparseVectors,
-    queries: Sequence[Wanted],
+    queries: Sequence[BatchColumn],
     max_distance: float,
     n_threads: int,
     work: Work,
@@ -88,7 +67,7 @@ def search(
 def search_in_prefixes(
     partition: SparsePartition,
     vectors: SparseVectors,
-    query: Wanted,
+    query: BatchColumn,
     max_distance: float,
     n_threads: int,
     work: Work,
@@ -127,7 +106,7 @@ def search_in_prefixes(
 
 
 def prefixes_of(
-    partition: SparsePartition, vectors: SparseVectors, query: Wanted
+    partition: SparsePartition, vectors: SparseVectors, query: BatchColumn
 ) -> tuple[np.ndarray, list[int]]:
     """Return an order of the values of a query column, and the ends of its prefixes.
 
@@ -173,7 +152,7 @@ def _add(
 def _compare(
     partition: SparsePartition,
     vectors: SparseVectors,
-    query: Wanted,
+    query: BatchColumn,
     positions: np.ndarray,
     rows: np.ndarray,
     max_distance: float,
@@ -219,7 +198,7 @@ def pairs_within(
 
 
 def search_exhaustively(
-    partition: SparsePartition, vectors: SparseVectors, query: Wanted, max_distance: float
+    partition: SparsePartition, vectors: SparseVectors, query: BatchColumn, max_distance: float
 ) -> Found:
     """Do as `search` for one query column by brute force: the oracle."""
     rows = np.arange(partition.n_values)

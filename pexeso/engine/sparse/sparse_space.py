@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 
-from pexeso.engine.fetching import Pages
-from pexeso.engine.interface import KernelChoice
-from pexeso.engine.search.batch import BatchQuery
-from pexeso.engine.search.search import Found, Goal
+from pexeso.engine.goal import BatchColumn, Found, Goal
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.search import (
-    Wanted,
     pairs_within,
     search,
     search_exhaustively,
@@ -24,10 +20,16 @@ from pexeso.engine.sparse.search import (
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.threads import available_threads
 from pexeso.engine.vector_space import VectorSpace
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import ranges
+from pexeso.runtime.threads import available_threads
+
+if TYPE_CHECKING:
+    import torch
+
+    from pexeso.engine.fetching import Pages
+    from pexeso.engine.interface import KernelChoice
 
 ROWS_LOOKED_AT = 16
 
@@ -40,12 +42,12 @@ class SparseProbe:
 
     Attributes
     ----------
-    known : torch.Tensor, bool (n,)
-    weights : torch.Tensor, int64 (n,)
+    known : numpy.ndarray of shape (n,), bool
+    weights : numpy.ndarray of shape (n,), int64
     """
 
-    known: torch.Tensor
-    weights: torch.Tensor
+    known: np.ndarray
+    weights: np.ndarray
 
     @property
     def most(self) -> int:
@@ -57,7 +59,7 @@ class SparseProbe:
         """Values that can match something."""
         return int(self.known.sum())
 
-    def reaching(self, n: int) -> torch.Tensor:
+    def reaching(self, n: int) -> np.ndarray:
         """Return which values may match something, bool (n,)."""
         return self.known
 
@@ -72,10 +74,11 @@ class SparseSpace(VectorSpace):
     """
 
     letters: LetterSpace
+    has_kernels: ClassVar[bool] = False
 
     def concatenate(self, parts: Sequence[SparseVectors]) -> SparseVectors:
         """Return several sets as one, over the words of all."""
-        return SparseVectors.concatenate(parts)
+        return SparseVectors.concatenate(parts or [SparseVectors.empty(self.letters)])
 
     def distances(self, left: SparseVectors, right: SparseVectors) -> np.ndarray:
         """Return all distances by the definition, rounded to float32."""
@@ -118,14 +121,14 @@ class SparseSpace(VectorSpace):
         self,
         partition: SparsePartition,
         vectors: SparseVectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         goal: Goal,
         kernel: KernelChoice,
         stats: SearchStats,
     ) -> SparseProbe:
         """Count the values that have words."""
-        return SparseProbe(torch.from_numpy(vectors.is_known), weights)
+        return SparseProbe(vectors.is_known, weights)
 
     def prefetch(
         self, partition: SparsePartition, probe: SparseProbe, goal: Goal, kernel: KernelChoice,
@@ -137,19 +140,19 @@ class SparseSpace(VectorSpace):
         self,
         partition: SparsePartition,
         vectors: SparseVectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         goal: Goal,
         stats: SearchStats,
-        left_out: torch.Tensor | None = None,
+        left_out: np.ndarray | None = None,
         *,
         kernel: KernelChoice | None = None,
         max_pairs: int,
         probe: SparseProbe | None = None,
     ) -> Found:
         """Search by posting lists; counts are exact."""
-        occurring = np.flatnonzero(weights.numpy() > 0)
-        wanted = Wanted(occurring, weights.numpy()[occurring], goal.min_count)
+        occurring = np.flatnonzero(weights > 0)
+        wanted = BatchColumn(occurring, weights[occurring], goal.min_count)
         with _Counted(stats) as work:
             columns, counts = search_in_prefixes(
                 partition, vectors, wanted, goal.max_distance, available_threads(), work
@@ -160,7 +163,7 @@ class SparseSpace(VectorSpace):
         self,
         partition: SparsePartition,
         vectors: SparseVectors,
-        queries: Sequence[BatchQuery],
+        queries: Sequence[BatchColumn],
         goal: Goal,
         stats: SearchStats,
         *,
@@ -168,25 +171,20 @@ class SparseSpace(VectorSpace):
         max_pairs: int,
     ) -> list[Found]:
         """Search for many query columns in one pass."""
-        wanted = [
-            Wanted(query.members.numpy(), query.weights.numpy(), query.min_count)
-            for query in queries
-        ]
         with _Counted(stats) as work:
-            found = search(partition, vectors, wanted, goal.max_distance, available_threads(), work)
-        return [tuple(torch.from_numpy(part) for part in each) for each in found]
+            return search(partition, vectors, queries, goal.max_distance, available_threads(), work)
 
     def search_exhaustively(
         self,
         partition: SparsePartition,
         vectors: SparseVectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         goal: Goal,
         stats: SearchStats,
-        left_out: torch.Tensor | None = None,
+        left_out: np.ndarray | None = None,
     ) -> Found:
         """Search by all distances."""
-        wanted = Wanted(np.arange(len(vectors)), weights.numpy(), goal.min_count)
+        wanted = BatchColumn(np.arange(len(vectors)), weights, goal.min_count)
         with _Counted(stats):
             found = search_exhaustively(partition, vectors, wanted, goal.max_distance)
         stats.defining_distances += len(vectors) * partition.n_values
@@ -196,13 +194,13 @@ class SparseSpace(VectorSpace):
         self,
         partition: SparsePartition,
         vectors: SparseVectors,
-        columns: torch.Tensor,
+        columns: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Compare with all values of the columns."""
         lists = partition.column_lists
-        owner, posting = lists.of(columns.numpy())
+        owner, posting = lists.of(columns)
         rows, position = np.unique(lists.members[posting], return_inverse=True)
         query, found, distance = pairs_within(
             partition, vectors, rows.astype(np.int64), max_distance
@@ -216,7 +214,7 @@ class SparseSpace(VectorSpace):
         which = by_value[ranges(starts[found], sizes[found])]
         parts = owner[which], query[pair], posting[which], distance[pair]
         order = np.lexsort((parts[2], parts[3], parts[1], parts[0]))
-        return tuple(torch.from_numpy(part[order]) for part in parts)
+        return tuple(part[order] for part in parts)
 
     def nearest(
         self, partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray
@@ -254,13 +252,13 @@ class _Counted:
 
 
 def _ranked(
-    columns: np.ndarray, counts: np.ndarray, goal: Goal, left_out: torch.Tensor | None
+    columns: np.ndarray, counts: np.ndarray, goal: Goal, left_out: np.ndarray | None
 ) -> Found:
     """Keep the best columns, those that tie with the last of them too; all without ``goal.k``."""
     if left_out is not None:
-        kept = ~left_out.numpy()[columns]
+        kept = ~left_out[columns]
         columns, counts = columns[kept], counts[kept]
     if goal.k is not None and len(counts) > goal.k:
         kept = counts >= np.partition(counts, -goal.k)[-goal.k]
         columns, counts = columns[kept], counts[kept]
-    return torch.from_numpy(columns.astype(np.int64)), torch.from_numpy(counts.astype(np.int64))
+    return columns.astype(np.int64), counts.astype(np.int64)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 
 from pexeso.engine.sparse import key_loops, word_loops
 from pexeso.engine.sparse.space import LetterSpace, fractions_of
@@ -19,7 +18,7 @@ from pexeso.runtime.ranges import offsets_of, ranges
 _SIMILARITIES_AT_ONCE = 1 << 22
 """Of words, 32 MiB."""
 
-Rows = np.ndarray | torch.Tensor | slice
+Rows = np.ndarray | slice
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,12 @@ class SparseVectors:
         )  # fmt: skip
         return cls(space, text, starts, weights, squares, offsets, members, norms)
 
+    @classmethod
+    def empty(cls, space: LetterSpace) -> SparseVectors:
+        """Return the vectors of no values."""
+        none, whole = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        return cls.from_words(space, none, whole, np.zeros(0), whole, np.zeros(0, np.int64))
+
     def __len__(self) -> int:
         return len(self.norms)
 
@@ -107,10 +112,7 @@ class SparseVectors:
 
     def __getitem__(self, rows: Rows) -> SparseVectors:
         """Return some of the values, with the words that they have."""
-        if isinstance(rows, torch.Tensor):
-            rows = rows.numpy(force=True)
-        rows = np.arange(len(self))[rows]
-        return self.take(rows)
+        return self.take(np.arange(len(self))[rows])
 
     def take(self, rows: np.ndarray) -> SparseVectors:
         """Return the values of some rows, int64, with the words that they have."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from embed.registry import load_embedder
 from pexeso.engine.building.building import n_cells, n_coordinates, n_levels
-from pexeso.engine.layout.options import LAYOUT_VERSION
+from pexeso.engine.goal import LAYOUT_VERSION
 from pexeso.engine.layout.validation import check_arrays
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.validation import check_arrays as check_sparse_arrays

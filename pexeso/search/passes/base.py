@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 
+from pexeso.engine.goal import Goal, count_needed
 from pexeso.engine.lemmas import lemma_set
-from pexeso.engine.search.search import Goal, count_needed
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Probe, SpacePartition, Vectors
 from pexeso.options import SearchOptions
@@ -86,7 +86,7 @@ class Pass(ABC):
         self,
         number: int,
         vectors: Vectors,
-        weights: torch.Tensor,
+        weights: np.ndarray,
         total: int,
         options: SearchOptions,
         *,
@@ -132,12 +132,12 @@ def goal_of(total: int, options: SearchOptions, floor: int) -> Goal:
 
 def left_out_columns(
     scan: PartitionLoader, number: int, exclude_table: str | None
-) -> torch.Tensor | None:
+) -> np.ndarray | None:
     """Mark the columns of a partition that must not be found: of the table excluded, or deleted."""
     deleted = scan.store.deleted_mask(number)
     if exclude_table is None:
-        return None if deleted is None else torch.from_numpy(deleted)
+        return deleted
     same = pc.equal(scan.names(number).sound_tables, pa.scalar(exclude_table)).to_numpy(
         zero_copy_only=False
     )
-    return torch.from_numpy(same if deleted is None else same | deleted)
+    return same if deleted is None else same | deleted

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import torch
 
-from pexeso.engine.search.batch import BatchQuery, vectors_of
+from pexeso.engine.goal import BatchColumn
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Probe, SpacePartition, Vectors, VectorSpace
 from pexeso.options import SearchOptions
@@ -42,7 +41,7 @@ class Batch:
 
     positions: list[int]
     vectors: Vectors
-    members: list[torch.Tensor]
+    members: list[np.ndarray]
 
 
 class SharedPass(Pass):
@@ -72,7 +71,7 @@ class SharedPass(Pass):
         self._rankings = [Ranking(each.k) for each in self._options]
         self._shared, self._skipped = SearchStats(), [0] * len(batch.positions)
         self._looks = scan.store.n_partitions > 1
-        self._ones = torch.ones(len(batch.vectors), dtype=torch.int64)
+        self._ones = np.ones(len(batch.vectors), np.int64)
 
     @property
     def n_values(self) -> int:
@@ -124,9 +123,7 @@ class SharedPass(Pass):
             if left_out is not None:
                 kept = ~left_out[columns]
                 columns, counts = columns[kept], counts[kept]
-            self._rankings[position].add(
-                number, self._scan.names(number), columns.numpy(), counts.numpy()
-            )
+            self._rankings[position].add(number, self._scan.names(number), columns, counts)
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
         """Yield the positions of the query columns, and their hits and counters.
@@ -164,13 +161,13 @@ class SharedPass(Pass):
             position for position in positions if probed.most[position] >= self._needed(position)
         ]
 
-    def _asked(self, wanted: list[int], probed: ProbeResult) -> tuple[Vectors, list[BatchQuery]]:
+    def _asked(self, wanted: list[int], probed: ProbeResult) -> tuple[Vectors, list[BatchColumn]]:
         """Return the values of some query columns that may match, and these query columns.
 
         The query columns are expressed over the returned values.
         """
         asked = [
-            BatchQuery(
+            BatchColumn(
                 self._batch.members[position], self._weights[position], self._needed(position)
             )
             for position in wanted
@@ -185,7 +182,13 @@ class SharedPass(Pass):
             replace(each, members=each.members[some], weights=each.weights[some])
             for each, some in zip(asked, kept, strict=True)
         ]
-        return vectors_of(self._batch.vectors, asked)
+        used, members = np.unique(
+            np.concatenate([each.members for each in asked]), return_inverse=True
+        )
+        parts = np.split(members, np.cumsum([len(each.members) for each in asked])[:-1])
+        return self._batch.vectors[used], [
+            replace(each, members=part) for each, part in zip(asked, parts, strict=True)
+        ]
 
 
 def batches_of(
@@ -230,8 +233,6 @@ def _batch(space: VectorSpace, queries: Sequence[EncodedQuery], positions: list[
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first = np.unique(codes, return_index=True)
     every = space.concatenate([queries[position].vectors for position in positions])
-    vectors = every[torch.from_numpy(first)]
-    members = torch.split(
-        torch.from_numpy(codes), [len(queries[position].values) for position in positions]
-    )
-    return Batch(positions, vectors, list(members))
+    vectors = every[first]
+    sizes = [len(queries[position].values) for position in positions]
+    return Batch(positions, vectors, np.split(codes, np.cumsum(sizes)[:-1]))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import torch
+import numpy as np
 
-from pexeso.engine.search.search import Goal
+from pexeso.engine.goal import Found, Goal
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Probe, SpacePartition
 from pexeso.options import SearchOptions
@@ -80,7 +80,7 @@ class SingleQueryPass(Pass):
             return
         left_out = left_out_columns(self._scan, number, self._options.exclude_table)
         columns, counts = self._search(number, partition, goal, left_out, probed.outlook)
-        self._ranking.add(number, self._scan.names(number), columns.numpy(), counts.numpy())
+        self._ranking.add(number, self._scan.names(number), columns, counts)
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
         """Return the query column's place, and what was found."""
@@ -95,9 +95,9 @@ class SingleQueryPass(Pass):
         number: int,
         partition: SpacePartition,
         goal: Goal,
-        left_out: torch.Tensor | None,
+        left_out: np.ndarray | None,
         outlook: Probe | None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> Found:
         query, stats = self._query, self._stats
         if self._options.exact:
             return self._scan.space.search_exhaustively(

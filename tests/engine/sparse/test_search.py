@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-import torch
 from bags import SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.search.batch import BatchQuery
-from pexeso.engine.search.search import Goal
+from pexeso.engine.goal import BatchColumn, Goal
 from pexeso.engine.sparse import compiled, list_loops, search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
@@ -159,24 +157,24 @@ def test_columns_and_counts_are_those_of_brute_force(seed, few, monkeypatch):
     for column in range(0, 40, 7):
         begin, end = partition.column_lists.offsets[column : column + 2]
         vectors = partition.vectors.take(partition.column_lists.members[begin:end])
-        weights = torch.from_numpy(rng.integers(0, 4, len(vectors)))
+        weights = rng.integers(0, 4, len(vectors))
         for limit in (0.0, 0.2, 0.42, 0.6, 1.0):
             for share in (0.05, 0.5, 0.9):
                 needed = max(1, int(weights.sum() * share))
                 goal = Goal(limit, needed)
-                expected = brute_force(partition, vectors, weights.numpy(), needed, limit)
+                expected = brute_force(partition, vectors, weights, needed, limit)
                 for way in (space.search, space.search_exhaustively):
                     more = {"total": 1, "max_pairs": 1} if way == space.search else {}
                     found = way(partition, vectors, weights, goal=goal, stats=SearchStats(), **more)
                     for part, right in zip(found, expected, strict=True):
-                        np.testing.assert_array_equal(part.numpy(), right)
+                        np.testing.assert_array_equal(part, right)
 
 
 def test_a_batch_finds_what_single_searches_find():
     _, partition = lake_of(9, 200, 40)
     space, vectors = SparseSpace(SPACE), lake_of(9, 200, 40)[1].vectors
     queries = [
-        BatchQuery(torch.arange(begin, begin + 20), torch.ones(20, dtype=torch.int64), needed)
+        BatchColumn(np.arange(begin, begin + 20), np.ones(20, np.int64), needed)
         for begin, needed in ((0, 1), (10, 9), (60, 18))
     ]
     found = space.search_batch(partition, vectors, queries, Goal(0.42), SearchStats(), max_pairs=1)
@@ -192,11 +190,11 @@ def test_a_batch_finds_what_single_searches_find():
 def test_the_best_columns_come_with_those_that_tie_with_the_last():
     _, partition = lake_of(11, 200, 40)
     vectors = partition.vectors[:60]
-    space, weights = SparseSpace(SPACE), torch.ones(60, dtype=torch.int64)
+    space, weights = SparseSpace(SPACE), np.ones(60, np.int64)
     arguments = (partition, vectors, weights, 60)
     _, counts = space.search(*arguments, Goal(0.3), SearchStats(), max_pairs=1)
     for k in (1, 3, len(counts), len(counts) + 5):
-        left_out = torch.zeros(40, dtype=torch.bool)
+        left_out = np.zeros(40, bool)
         columns, best = space.search(
             *arguments, Goal(0.3, k=k), SearchStats(), left_out, max_pairs=1
         )
@@ -210,10 +208,9 @@ def test_the_best_columns_come_with_those_that_tie_with_the_last():
 def test_pairs_of_columns_are_those_within_the_distance_in_order():
     _, partition = lake_of(12, 150, 20)
     vectors = partition.vectors[:25]
-    columns = torch.tensor([3, 0, 7])
-    column, query, posting, distance = (
-        part.numpy()
-        for part in SparseSpace(SPACE).column_pairs(partition, vectors, columns, 0.4, SearchStats())
+    columns = np.array([3, 0, 7])
+    column, query, posting, distance = SparseSpace(SPACE).column_pairs(
+        partition, vectors, columns, 0.4, SearchStats()
     )
     exact = vectors.distances(partition.vectors)
     expected = []

@@ -57,7 +57,7 @@ def test_no_number_leads_a_search_out_of_its_memory(arrays, name, number):
         SparseSpace(SPACE).require_plausible(partition, "It", rows=True)
         for limit in (0.0, 0.3, 0.6):
             search.search(
-                partition, query, [search.Wanted(np.arange(6), np.ones(6, np.int64), 1)],
+                partition, query, [BatchColumn(np.arange(6), np.ones(6, np.int64), 1)],
                 limit, 1, Work(),
             )  # fmt: skip
     except (IndexCorruptError, IndexError, ValueError):
