@@ -190,8 +190,8 @@ class Index:
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
-            Order what is found by how likely it can be joined: see `pexeso.rerank.reranker`. False:
-            by rows that match. With it, columns of a score below 0.005 are left out, and counted.
+            Order what is found by the similarity of all values: see `pexeso.answers.similarity`.
+            False: by rows that match.
         fold_copies : bool
             Fold columns of the same values, or nearly the same, into one: the others are its
             `copies` (`pexeso.search.copies`). False: each stands for itself.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pexeso.engine.stats import SearchStats
     from pexeso.explain.word_contributions import WordContributions
     from pexeso.join.tables import Joined
-    from pexeso.rerank.attributions import Opinion
 
 __all__ = ["Details", "Explanation", "Match", "Pair", "Renderer", "SearchResult", "Unmatched"]
 
@@ -119,9 +118,10 @@ class Match(ColumnMatch):
         Rows of the query column that count: the paper's |Q|.
     column_id : int
         Number of the column in the index.
-    opinion : pexeso.rerank.reranker.Opinion or None
-        How likely it can be joined, and what speaks for and against it, where the search was asked
-        to re-rank.
+    similarity : float or None
+        How near the values of the query column are to this column, on average: 1 where each has an
+        equal one (`pexeso.answers.similarity`). None where the search was not asked to re-rank, and
+        beyond the first 200 columns found.
     """
 
     joinability: float
@@ -130,7 +130,7 @@ class Match(ColumnMatch):
     column_id: int
     _details: Details = field(repr=False, compare=False)
     _position: int = field(repr=False, compare=False)
-    opinion: Opinion | None = field(default=None, repr=False, compare=False)
+    similarity: float | None = field(default=None, compare=False)
 
     def pairs(self) -> list[Pair]:
         """Return every pair of matching values: in the query's order, nearest first."""
@@ -252,7 +252,7 @@ class Match(ColumnMatch):
             "joinability": self.joinability,
             "matched": self.matched,
             "total": self.total,
-            **({} if self.opinion is None else self.opinion.to_dict()),
+            **({} if self.similarity is None else {"similarity": self.similarity}),
         }
 
 
@@ -260,7 +260,7 @@ class Match(ColumnMatch):
 class SearchResult(ColumnMatches[Match]):
     """The columns found, best first.
 
-    They are ordered by rows that match, ties by table, then column, or by the re-ranker.
+    They are ordered by rows that match, ties by table, then column, or first by similarity.
 
     Attributes
     ----------
@@ -271,18 +271,13 @@ class SearchResult(ColumnMatches[Match]):
         What was asked for, defaults filled in.
     matches : tuple of Match
     reranked : bool
-        Whether the search was asked to re-rank: each match that was looked at then has an
-        `opinion`.
-    n_unlikely : int
-        How many were left out, copies not counted, since their score is below
-        `pexeso.rerank.reranker.MIN_SCORE`. With ``k="all"`` none is.
+        Whether the search was asked to re-rank: the first 200 matches then have a `similarity`.
     """
 
     options: SearchOptions
     _stats: SearchStats = field(repr=False, compare=False)
     _renderer: Renderer = field(repr=False, compare=False)
     reranked: bool = False
-    n_unlikely: int = 0
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -296,7 +291,7 @@ class SearchResult(ColumnMatches[Match]):
     def fields(self) -> tuple[str, ...]:
         """What `to_pandas` and CSV tell of each column found.
 
-        ``score`` comes last, where the search was asked to re-rank.
+        ``similarity`` comes last, where the search was asked to re-rank.
         """
         return (
             "table",
@@ -306,7 +301,7 @@ class SearchResult(ColumnMatches[Match]):
             "total",
             *(("n_copies",) if self.folded else ()),
             "brings",
-            *(("score",) if self.reranked else ()),
+            *(("similarity",) if self.reranked else ()),
         )
 
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
@@ -368,21 +363,15 @@ class SearchResult(ColumnMatches[Match]):
             Add ``"hints"`` where nothing was found; see `hints`.
         """
         results = []
-        # Where re-ranking was asked for, each result has the same members, looked at or not.
-        no_opinion = {"score": None, "reasons": []}
         for match in self.matches:
             result = match.to_dict()
-            if self.reranked and match.opinion is None:
-                result |= no_opinion
+            if self.reranked:  # each result has the same members, looked at or not
+                result["similarity"] = match.similarity
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
             results.append(self._with_copies(result, match))
-        return {
-            **self._told(results, hints=hints),
-            "n_unlikely": self.n_unlikely,
-            "stats": self.stats,
-        }
+        return {**self._told(results, hints=hints), "stats": self.stats}
 
 
 @dataclass(frozen=True)

@@ -157,10 +157,10 @@ def test_a_batch_answers_in_order_as_single_searches_do(index):
 
 def test_the_plain_form_is_json_and_has_its_keys(index):
     document = json.loads(json.dumps(index.search(PLACES, k=1).to_dict(explain=True)))
-    assert list(document) == ["query", "options", "results", "n_more", "n_unlikely", "stats"]
+    assert list(document) == ["query", "options", "results", "n_more", "stats"]
     counts = ["table", "column", "joinability", "matched", "total"]
     assert list(document["results"][0]) == [
-        *(*counts, "score", "reasons", "kinds", "pairs"),
+        *(*counts, "similarity", "kinds", "pairs"),
         *("copies", "brings"),
     ]
     unranked = index.search(PLACES, k=1, rerank=False, fold_copies=False).to_dict()
@@ -179,7 +179,7 @@ def test_results_become_a_data_frame(index):
     frame = index.search(PLACES, k=2).to_pandas()
     assert frame.columns.tolist() == [
         *("table", "column", "joinability", "matched", "total"),
-        *("n_copies", "brings", "score"),
+        *("n_copies", "brings", "similarity"),
     ]
     assert frame["matched"].tolist() == [4, 4]
     assert index.search(["Xyzzyx"]).to_pandas().columns.tolist() == frame.columns.tolist()

@@ -32,8 +32,8 @@ from benchmarks.effectiveness.methods import (
 from benchmarks.effectiveness.nearest import join_nearest
 from benchmarks.effectiveness.partners import scores_of_partners
 from benchmarks.effectiveness.report import Scores, scores_of
-from benchmarks.effectiveness.reranker import LEARNED_ON, ranked_pairs
 from benchmarks.effectiveness.scoring import best_f1, cross_validated
+from benchmarks.effectiveness.searched import ranked_pairs
 from benchmarks.effectiveness.sets import TruthSet
 from pexeso.errors import InputError
 
@@ -148,9 +148,7 @@ def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
 
 
 def _scores_of_ranked(truth: TruthSet, shop: Workshop, name: str) -> Scores:
-    return _scores_of_columns(
-        truth, ranked_pairs(truth.judged, shop.index(), learned_here=truth.name == LEARNED_ON)
-    )
+    return _scores_of_columns(truth, [ranked_pairs(truth.judged, shop.index())])
 
 
 def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:

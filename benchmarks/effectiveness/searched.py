@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found, found_pairs
 from benchmarks.effectiveness.judged import Judged
+from pexeso.answers.similarity import REACH
 from pexeso.index import Index, build_index
 
 BATCH = 200
@@ -25,34 +26,61 @@ def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Itera
 
     Columns that the index leaves out are found by nobody, as a user of it would see.
     """
-    number_of = _numbers(judged, index)
     for threshold in thresholds:
-        query, candidate, matched, joinability = [], [], [], []
-        for start in range(0, judged.n_columns, BATCH):
-            some = range(start, min(start + BATCH, judged.n_columns))
-            results = index.search_batch(
-                [judged.texts[number] for number in some],
-                max_distance=threshold,
-                min_joinability=LEAST_JOINABILITY,
-                rerank=False,
-                fold_copies=False,
-                k="all",
+        query, candidate, matched, joinability, _ = _found(judged, index, threshold)
+        yield found_pairs(judged, threshold, query, candidate, matched, joinability)
+
+
+def ranked_pairs(judged: Judged, index: Index) -> Found:
+    """Search widely with every judged column, and rank what is found by similarity.
+
+    Similarities are spread over the joinabilities that thresholds are chosen among.
+    """
+    query, candidate, matched, _, similarity = _found(
+        judged, index, REACH * index.usual_max_distance, rerank=True
+    )
+    spread = LEAST_JOINABILITY + (1 - LEAST_JOINABILITY) * similarity
+    return found_pairs(judged, float("nan"), query, candidate, matched, spread)
+
+
+def _found(
+    judged: Judged, index: Index, max_distance: float, *, rerank: bool = False
+) -> list[np.ndarray]:
+    """Return queries, candidates, rows that match, joinabilities and similarities (0: none)."""
+    number_of = numbers_of(judged.keys, index)
+    rows: list[tuple[int, int, int, float, float]] = []
+    for start in range(0, judged.n_columns, BATCH):
+        some = range(start, min(start + BATCH, judged.n_columns))
+        results = index.search_batch(
+            [judged.texts[number] for number in some],
+            max_distance=max_distance,
+            min_joinability=LEAST_JOINABILITY,
+            rerank=rerank,
+            fold_copies=False,
+            k="all",
+        )
+        rows += [
+            (
+                number,
+                number_of[match.column_id],
+                match.matched,
+                match.joinability,
+                match.similarity or 0.0,
             )
-            for number, result in zip(some, results, strict=True):
-                matches = [match for match in result if match.column_id in number_of]
-                query += [number] * len(matches)
-                candidate += [number_of[match.column_id] for match in matches]
-                matched += [match.matched for match in matches]
-                joinability += [match.joinability for match in matches]
-        arrays = (np.array(each) for each in (query, candidate, matched, joinability))
-        yield found_pairs(judged, threshold, *arrays)
+            for number, result in zip(some, results, strict=True)
+            for match in result
+            if match.column_id in number_of
+        ]
+    kinds = (np.int64, np.int64, np.int64, float, float)
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return [np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
 
 
-def _numbers(judged: Judged, index: Index) -> dict[int, int]:
+def numbers_of(keys: Sequence[tuple[str, int]], index: Index) -> dict[int, int]:
     """Map the columns of the index to the judged ones."""
     columns = index.catalog.columns(["table", "position", "column_id"])
     columns = columns.filter(columns["column_id"].is_valid())
-    number = {key: place for place, key in enumerate(judged.keys)}
+    number = {key: place for place, key in enumerate(keys)}
     rows = zip(
         *(columns[name].to_pylist() for name in ("table", "position", "column_id")), strict=True
     )

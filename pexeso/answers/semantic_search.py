@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pexeso.answers.hints import semantic_hints
@@ -23,8 +23,6 @@ from pexeso.search.table_columns import TableColumns
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
-    from pexeso.rerank.attributions import Opinion
-    from pexeso.rerank.features import Lake
     from pexeso.results import Renderer
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.search.executor import Executor
@@ -80,18 +78,11 @@ class SemanticSearch:
             folds=fold_copies,
             min_lines=MOST_LINES,
         )
-        lake = None
-        if rerank:
-            from pexeso.rerank.reranker import lake_of_hits
-
-            lake = lake_of_hits(
-                self.opened.loader, [[line[0] for line in each.lines] for each in found]
-            )
         ranked = []
         for query, chosen, embedding, each in zip(encoded, options, seconds, found, strict=True):
             each.stats.add_seconds("open", self.opened.seconds)
             each.stats.add_seconds("embed", embedding)
-            ranked.append(self._ranked(query, chosen, each, lake))
+            ranked.append(self._ranked(query, chosen, each, rerank))
         tables = {line[0].table for each in ranked for line in each.lines}
         columns = TableColumns(self.opened, tables)
         return [
@@ -129,32 +120,25 @@ class SemanticSearch:
         return options if table is None else replace(options, exclude_table=table)
 
     def _ranked(
-        self, query: EncodedQuery, options: SearchOptions, found: Lines, lake: Lake | None
+        self, query: EncodedQuery, options: SearchOptions, found: Lines, rerank: bool
     ) -> _Ranked:
-        """Order lines by how likely they can be joined, and keep as many as are wanted."""
-        lines, opinions, wanted = found.lines, None, columns_wanted(options.k)
-        n_unlikely = 0
-        if lake is not None:
-            from pexeso.rerank.reranker import MIN_SCORE, reranked
+        """Order lines by similarity if asked to, and keep as many as are wanted."""
+        lines, similarities, wanted = found.lines, None, columns_wanted(options.k)
+        if rerank:
+            from pexeso.answers.similarity import by_similarity  # brings torch, as engines do
 
             of_leader = by_leader(lines)
-            leaders, opinions = reranked(
+            leaders, similarities = by_similarity(
                 self.opened.loader,
                 query,
                 [line[0] for line in lines],
-                lake,
                 self.opened.usual_max_distance,
                 found.stats,
             )
             lines = [of_leader[hit.column_id] for hit in leaders]
-            if wanted is not None:
-                likely = [each is None or each.score >= MIN_SCORE for each in opinions]
-                n_unlikely = likely.count(False)
-                lines, opinions = (list(compress(each, likely)) for each in (lines, opinions))
-            opinions = opinions[:wanted]
         n_more = None if found.n_more is None else found.n_more + len(lines[wanted:])
         return _Ranked(
-            lines[:wanted], opinions, n_more if wanted is not None else 0, n_unlikely, found.stats
+            lines[:wanted], similarities, n_more if wanted is not None else 0, found.stats
         )
 
     def _result(
@@ -184,7 +168,7 @@ class SemanticSearch:
             options,
             leaders,
             details,
-            found.opinions,
+            found.similarities,
             columns=columns,
             copies=[tuple(islice(of_copies, len(line) - 1)) for line in found.lines],
         )
@@ -194,8 +178,7 @@ class SemanticSearch:
             matches,
             stats,
             self.renderer,
-            found.opinions is not None,
-            found.n_unlikely,
+            found.similarities is not None,
             n_more=found.n_more,
             folded=folded,
             _find_hints=partial(semantic_hints, self.opened, query, options),
@@ -204,12 +187,11 @@ class SemanticSearch:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """The lines of a result: as `Lines`, re-ranked where there are opinions."""
+    """The lines of a result: as `Lines`, re-ranked where there are similarities."""
 
     lines: list[list[Hit]]
-    opinions: list[Opinion | None] | None
+    similarities: list[float | None] | None
     n_more: int | None
-    n_unlikely: int
     stats: SearchStats
 
 
@@ -218,7 +200,7 @@ def _matches(
     options: SearchOptions,
     hits: Sequence[Hit],
     details: MatchDetails,
-    opinions: Sequence[Opinion | None] | None = None,
+    similarities: Sequence[float | None] | None = None,
     *,
     columns: TableColumns | None = None,
     copies: Sequence[tuple[Match, ...]] | None = None,
@@ -234,7 +216,7 @@ def _matches(
             column_id=hit.column_id,
             _details=details,
             _position=position,
-            opinion=None if opinions is None else opinions[position],
+            similarity=None if similarities is None else similarities[position],
             copies=() if copies is None else copies[position],
             _columns=columns,
         )

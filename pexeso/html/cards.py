@@ -113,7 +113,7 @@ class Section:
     is_least : bool
         Whether counts are lower bounds.
     reranked : bool
-        Whether columns found have scores.
+        Whether columns found have similarities.
     listed : list of Listed
         The first columns found, of `n_found`.
     cards : iterator of Card

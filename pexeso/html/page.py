@@ -112,7 +112,7 @@ def _environment() -> Environment:
         "name": lambda text: plain(text, MAX_NAME),
         "sentence": lambda text: plain(text, MAX_SENTENCE),
         "distance": lambda distance: f"{distance:.3f}",
-        "score": lambda score: f"{score:.2f}" if score >= 0.005 else "<0.01",
+        "similarity": "{:.2f}".format,
         "width": lambda share: f"{100 * share:.3f}%",
     }
     return environment

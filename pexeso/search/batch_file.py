@@ -221,7 +221,7 @@ def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, An
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
         "members": {
             "pairs": explain,
-            "score": bool(options.get("rerank", True)),
+            "similarity": bool(options.get("rerank", True)),
             "copies": bool(options.get("fold_copies", True)),
         },
     }

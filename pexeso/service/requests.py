@@ -42,7 +42,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     counts : {"exact", "decide"} or None
         See `pexeso.options.SearchOptions`.
     rerank : bool
-        Order what semantic search finds by how likely it can be joined; other methods have an
+        Order what semantic search finds by the similarity of all values; other methods have an
         order of their own.
     """
 

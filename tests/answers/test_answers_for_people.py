@@ -85,19 +85,6 @@ def test_batches_and_json_give_the_same(index):
     assert len(answer["results"]) == 25
 
 
-def test_columns_of_no_score_are_left_out_and_counted(index, monkeypatch):
-    from pexeso.rerank import reranker
-
-    monkeypatch.setattr(reranker, "MIN_SCORE", 0.9999999)
-    asked = {"max_distance": 0.05, "k": 6, "min_joinability": 0.5}
-    found = index.search(WORDS, **asked)
-    assert found.n_unlikely > 0
-    assert len(found) + found.n_more + found.n_unlikely == 25
-    assert index.search(WORDS, rerank=False, **asked).n_unlikely == 0
-    every = index.search(WORDS, **{**asked, "k": "all"})
-    assert (len(every), every.n_unlikely) == (25, 0)
-
-
 def test_where_nothing_is_found_the_nearest_and_what_is_left_out_are_told(index):
     asked = [*ODD, *WORDS[:2]]
     found = index.search(asked, max_distance=0.05)
@@ -126,7 +113,7 @@ def test_the_command_line_says_it(index, tmp_path):
 
     lines = shown().stdout.splitlines()
     assert lines[0].split() == [
-        *("score", "joinability", "matched", "table", "column", "copies", "brings")
+        *("similarity", "joinability", "matched", "table", "column", "copies", "brings")
     ]
     assert "copy0.csv" in lines[1]
     assert lines[1].endswith("+2  rank, code0")
@@ -140,7 +127,7 @@ def test_the_command_line_says_it(index, tmp_path):
     assert "    same values: copy1.csv:city, copy2.csv:city\n" in explained
     assert json.loads(shown("--json").stdout)["n_more"] == 5
     csv = shown("--csv").stdout.splitlines()
-    assert csv[0] == "table,column,joinability,matched,total,n_copies,brings,score"
+    assert csv[0] == "table,column,joinability,matched,total,n_copies,brings,similarity"
     assert ",2,rank; code0," in csv[1]
 
     mine.write_text("place\n" + "".join(f"{word}\n" for word in [*ODD, *WORDS[:2]]))

@@ -35,7 +35,6 @@ from benchmarks.effectiveness.measuring import founds_of, measure
 from benchmarks.effectiveness.methods import AUTOMATIC, METHODS, RERANKED, Workshop, make_method
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import CURVE_PRECISIONS, curve_of, tables_of
-from benchmarks.effectiveness.reranker import count_pairs
 from benchmarks.effectiveness.scoring import (
     JOINABILITIES,
     best_f1,
@@ -48,13 +47,9 @@ from benchmarks.effectiveness.scoring import (
     rates,
     truth_of,
 )
-from benchmarks.effectiveness.searched import _numbers, searched
+from benchmarks.effectiveness.searched import numbers_of, ranked_pairs, searched
 from benchmarks.effectiveness.sets import lake_with_truth
-from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
-from pexeso.rerank.features import count, lake_of
-from pexeso.search.executor import search_store
-from pexeso.search.query import QueryColumn
 
 TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
 TABLES = {
@@ -394,36 +389,17 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
 
 
 @pytest.mark.spark
-def test_trees_are_learned_from_what_a_search_counts(shop, judged):
-    """Check that counting all known columns together equals searching, for queried columns only."""
-    index = shop.index()
-    number_of = _numbers(judged, index)
-    every, only = (
-        count_pairs(judged, index),
-        count_pairs(replace(judged, asked=np.array([1, 2])), index),
-    )
-    assert set(only[0].tolist()) == {1, 2} < set(every[0].tolist())
-    for query in np.unique(every[0]).tolist():
-        own = every[0] == query
-        column = QueryColumn(judged.texts[query], column=[*TABLES.values()][query][0])
-        prepared = index.prepared(column)
-        options = index.search_options(
-            {"max_distance": 1.4 * index.usual_max_distance, "min_joinability": 0.3}
-        )
-        hits = [
-            hit
-            for hit in search_store(index._opened.loader, [prepared], [options])[0][0]
-            if number_of[hit.column_id] in every[1][own]
-        ]
-        loader = index._opened.loader
-        counted = count(
-            loader, prepared, hits, lake_of(loader, hits), index.usual_max_distance, SearchStats()
-        )
-        places = np.argsort([number_of[hit.column_id] for hit in hits])
+def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
+    index, found = shop.index(), ranked_pairs(judged, shop.index())
+    number_of = numbers_of(judged.keys, index)
+    assert len(found.query)
+    for query in np.unique(found.query).tolist():
+        alone = index.search(judged.texts[query], max_distance=0.9, k="all", fold_copies=False)
+        similarity = {number_of[match.column_id]: match.similarity for match in alone}
+        own = found.query == query
         np.testing.assert_allclose(
-            counted.features()[places],
-            every[2].features()[own][np.argsort(every[1][own])],
-            atol=1e-12,
+            found.joinability[own],
+            [0.3 + 0.7 * similarity[other] for other in found.candidate[own].tolist()],
         )
 
 

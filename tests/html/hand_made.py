@@ -9,15 +9,9 @@ from pexeso.explain.row_preview import Half, JoinedRow, SideBySide
 from pexeso.explain.word_contributions import ContributingWord, WordContributions
 from pexeso.html.renderer import HtmlRenderer
 from pexeso.options import SearchOptions
-from pexeso.rerank.attributions import Opinion, Reason
 from pexeso.results import Explanation, Match, Pair, SearchResult, Unmatched
 from pexeso.search.match_kinds import KINDS, KindCounts
 
-OPINION = Opinion(
-    0.875,
-    (Reason("matched 0", 1.5, 0.95), Reason("same name", -0.5, 0.0), Reason("rarity", 0.0, 0.5)),
-    0.35,
-)
 HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
 
 
@@ -73,12 +67,12 @@ def result(
     n_found: int = 3,
     n_pairs: int = 30,
     n_unmatched: int = 5,
-    n_opinions: int | None = None,
+    n_similar: int | None = None,
     **options,
 ) -> SearchResult:
     """Return a search result in which every text contains the given one.
 
-    With `n_opinions` the result is re-ranked, and that number of columns have an opinion.
+    With `n_similar` the result is re-ranked, and that number of columns have a similarity.
     """
     pairs = [
         Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3])
@@ -95,7 +89,7 @@ def result(
             place,
             details,
             place,
-            OPINION if place < (n_opinions or 0) else None,
+            0.875 if place < (n_similar or 0) else None,
         )
         for place in range(n_found)
     )
@@ -113,7 +107,7 @@ def result(
         matches,
         SearchStats(),
         HtmlRenderer(),
-        n_opinions is not None,
+        n_similar is not None,
     )
 
 

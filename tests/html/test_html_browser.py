@@ -96,13 +96,13 @@ def look(browser, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
     page = look(
-        result("A value " + "withoutanyblank" * 9, n_found=4, n_opinions=3).to_html(),
+        result("A value " + "withoutanyblank" * 9, n_found=4, n_similar=3).to_html(),
         viewport,
         scheme,
     )
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    assert page.get_by_text("4 columns found, likeliest first").is_visible()
+    assert page.get_by_text("4 columns found, most similar first").is_visible()
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 300
     assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []

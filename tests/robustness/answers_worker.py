@@ -20,6 +20,7 @@ sys.path[:0] = [path for path in (str(TESTS.parent), str(TESTS)) if path not in 
 from searching_stores import SmallLake, scan_of  # noqa: E402  (the path comes first)
 
 from embed.registry import create_embedder  # noqa: E402
+from pexeso.answers.similarity import by_similarity  # noqa: E402
 from pexeso.engine.layout.options import PartitionLayoutOptions  # noqa: E402
 from pexeso.engine.stats import SearchStats  # noqa: E402
 from pexeso.lake.choose import ColumnRules  # noqa: E402
@@ -27,8 +28,6 @@ from pexeso.lake.files import find_tables  # noqa: E402
 from pexeso.lake.normalise.normaliser import Normaliser  # noqa: E402
 from pexeso.lake.records import table_records  # noqa: E402
 from pexeso.options import SearchOptions  # noqa: E402
-from pexeso.rerank.features import count  # noqa: E402
-from pexeso.rerank.reranker import lake_of_hits, reranked  # noqa: E402
 from pexeso.search.encoded_query import EncodedQuery  # noqa: E402
 from pexeso.search.executor import search_store  # noqa: E402
 from pexeso.search.query import QueryColumn  # noqa: E402
@@ -70,7 +69,7 @@ def demo_lake() -> tuple[SmallLake, list[str]]:
 
 
 def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
-    """Advise, search, score and pair on the lake as it is laid out here."""
+    """Advise, search, rank and pair on the lake as it is laid out here."""
     scan = scan_of(lake.store(OPTIONS), OPTIONS)
     advisor = Advisor(scan, USUAL)
     found: dict[str, object] = {
@@ -91,14 +90,11 @@ def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
         [(hits, _)] = search_store(
             scan, [query], [SearchOptions(max_distance=distance, min_joinability=0.05)]
         )
-        counted = lake_of_hits(scan, [hits])
-        features = count(scan, query, hits, counted, USUAL, SearchStats()).features()
-        order, opinions = reranked(scan, query, hits, counted, USUAL, SearchStats())
+        order, similarities = by_similarity(scan, query, hits, USUAL, SearchStats())
         found[f"column {column}"] = {
             "hits": [(hit.table, hit.label, hit.matched) for hit in hits],
             "order": [(hit.table, hit.label) for hit in order],
-            "scores": [opinion.to_dict() for opinion in opinions],
-            "features": features.tolist(),
+            "similarities": similarities,
             "pairs": [advisor.pair(query, hit).to_dict() for hit in hits[:5]],
         }
     return found

@@ -54,8 +54,7 @@ def demo(keep: str | None) -> None:
         suppliers = str(examples / SUPPLIERS)
         show(
             "\nA table of yours lists suppliers. Which tables of the lake know them? The "
-            "likeliest come first (score); "
-            "below each, why, and the first values that match:"
+            "most similar come first; below each, the first values that match:"
         )
         run("search", index, f"{suppliers}:supplier", "--explain", "--pairs", "3")
 

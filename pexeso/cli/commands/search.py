@@ -33,15 +33,15 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 @search_settings
 @_of_search(
     "explain",
-    "Show why: what makes the score, and the values that match, with their distances and kinds.",
+    "Show why: the values that match, with their distances and kinds.",
 )
 @shown_option(
     "--pairs", "With --explain in a table: so many pairs of each column; JSON and CSV have all."
 )
 @_of_search(
     "rerank",
-    "Order what is found by how likely it can be joined, from all that the two columns say; or "
-    "by rows that match alone.",
+    "Order what is found by similarity, how near your values are to it on average; or by rows that "
+    "match.",
 )
 @_of_search(
     "all_columns",

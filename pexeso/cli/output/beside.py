@@ -102,12 +102,6 @@ def rest_lines(result: ColumnMatches[Any]) -> list[str]:
         lines.append(f"and {count(result.n_more, 'more column')} ({twice})")
     elif result.n_more is None:
         lines.append(f"and there may be more columns ({twice})")
-    n_unlikely = getattr(result, "n_unlikely", 0)
-    if n_unlikely:
-        lines.append(
-            f"{count(n_unlikely, 'column')} with a score below 0.01 left out (--no-rerank lists "
-            f"{'it' if n_unlikely == 1 else 'them'})"
-        )
     if any(match.copies for match in result):
         lines.append("copies hold the same values, or nearly (--no-fold-copies lists each)")
     return lines

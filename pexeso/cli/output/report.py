@@ -239,27 +239,20 @@ def _alike_table(result: SearchResult) -> Table:
     names = ("joinability", "matched", "table", "column")
     if not result.reranked:
         return names, rows, ">><<"
-    scores = ["" if match.opinion is None else _score(match.opinion.score) for match in result]
+    similarities = ["" if each.similarity is None else f"{each.similarity:.2f}" for each in result]
     return (
-        ("score", *names),
-        [(score, *row) for score, row in zip(scores, rows, strict=True)],
+        ("similarity", *names),
+        [(similarity, *row) for similarity, row in zip(similarities, rows, strict=True)],
         ">>><<",
     )
 
 
-def _score(score: float) -> str:
-    """Write a score; never 0.00, which would say that a column cannot be joined."""
-    return f"{score:.2f}" if score >= 0.005 else "<0.01"
-
-
 def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
-    """Return the evidence for a column, the kinds of its matches, and pairs.
-
-    There is evidence where the column was re-ranked.
-    """
-    sides = [] if match.opinion is None else match.opinion.in_words()
-    lines = [*(f"{side}: {'; '.join(phrases)}" for side, phrases in sides), shares(match.kinds())]
-    return [*(f"{_INDENT}{line}" for line in lines), *pair_lines(match.pairs(), n_shown, option)]
+    """Return the kinds of the matches of a column, and pairs."""
+    return [
+        f"{_INDENT}{shares(match.kinds())}",
+        *pair_lines(match.pairs(), n_shown, option),
+    ]
 
 
 def _nothing_alike(result: SearchResult) -> str:
@@ -267,12 +260,6 @@ def _nothing_alike(result: SearchResult) -> str:
     if not rows:
         return "The query column has no rows: there is nothing to look for."
     within = f"of the {count(rows, 'row')}"
-    if result.n_unlikely:
-        return (
-            f"{count(result.n_unlikely, 'column')} within distance {options.max_distance:g}, and "
-            "none that is likely to join: each has a score below 0.01. --no-rerank lists "
-            f"{'it' if result.n_unlikely == 1 else 'them'}."
-        )
     if options.min_joinability is None:
         return (
             f"No column has any value within distance {options.max_distance:g} {within}. Try "

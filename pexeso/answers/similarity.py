@@ -1,0 +1,113 @@
+"""The similarity of two columns: how near the values of one are to the other, on average.
+
+Each distinct value of the query column counts by its nearest value in the other column: 1 at
+distance 0, and less by the square of the distance, down to 0 from `REACH` times the usual distance
+of the model on. Where the distance is that of unit vectors, this is linear in their cosine. The
+similarity is the mean. It tells a column that holds half of the values from one that has something
+a little like all of them, which a count at one distance does not; it does not depend on the
+thresholds of the search.
+
+Nothing is learned. ``python -m benchmarks.effectiveness.score_study`` compares it with other
+measures and with models that are learned from several of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from pexeso.engine.damage import damage_made_plain
+from pexeso.engine.stats import SearchStats
+from pexeso.search.encoded_query import EncodedQuery
+from pexeso.search.partition_loader import PartitionLoader
+from pexeso.search.ranking import Hit
+
+MAX_HITS = 200
+"""Columns found whose similarity is computed."""
+
+REACH = 1.25
+"""The distance of values that are not alike at all, as a multiple of the usual one."""
+
+COLUMNS_AT_ONCE, NUMBERS_AT_ONCE = 64, 1 << 22
+"""Columns whose pairs are held at a time, fewer where they and the query values come to more than
+so many pairs; one at least."""
+
+DECIMALS = 9
+"""Processors differ in the last bits of a mean; similarities do not."""
+
+
+def by_similarity(
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hits: Sequence[Hit],
+    usual_distance: float,
+    stats: SearchStats,
+) -> tuple[list[Hit], list[float | None]]:
+    """Order found columns by similarity, rounded to two digits; ties keep their order.
+
+    Parameters
+    ----------
+    hits : sequence of Hit
+        n of them, best first. The first `MAX_HITS` are ordered; the others stay behind them.
+    usual_distance : float
+        Of the index's model, as a fraction of the largest.
+
+    Returns
+    -------
+    hits : list of Hit
+    similarities : list of float or None
+        None for those that were not looked at.
+    """
+    started = time.perf_counter()
+    probed, others = list(hits[:MAX_HITS]), list(hits[MAX_HITS:])
+    found = similarities(scan, query, probed, usual_distance, stats)
+    # As it is shown: a difference that nobody sees must not turn over the order by rows that match.
+    order = np.argsort(-found.round(2), kind="stable")
+    stats.add_seconds("rerank", time.perf_counter() - started)
+    return [probed[position] for position in order] + others, [
+        *found[order].tolist(),
+        *[None] * len(others),
+    ]
+
+
+@damage_made_plain("the index")
+def similarities(
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hits: Sequence[Hit],
+    usual_distance: float,
+    stats: SearchStats,
+) -> np.ndarray:
+    """Compute the similarity of a query column and each of some columns.
+
+    Returns
+    -------
+    numpy.ndarray, float64 (n,)
+        From 0 to 1.
+
+    Notes
+    -----
+    The values of each column are all compared with those of the query column; one number a query
+    value and column is held, for `COLUMNS_AT_ONCE` columns at a time at most.
+    """
+    reach, n_values = min(REACH * usual_distance, 1.0), len(query.values)
+    chunk_size = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
+    found = np.zeros(len(hits))
+    for number in sorted({hit.partition for hit in hits}):
+        here = [position for position, hit in enumerate(hits) if hit.partition == number]
+        for start in range(0, len(here), chunk_size):
+            some = here[start : start + chunk_size]
+            positions = torch.tensor([hits[position].position for position in some])
+            column, value, _, distance = (
+                each.cpu().numpy()
+                for each in scan.space.column_pairs(
+                    scan.open(number), query.vectors, positions, reach, stats
+                )
+            )
+            nearest = np.full((len(some), n_values), reach)
+            np.minimum.at(nearest, (column, value), distance)
+            found[some] = (1 - (nearest / reach) ** 2).mean(1)
+    return found.round(DECIMALS)
