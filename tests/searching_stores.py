@@ -123,7 +123,8 @@ class SmallLake:
         found = []
         for number, column in enumerate(self.columns):
             table, label = self.names[number]
-            count = int(query.weights[near[:, list(column)].any(1).numpy()].sum()) if len(column) else 0
+            matched = near[:, list(column)].any(1).numpy()
+            count = int(query.weights[matched].sum()) if len(column) else 0
             if count >= needed and number not in deleted and table != options.exclude_table:
                 found.append((-count, table, label, number))
         best = sorted(found)[: options.k]
@@ -147,9 +148,7 @@ def query_of(
 ) -> SmallQuery:
     """A query column of these distinct values, called by their bytes where they have no names."""
     names = names or [row.tobytes().hex() for row in vectors]
-    return SmallQuery(
-        pa.array(names), torch.from_numpy(vectors), np.array(weights, np.int64)
-    )
+    return SmallQuery(pa.array(names), torch.from_numpy(vectors), np.array(weights, np.int64))
 
 
 def scan_of(

@@ -17,7 +17,6 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
@@ -100,12 +99,9 @@ def similarities(
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         for start in range(0, len(here), chunk_size):
             some = here[start : start + chunk_size]
-            positions = torch.tensor([hits[position].position for position in some])
-            column, value, _, distance = (
-                each.cpu().numpy()
-                for each in scan.space.column_pairs(
-                    scan.open(number), query.vectors, positions, reach, stats
-                )
+            positions = np.array([hits[position].position for position in some], np.int64)
+            column, value, _, distance = scan.space.column_pairs(
+                scan.open(number), query.vectors, positions, reach, stats
             )
             nearest = np.full((len(some), n_values), reach)
             np.minimum.at(nearest, (column, value), distance)

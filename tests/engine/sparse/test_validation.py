@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bags import SPACE, vectors_of
 
+from pexeso.engine.goal import BatchColumn
 from pexeso.engine.sparse import search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
