@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
-from pexeso.engine.goal import count_needed
+from pexeso.engine.vector_space import count_needed
 from pexeso.errors import InputError
 
 SIZE_CLASSES = ((2, 9), (10, 31), (32, 99), (100, 315), (316, 1000))

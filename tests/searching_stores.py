@@ -14,10 +14,10 @@ import torch
 
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.goal import count_needed
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import Metric
+from pexeso.engine.vector_space import count_needed
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.store.arrays import open_array, write_arrays
 

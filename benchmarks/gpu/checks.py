@@ -16,7 +16,7 @@ from benchmarks.checking import difference, normal_form
 from benchmarks.gpu.building import build_tensors
 from benchmarks.gpu.clock import Clock
 from pexeso.engine.interface import KernelChoice
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.metrics import Metric

@@ -19,7 +19,7 @@ from benchmarks.gpu.measure import measure_batch, measure_single
 from benchmarks.gpu.products import measure_products
 from benchmarks.gpu.timing import spread
 from benchmarks.lake import Answer, BenchmarkQuery
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 
 CHECKED_A_CLASS = 3
 CHECKED_TYPICAL = 5

@@ -23,10 +23,10 @@ from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.timing import wait_for
 from benchmarks.lake import BenchmarkQuery
 from pexeso.engine.arrays import offsets_of
-from pexeso.engine.goal import count_needed
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.postings import Csr
+from pexeso.engine.vector_space import count_needed
 
 _PARTS = 4
 

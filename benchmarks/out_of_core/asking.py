@@ -21,7 +21,7 @@ from benchmarks.lake import BenchmarkQuery
 from benchmarks.memory import give_back
 from benchmarks.out_of_core.stores import drop_cached
 from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
 from pexeso.search.executor import search_store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pexeso.engine.goal import LAYOUT_VERSION
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser

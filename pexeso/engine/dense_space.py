@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from pexeso.engine.fetching import Pages, fetch_cells
-from pexeso.engine.goal import BatchColumn, Found, Goal
 from pexeso.engine.interface import KernelChoice
 from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
 from pexeso.engine.layout.options import PartitionLayoutOptions
@@ -29,7 +28,8 @@ from pexeso.engine.search.search import (
 )
 from pexeso.engine.search.summary import PartitionProbe, look, threshold_of
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import VectorSpace
+from pexeso.engine.threads import few_threads
+from pexeso.engine.vector_space import BatchColumn, Found, Goal, VectorSpace
 
 ROWS_OF_A_BOX = FANOUT * BLOCK_SIZE
 """Stored values in one box of a summary, where blocks have their usual size."""
@@ -145,7 +145,9 @@ class DenseSpace(VectorSpace):
         """Look at the summary of a partition."""
         threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
         chosen = kernel.for_work(len(vectors) * partition.n_values // ROWS_OF_A_BOX)
-        seen = look(partition, vectors, torch.from_numpy(weights), total, threshold, chosen, stats)
+        rows = torch.from_numpy(weights)
+        with few_threads():
+            seen = look(partition, vectors, rows, total, threshold, chosen, stats)
         return DenseProbe(seen)
 
     def prefetch(
@@ -154,8 +156,9 @@ class DenseSpace(VectorSpace):
     ) -> None:  # fmt: skip
         """Ask for what the first prefix of the query values will walk through."""
         chosen = kernel.for_work(0)
-        query, sizes = walking_order(partition, probe.seen, goal, chosen, stats)
-        fetch_cells(partition, query.take(slice(0, sizes[0])), probe.seen.threshold, chosen)
+        with few_threads():
+            query, sizes = walking_order(partition, probe.seen, goal, chosen, stats)
+            fetch_cells(partition, query.take(slice(0, sizes[0])), probe.seen.threshold, chosen)
 
     def search(
         self,

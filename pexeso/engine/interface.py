@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from pexeso.engine.arrays import expand_ranges, offsets_of
-from pexeso.engine.goal import WORKING_BYTES
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import WORKING_BYTES
 
 if TYPE_CHECKING:
     from pexeso.engine.layout.partition import Partition

@@ -179,12 +179,9 @@ def _passes(
 
 def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
     """Yield the partitions that must be searched, in the order in which they are."""
-    from pexeso.engine.threads import few_threads
-
     overlap = scan.room_for_two
     for number in _order(scan, passes):
-        with few_threads():
-            probed = [(each, each.look(number)) for each in passes]
+        probed = [(each, each.look(number)) for each in passes]
         probed = [(each, seen) for each, seen in probed if seen is not None]
         if probed:
             yield Visit(number, scan.open_ahead(number) if overlap else None, probed)
@@ -199,15 +196,10 @@ def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:
     ranked = [each for each in passes if each.ranks]
     if not ranked or len(numbers) < 2:
         return numbers
-    from pexeso.engine.threads import few_threads
-
-    with few_threads():
-        promises = {
-            number: [
-                sum(part) for part in zip(*(each.promise(number) for each in ranked), strict=True)
-            ]
-            for number in numbers
-        }
+    promises = {
+        number: [sum(part) for part in zip(*(each.promise(number) for each in ranked), strict=True)]
+        for number in numbers
+    }
     return sorted(numbers, key=lambda number: [-part for part in promises[number]])
 
 

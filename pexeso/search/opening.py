@@ -6,7 +6,7 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pexeso.engine.goal import LAYOUT_VERSION
+from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import DeviceError, IndexVersionError, InputError
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -81,7 +81,7 @@ def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str)
 
     space = stored_space(store.manifest)
     if space.has_kernels:
-        from pexeso.engine.kernels import choose_kernel
+        from pexeso.engine.kernels.choice import choose_kernel
 
         where = choose_device(device)
         return PartitionLoader(store, space, where, memory_budget, choose_kernel(kernel, where))
@@ -97,7 +97,7 @@ def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str)
 
 def require_known(device: str, kernel: str) -> None:
     """Raise the errors that a device or a kernel has which nothing knows."""
-    from pexeso.engine.kernels import choose_kernel
+    from pexeso.engine.kernels.choice import choose_kernel
 
     choose_kernel(kernel, choose_device(device))
 

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pexeso.engine.goal import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
-from pexeso.engine.vector_space import SpacePartition, VectorSpace
+from pexeso.engine.vector_space import (
+    BYTES_A_PAIR,
+    MAX_PAIRS,
+    WORKING_BYTES,
+    SpacePartition,
+    VectorSpace,
+)
 from pexeso.errors import DeviceError
 from pexeso.runtime.formatting import format_bytes
 from pexeso.search.ranking import ColumnNames
@@ -196,7 +201,7 @@ class PartitionLoader:
 def _kernel_of_the_cpu() -> KernelChoice:
     import torch
 
-    from pexeso.engine.kernels import choose_kernel
+    from pexeso.engine.kernels.choice import choose_kernel
 
     return choose_kernel("auto", torch.device("cpu"))
 

@@ -25,8 +25,7 @@ import pyarrow as pa
 from scipy.special import bdtr, bdtrc
 
 from pexeso.engine.damage import damage_made_plain
-from pexeso.engine.goal import count_needed
-from pexeso.engine.vector_space import Vectors
+from pexeso.engine.vector_space import Vectors, count_needed
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import search_store

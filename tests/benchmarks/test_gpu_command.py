@@ -22,7 +22,7 @@ from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import search
 from benchmarks.gpu.products import measure_products
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats

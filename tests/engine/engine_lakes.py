@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.grid import MAX_CODE_BITS
 from pexeso.engine.layout.maps import MAPS, slack
 from pexeso.engine.layout.options import CELLS, PROJECTED_METRICS, PartitionLayoutOptions

@@ -161,7 +161,7 @@ def test_the_lake_asks_something_of_the_search():
 @pytest.mark.parametrize("name", BUILDS)
 def test_the_answer_depends_on_the_lake_and_the_query_alone(monkeypatch, name, kernel):
     partition, chosen = partition_of(name), None if kernel == "auto" else kernel_named(kernel)
-    monkeypatch.setattr("pexeso.engine.kernels.WORTH_LOADING", 1 << 20)
+    monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", 1 << 20)
     if kernel == "compiled":
         # So that tasks of such a small lake are shared out at all.
         monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._TESTS_A_TASK", 1 << 8)

@@ -27,7 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.interface import Kernel, Pairs, Query, Threshold, pairs_by_query
-from pexeso.engine.kernels import AdaptiveKernel, choose_kernel
+from pexeso.engine.kernels.choice import AdaptiveKernel, choose_kernel
 from pexeso.engine.layout.blocks import STEPS, pad_axes
 from pexeso.engine.layout.maps import MAPS, PivotMap
 from pexeso.engine.layout.options import PartitionLayoutOptions
@@ -511,7 +511,7 @@ def test_a_kernel_that_is_not_there_or_does_not_run_on_the_device_is_refused(mon
 
 
 def test_the_default_changes_over_once_the_work_pays_for_loading(monkeypatch):
-    monkeypatch.setattr("pexeso.engine.kernels.WORTH_LOADING", 100)
+    monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", 100)
     loaded = []
 
     def fast() -> str:
@@ -530,7 +530,7 @@ def test_a_search_on_its_own_kernel_choice_gives_the_same(monkeypatch):
         np.random.default_rng(6), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle"
     )
     for worth in (0, 1 << 60):
-        monkeypatch.setattr("pexeso.engine.kernels.WORTH_LOADING", worth)
+        monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", worth)
         assert search(case, choose_kernel("auto", torch.device("cpu")), MANY) == case.joinable(1)
         assert search(case, None, MANY) == case.joinable(1)
 

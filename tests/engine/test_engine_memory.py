@@ -11,8 +11,8 @@ import torch
 from engine_lakes import as_dict, build, kernel_named, sphere, unit
 
 from benchmarks.memory import peak_memory
-from pexeso.engine.goal import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
-from pexeso.engine.kernels import choose_kernel, torch_kernel
+from pexeso.engine.kernels import torch_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.search.search import (
@@ -23,6 +23,7 @@ from pexeso.engine.search.search import (
     search_partition,
 )
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.errors import DeviceError
 
 CPU = torch.device("cpu")

@@ -25,7 +25,6 @@ from engine_lakes import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.goal import MAX_PAIRS
 from pexeso.engine.interface import Query, Threshold
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
@@ -41,6 +40,7 @@ from pexeso.engine.search.search import (
 from pexeso.engine.search.summary import prepare_query
 from pexeso.engine.search.summary import threshold_of as threshold_in
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import MAX_PAIRS
 
 BLOCK_CASES = cases(min_values=1, cells=("blocks",), metrics=PROJECTED_METRICS)
 FREE = products.WalkCosts(1e9, 0.0, 1e9, 0.0, least_pairs=0)

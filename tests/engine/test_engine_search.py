@@ -23,7 +23,6 @@ from engine_lakes import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.goal import MAX_PAIRS, count_needed
 from pexeso.engine.interface import Kernel
 from pexeso.engine.kernels import torch_kernel
 from pexeso.engine.layout import blocking
@@ -36,6 +35,7 @@ from pexeso.engine.search import verification
 from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import Goal, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import MAX_PAIRS, count_needed
 from pexeso.errors import InputError
 
 JOINABILITIES = ("0.000000001", "0.2", "0.6", "1")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.damage import damage_made_plain
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.validation import (

@@ -95,7 +95,7 @@ def test_the_largest_square_is_the_last_whose_root_is_within_tau(tau):
     os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter runs the programs anywhere"
 )
 def test_it_is_refused_where_there_is_no_gpu():
-    from pexeso.engine.kernels import choose_kernel
+    from pexeso.engine.kernels.choice import choose_kernel
 
     with pytest.raises(
         DeviceError, match="The kernel triton needs a CUDA GPU, and torch finds none"

@@ -14,7 +14,7 @@ import pytest
 from memory_worker import OPTIONS
 from searching_stores import SmallLake
 
-from pexeso.engine.goal import WORKING_BYTES
+from pexeso.engine.vector_space import WORKING_BYTES
 
 MIB = 1 << 20
 QUERY_VALUES = int(os.environ.get("PEXESO_QUERY_VALUES", "5000"))

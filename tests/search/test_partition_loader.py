@@ -9,10 +9,10 @@ from benchmarks.out_of_core.asking import own_peak
 from pexeso.engine import dense_space
 from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.fetching import Pages
-from pexeso.engine.goal import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
+from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.errors import DeviceError, IndexCorruptError
 from pexeso.options import SearchOptions
 from pexeso.search.executor import search_store

@@ -11,7 +11,7 @@ from benchmarks.declared import Algorithm, Arguments
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.building.map_choice import resolve_options
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, lemma_set

@@ -12,7 +12,7 @@ import torch
 
 from pexeso.engine.arrays import as_tensor
 from pexeso.engine.building.map_choice import resolve_options
-from pexeso.engine.kernels import fastest_order
+from pexeso.engine.kernels.choice import fastest_order
 from pexeso.engine.layout.blocks import build_blocks
 from pexeso.engine.layout.grid import build_grid, corner_and_edges, leaf_codes
 from pexeso.engine.layout.maps import MAX_DIMENSIONS, map_of

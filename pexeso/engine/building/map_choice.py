@@ -22,9 +22,8 @@ import torch
 from pexeso.engine.arrays import as_tensor
 from pexeso.engine.building.levels import MAX_DISTANCES as LEVEL_DISTANCES
 from pexeso.engine.building.levels import LevelTrial, choose_levels
-from pexeso.engine.goal import MAX_PAIRS
 from pexeso.engine.interface import Query, Threshold
-from pexeso.engine.kernels import choose_kernel, fastest_order
+from pexeso.engine.kernels.choice import choose_kernel, fastest_order
 from pexeso.engine.layout.blocks import AXES_MULTIPLE, build_blocks
 from pexeso.engine.layout.maps import (
     PivotMap,
@@ -39,6 +38,7 @@ from pexeso.engine.layout.partition import Partition, choose_anchors
 from pexeso.engine.metrics import Metric
 from pexeso.engine.postings import Csr
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import MAX_PAIRS
 
 AXES_TRIED = (7, 15, 23, 31)
 PIVOTS_TRIED = (8, 16)

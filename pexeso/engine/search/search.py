@@ -11,9 +11,8 @@ import torch
 
 from pexeso.engine.building.building import check_tensors, check_vectors
 from pexeso.engine.fetching import fetch_cells
-from pexeso.engine.goal import MAX_PAIRS, Goal
 from pexeso.engine.interface import Kernel, KernelChoice, Pairs, Query, Threshold
-from pexeso.engine.kernels import choose_kernel
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
@@ -29,6 +28,7 @@ from pexeso.engine.search.summary import PartitionProbe, prepare_query, threshol
 from pexeso.engine.search.verification import Verifier
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
+from pexeso.engine.vector_space import MAX_PAIRS, Goal
 from pexeso.errors import DeviceError
 
 _MATCHES_A_PAIR = 3

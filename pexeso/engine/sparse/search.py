@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pexeso.engine.goal import BatchColumn, Found
 from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.vector_space import BatchColumn, Found
 
 PAIRS_AT_ONCE = 1 << 22
 """Of values whose distances are held together: 32 MiB."""

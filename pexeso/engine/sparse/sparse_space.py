@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pexeso.engine.goal import BatchColumn, Found, Goal
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.search import (
@@ -20,7 +19,7 @@ from pexeso.engine.sparse.search import (
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import VectorSpace
+from pexeso.engine.vector_space import BatchColumn, Found, Goal, VectorSpace
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import ranges
 from pexeso.runtime.threads import available_threads

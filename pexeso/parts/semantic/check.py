@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from embed.registry import load_embedder
 from pexeso.engine.building.building import n_cells, n_coordinates, n_levels
-from pexeso.engine.goal import LAYOUT_VERSION
 from pexeso.engine.layout.validation import check_arrays
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.validation import check_arrays as check_sparse_arrays
-from pexeso.engine.vector_space import VectorSpace
+from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.goal import Goal, count_needed
 from pexeso.engine.lemmas import lemma_set
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import Probe, SpacePartition, Vectors
+from pexeso.engine.vector_space import Goal, Probe, SpacePartition, Vectors, count_needed
 from pexeso.options import SearchOptions
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from pexeso.engine.goal import BatchColumn
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import Probe, SpacePartition, Vectors, VectorSpace
+from pexeso.engine.vector_space import BatchColumn, Probe, SpacePartition, Vectors, VectorSpace
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader

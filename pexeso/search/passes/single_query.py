@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pexeso.engine.goal import Found, Goal
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import Probe, SpacePartition
+from pexeso.engine.vector_space import Found, Goal, Probe, SpacePartition
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader

@@ -6,7 +6,6 @@ from bags import SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.goal import BatchColumn, Goal
 from pexeso.engine.sparse import compiled, list_loops, search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
@@ -14,6 +13,7 @@ from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR, LetterSpace
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import BatchColumn, Goal
 
 SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x"]
 

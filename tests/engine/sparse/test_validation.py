@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from bags import SPACE, vectors_of
 
-from pexeso.engine.goal import BatchColumn
 from pexeso.engine.sparse import search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.validation import ARRAYS, check_arrays
+from pexeso.engine.vector_space import BatchColumn
 from pexeso.errors import IndexCorruptError
 
 VALUES = [f"{first} {second}" for first in ("oslo", "bergen", "bodø") for second in ("by", "nord")]
