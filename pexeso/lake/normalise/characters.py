@@ -19,34 +19,34 @@ OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
 
 _BLOCK_BYTES = 4 << 20
 _END = "\n"
-_TABLE_SIZES = (0x80, 0x3000, 0x110000)
-_INVISIBLE_CHARACTERS = [0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF]
+_INVISIBLE_CHARACTERS = frozenset([0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF])
+
+_PAGE = 0x100
+_classes = np.zeros(0x110000, np.uint8)
+_known_pages: set[int] = set()
+# Classes are looked up page by page, since those of all characters take a quarter of a second, in
+# every process, and few texts need them.
+
 _CLASS_OF_CATEGORY = {"L": LETTER, "M": MARK, "N": NUMBER, "S": SYMBOL}
 
 
 def classes_of(points: np.ndarray) -> np.ndarray:
     """Return the class of each code point: uint8, of the shape of `points`."""
-    highest = int(points.max(initial=0))
-    return _class_table(next(size for size in _TABLE_SIZES if highest < size))[points]
+    one_page = points.max(initial=0) < _PAGE
+    pages = (0,) if one_page else np.flatnonzero(np.bincount(points.ravel() >> 8)).tolist()
+    for page in pages:
+        if page not in _known_pages:
+            _classes[page * _PAGE : (page + 1) * _PAGE] = [
+                _class_of(point) for point in range(page * _PAGE, (page + 1) * _PAGE)
+            ]
+            _known_pages.add(page)
+    return _classes[points]
 
 
-@cache
-def _class_table(n_points: int) -> np.ndarray:
-    """Return the classes of the first code points: uint8, shape (n_points,).
-
-    That of all takes a quarter of a second, in every process, and few texts need it.
-    """
-    table = np.fromiter(
-        (
-            _CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER)
-            for point in range(n_points)
-        ),
-        dtype=np.uint8,
-        count=n_points,
-    )
-    invisible = np.array(_INVISIBLE_CHARACTERS)
-    table[invisible[invisible < n_points]] = INVISIBLE
-    return table
+def _class_of(point: int) -> int:
+    if point in _INVISIBLE_CHARACTERS:
+        return INVISIBLE
+    return _CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER)
 
 
 def change_characters(
