@@ -21,13 +21,16 @@ METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
 MAPS = ("projection", "pivots")
 PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
+_OF_VECTORS = (
+    "dimensions", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels", "pivot_choice"
+)  # fmt: skip
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 COUNTS = ("exact", "decide")
 DEVICES = ("auto", "cpu", "cuda")
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
-USUAL_MAX_DISTANCES = {"hashing": 0.35, "lexical": 0.4}
+USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35}
 """Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others:
 trained vectors lie closer together."""
 
@@ -55,7 +58,8 @@ class BuildOptions:
         ``"lexical"`` (spelling, in a sparse space) or ``"hashing"`` (spelling, as dense vectors),
         both with the words of the lake weighted by rarity, without training and repeatable;
         ``"fasttext"`` (trained on the lake), the path of a fastText ``.bin`` or of a GloVe text
-        file, or ``"sentence:NAME"`` for a sentence-transformers model.
+        file, or ``"sentence:NAME"`` for a sentence-transformers model. What follows up to
+        `pivot_choice` is for models of vectors, and refused with ``"lexical"``, which has none.
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
@@ -92,7 +96,7 @@ class BuildOptions:
         Of every sample and random choice.
     """
 
-    model: str = "hashing"
+    model: str = "lexical"
     dimensions: int | None = None
     metric: str = "euclidean"
     map: str = "auto"
@@ -112,6 +116,7 @@ class BuildOptions:
     def __post_init__(self) -> None:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
+        self._require_for_the_model()
         _require_choice("metric", self.metric, METRICS)
         _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
         _require_choice("map", self.map, ("auto", *MAPS))
@@ -135,6 +140,16 @@ class BuildOptions:
             _require_whole("n_partitions", self.n_partitions, 1)
         if self.cells == "grid":
             self._check_grid()
+
+    def _require_for_the_model(self) -> None:
+        if self.model != "lexical":
+            return
+        for name in _OF_VECTORS:
+            if (given := getattr(self, name)) != getattr(BuildOptions, name):
+                raise InputError(
+                    f"{name} is for models of vectors, and the model 'lexical' has none. Got "
+                    f"{name}={shown(given)}: leave it out, or name a model, such as 'hashing'."
+                )
 
     def _check_grid(self) -> None:
         if self.map == "auto" or (self.map == "projection" and self.n_axes is None):
@@ -200,7 +215,7 @@ class SearchOptions:
     Traceback (most recent call last):
         ...
     pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a \
-fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other models.
+fraction of the largest distance: usual are 0.4 for lexical and 0.06 for models of meaning.
     """
 
     max_distance: float = DEFAULT_MAX_DISTANCE
@@ -219,8 +234,8 @@ fraction of the largest distance: usual are 0.35 for hashing and 0.06 for other 
             raise InputError(
                 f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} "
                 "instead. It is a fraction of the largest distance: "
-                f"usual are {USUAL_MAX_DISTANCES['hashing']} for hashing and "
-                f"{DEFAULT_MAX_DISTANCE} for other models."
+                f"usual are {USUAL_MAX_DISTANCES['lexical']} for lexical and "
+                f"{DEFAULT_MAX_DISTANCE} for models of meaning."
             )
         if self.min_joinability is not None and not (
             _is_number(self.min_joinability) and 0 < self.min_joinability <= 1

@@ -133,7 +133,10 @@ _of_distance, _of_search = (
 )
 _of_build, _rule = partial(field_option, BuildOptions), partial(field_option, ColumnRules)
 _SHARE, _SIZE = {"metavar": "0..1"}, {"metavar": "SIZE"}
-_USUAL = f"{USUAL_MAX_DISTANCES['hashing']} for hashing, {DEFAULT_MAX_DISTANCE} for other models"
+_USUAL = (
+    ", ".join(f"{usual} for {model}" for model, usual in USUAL_MAX_DISTANCES.items())
+    + f", {DEFAULT_MAX_DISTANCE} for other models"
+)
 
 distance_options = (
     _of_distance(
@@ -216,15 +219,15 @@ _SIZED = {"metavar": "SIZE", "callback": _size, "default": None, "type": str, "s
 _BUILD_OPTIONS = with_options(
     _of_build(
         "model",
-        "lexical or hashing (spelling and rare words, sparse or dense; no training), fasttext "
-        "(trained on the lake), a "
-        "fastText "
-        ".bin file, a file of word vectors (.txt, .vec), or sentence:NAME.",
+        "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
+        "fasttext (trained on the lake), a fastText .bin file, a file of word vectors "
+        "(.txt, .vec), or sentence:NAME.",
         metavar="MODEL",
     ),
     _of_build(
         "dimensions",
-        "Of the vectors.  [default: the model's own, 256 for hashing, 100 for fasttext]",
+        "Of the vectors, where the model has any.  [default: the model's own, 256 for hashing, "
+        "100 for fasttext]",
     ),
     _of_build("metric", "Distance.", type=click.Choice(METRICS)),
     _of_build(

@@ -34,7 +34,7 @@ def index(spark, tmp_path_factory):
         (lake / f"other{number:02}.csv").write_text(f"town\n{rows}", encoding="utf-8")
     (lake / "numbers.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(9)), encoding="utf-8")
     path = tmp_path_factory.mktemp("people_index") / "lake.pexeso"
-    return pexeso.build_index(lake, path, dimensions=64, parts=["containment"])
+    return pexeso.build_index(lake, path, parts=["containment"])
 
 
 def folded(result):

@@ -39,6 +39,7 @@ EXAMPLES = [
         rules=ColumnRules(kinds=("text",), min_rows=3),
         normaliser=Normaliser(extra={"nyc": "new york"}),
         parts=("overlap",),
+        model="hashing",
         n_levels=None,
         conf={"spark.driver.memory": "1g"},
     ),
