@@ -18,7 +18,7 @@ from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
 from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
-from pexeso.search.query import QueryColumn, query_from_values
+from pexeso.search.query import query_from_values
 from pexeso.search.table_columns import TableColumns
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SemanticSearch:
             started = time.perf_counter()
             encoded.append(self.opened.encode(column))
             seconds.append(time.perf_counter() - started)
-        options = [self._options_for(query.column, common, exclude_self) for query in encoded]
+        options = [self._options_for(query, common, exclude_self) for query in encoded]
         found = find_lines(
             partial(self.executor.search, self.opened.loader),
             self.opened.loader,
@@ -120,12 +120,10 @@ class SemanticSearch:
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
 
     def _options_for(
-        self, column: QueryColumn, options: SearchOptions, exclude_self: bool
+        self, query: EncodedQuery, options: SearchOptions, exclude_self: bool
     ) -> SearchOptions:
-        options = self.thresholds.for_column(options, column)
-        table = (
-            self.opened.table_of(column.file) if exclude_self and column.file is not None else None
-        )
+        options, file = self.thresholds.for_query(options, query), query.column.file
+        table = self.opened.table_of(file) if exclude_self and file is not None else None
         return options if table is None else replace(options, exclude_table=table)
 
     def _ranked(
@@ -223,7 +221,7 @@ def _matches(
     columns: TableColumns | None = None,
     copies: Sequence[tuple[Match, ...]] | None = None,
 ) -> tuple[Match, ...]:
-    total = query.total(options.ignore_missing)
+    total = query.total(options)
     return tuple(
         Match(
             table=hit.table,
@@ -235,6 +233,7 @@ def _matches(
             _details=details,
             _position=position,
             opinion=None if opinions is None else opinions[position],
+            joinability_of=options.joinability_of,
             copies=() if copies is None else copies[position],
             _columns=columns,
         )

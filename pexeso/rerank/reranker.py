@@ -2,8 +2,8 @@
 
 The estimate uses all features of the two columns together.
 
-A search orders columns by how many rows match at one distance. Whether a column can be joined shows
-in more: how many values match at smaller and at larger distances, how much of the lake column
+A search orders columns by how many values match at one distance. Whether a column can be joined
+shows in more: how many values match at smaller and at larger distances, how much of the lake column
 matches back, whether values match one to one, how rare the matching values are in the lake, what
 the columns are called. These numbers (module `pexeso.rerank.features`) are taken from all pairs of
 values of each column found, and boosted trees turn them into a probability. What can be found is
@@ -85,7 +85,7 @@ def reranked(
     features = count(scan, query, probed, lake, usual_distance, stats).features()
     scores, added = reranker().explained(features)
     scores = scores.round(SCORE_DECIMALS)
-    # As it is shown: a difference that nobody sees must not turn over the order by rows that match.
+    # As it is shown: a difference that nobody sees must not turn over the order by joinability.
     order = np.argsort(-scores.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
     opinions: list[Opinion | None] = [

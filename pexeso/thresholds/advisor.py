@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import pyarrow.compute as pc
 import torch
 
 from pexeso.engine.vector_space import Vectors
@@ -20,7 +19,6 @@ from pexeso.options import ALL, SearchOptions
 from pexeso.parts.encode import known_vectors
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
-from pexeso.search.query import QueryColumn
 from pexeso.search.ranking import Hit
 from pexeso.thresholds.advice import (
     ASKED,
@@ -120,31 +118,26 @@ class Advisor:
         return Advice(self._usual, HALF if min_joinability is None else None, why)
 
 
-def for_query(options: SearchOptions, column: QueryColumn) -> SearchOptions:
-    """Raise an advised share of rows where the query column is so short that chance reaches it."""
+def for_query(options: SearchOptions, query: EncodedQuery) -> SearchOptions:
+    """Raise an advised share where the query column is so short that chance reaches it."""
     if (
         options.advice is None
         or options.min_joinability is None
         or options.advice.min_joinability is None
     ):
         return options
-    return replace(
-        options, min_joinability=joinability_beyond_chance(options.advice, effective_values(column))
-    )
+    n_values = effective_values(query, options.joinability_of)
+    return replace(options, min_joinability=joinability_beyond_chance(options.advice, n_values))
 
 
-def effective_values(column: QueryColumn) -> int:
+def effective_values(query: EncodedQuery, joinability_of: str) -> int:
     """Return the effective number of distinct values of a query column.
 
-    If some values fill most of the rows, the result is smaller than the number of distinct values.
+    Where rows count and some values fill most of them, the result is smaller than the number of
+    distinct values.
     """
-    counts = (
-        pc.value_counts(column.values.drop_null())
-        .field("counts")
-        .to_numpy(zero_copy_only=False)
-        .astype(float)
-    )
-    return round(counts.sum() ** 2 / (counts**2).sum()) if len(counts) else 0
+    counts = query.counted(joinability_of).double()
+    return round(float(counts.sum() ** 2 / (counts**2).sum())) if len(counts) else 0
 
 
 def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:

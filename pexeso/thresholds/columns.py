@@ -118,7 +118,7 @@ def advise_columns(
     min_precision : float
         In (0, 1]: the share of columns found that must be right, as estimated.
     min_joinability : float, optional
-        In (0, 1]: the share of rows that makes a column joinable, where that is settled; one half
+        In (0, 1]: the share of values that makes a column joinable, where that is settled; one half
         by default.
 
     Notes

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from planted import directions, moved, scan_of_columns
+from searching_stores import query_of
 
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
-from pexeso.search.query import query_from_values
 from pexeso.thresholds import columns as advising
 from pexeso.thresholds import sample as sampling
 from pexeso.thresholds.advice import Advice
@@ -122,16 +122,15 @@ def test_few_values_must_match_more_than_chance_does():
 
 def test_the_share_is_raised_for_short_query_columns_alone():
     advice = Advice(0.3, 0.5, "", {"chance_match": 0.02, "columns": 5000, "min_precision": 0.9})
-    short, long = (
-        query_from_values(["a", "b", "c", "d"]),
-        query_from_values([str(n) for n in range(40)]),
-    )
+    short, long = (query_of(np.eye(40)[:n], [1] * n) for n in (4, 40))
     assert for_query(SearchOptions(0.3, 0.5, advice=advice), short).min_joinability > 0.5
     assert for_query(SearchOptions(0.3, 0.5, advice=advice), long).min_joinability == 0.5
     assert for_query(SearchOptions(0.3, 0.5), short).min_joinability == 0.5
     assert for_query(SearchOptions(0.3, None, k=3, advice=advice), short).min_joinability is None
     # One value fills the column, whatever else stands in it.
-    assert effective_values(query_from_values(["a"] * 990 + [str(n) for n in range(10)])) == 1
+    repeated = query_of(np.eye(11), [990, *[1] * 10])
+    assert effective_values(repeated, "rows") == 1
+    assert effective_values(repeated, "values") == 11
 
 
 def test_options_that_ask_for_advice_get_it(scan):

@@ -44,8 +44,8 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
 @_of_batch("explain", "Add the values that match, with their distances and kinds.")
 @_of_batch(
     "rerank",
-    "Give each result a score, how likely it can be joined, and order by it; or by rows that "
-    "match alone.",
+    "Give each result a score, how likely it can be joined, and order by it; or by "
+    "joinability alone.",
 )
 @_of_batch("resume", "Go on with a file of answers that is there.")
 @_of_batch("restart", "Overwrite an existing output file.")

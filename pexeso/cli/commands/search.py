@@ -41,7 +41,7 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 @_of_search(
     "rerank",
     "Order what is found by how likely it can be joined, from all that the two columns say; or "
-    "by rows that match alone.",
+    "by joinability alone.",
 )
 @_of_search(
     "all_columns",
