@@ -197,7 +197,7 @@ class Index:
             `copies` (`pexeso.search.copies`). False: each stands for itself.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`),
-            `min_joinability` (0.6), `joinability_of` ("values"; or "rows"), `k` (20; ``"all"`` for
+            `min_joinability` (0.5), `joinability_of` ("values"; or "rows"), `k` (20; ``"all"`` for
             every column that meets the thresholds), `counts`, `exact`, `ignore_missing`, ... A
             number `k` without `min_joinability` gives the k best, however few values match. With
             ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`

@@ -32,7 +32,7 @@ USUAL_MAX_DISTANCES = {"hashing": 0.35, "lexical": 0.4}
 """Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others:
 trained vectors lie closer together."""
 
-DEFAULT_MIN_JOINABILITY = 0.6
+DEFAULT_MIN_JOINABILITY = 0.5
 DEFAULT_COLUMNS = 20
 """Columns that a search gives where it is not asked for a number: `k`."""
 
@@ -271,9 +271,9 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     Examples
     --------
     >>> search_options({"k": 5}).min_joinability is None, search_options({}).min_joinability
-    (True, 0.6)
+    (True, 0.5)
     >>> search_options({}).k, search_options({"k": "all"}).min_joinability
-    (20, 0.6)
+    (20, 0.5)
     """
     unknown = sorted(set(given) - set(SearchOptions.__dataclass_fields__))
     if unknown:

@@ -27,7 +27,13 @@ from pexeso.thresholds.advice import (
     Advice,
     require_min_precision,
 )
-from pexeso.thresholds.columns import Learnt, advise_columns, joinability_beyond_chance, learn
+from pexeso.thresholds.columns import (
+    ENOUGH_COLUMNS,
+    Learnt,
+    advise_columns,
+    joinability_beyond_chance,
+    learn,
+)
 from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import value_order, vectors_by_hash
 
@@ -50,7 +56,8 @@ class Advisor:
     def learnt(self) -> Learnt | None:
         """Return what was learned from a sample of the index, drawn with a fixed seed.
 
-        The result is None if the index has fewer than two columns of five values.
+        The result is None if the index has fewer than two columns of five values. Advice on
+        searches wants `ENOUGH_COLUMNS`.
         """
         return learn(self._scan)
 
@@ -66,7 +73,7 @@ class Advisor:
         if asked not in self._given:
             self._given[asked] = (
                 self._too_small(min_joinability)
-                if self.learnt is None
+                if self.learnt is None or len(self.learnt.sample) < ENOUGH_COLUMNS
                 else advise_columns(self._scan, self.learnt, *asked)
             )
         return self._given[asked]
@@ -112,7 +119,7 @@ class Advisor:
 
     def _too_small(self, min_joinability: float | None) -> Advice:
         why = (
-            "there are too few values to learn from, so this is what usually suits the model "
+            "there are too few columns to learn from, so this is what usually suits the model "
             "of the index."
         )
         return Advice(self._usual, HALF if min_joinability is None else None, why)

@@ -349,7 +349,7 @@ def test_an_index_finds_joins_and_adds(small_index):
     assert [each.table for each in few.tables] == ["nested/companies.csv"]
     nothing = pexeso.enrich(index, pd.DataFrame({"x": ["qqq", "zzz"]}), on=0, max_distance=0.02)
     assert nothing.report.startswith(
-        "No table of the lake was found with a match within distance 0.02 for at least 60% of "
+        "No table of the lake was found with a match within distance 0.02 for at least 50% of "
         "the values of 'x'"
     )
     for wrong, said in (
