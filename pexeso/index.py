@@ -191,21 +191,22 @@ class Index:
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
             Order what is found by the similarity of all values: see `pexeso.answers.similarity`.
-            False: by rows that match.
+            False: by joinability.
         fold_copies : bool
             Fold columns of the same values, or nearly the same, into one: the others are its
             `copies` (`pexeso.search.copies`). False: each stands for itself.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`),
-            `min_joinability` (0.6), `k` (20; ``"all"`` for every column that meets the thresholds),
-            `counts`, `exact`, `ignore_missing`, ... A number `k` without `min_joinability` gives
-            the k best, however few rows match. With ``auto=True``, or `min_precision`, thresholds
-            that are not given are those that `advise` gives.
+            `min_joinability` (0.5), `joinability_of` ("values"; or "rows"), `k` (20; ``"all"`` for
+            every column that meets the thresholds), `counts`, `exact`, `ignore_missing`, ... A
+            number `k` without `min_joinability` gives the k best, however few values match. With
+            ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`
+            gives.
 
         Returns
         -------
         SearchResult
-            Best first; equal ones by rows that match, then table and column. ``n_more`` tells how
+            Best first; equal ones by joinability, then table and column. ``n_more`` tells how
             many more there are, and ``hints()``, where there is none, what came near.
 
         Raises
@@ -249,7 +250,7 @@ class Index:
         )
 
     def explain(self, values: Any, table: str, column: str, **options: Any) -> Explanation:
-        """Explain why a query column and one column of the lake match or not, however few rows do.
+        """Explain why a query column and one column of the lake match, however few values do.
 
         Parameters
         ----------
@@ -297,7 +298,8 @@ class Index:
             default; of the values joined with one column, by default as many as balance best with
             those missed.
         min_joinability : float, optional
-            In (0, 1], where it is settled which share of rows makes a column joinable.
+            In (0, 1], where it is settled which share of distinct values makes a column
+            joinable.
 
         Returns
         -------

@@ -26,6 +26,7 @@ _OF_VECTORS = (
 )  # fmt: skip
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 COUNTS = ("exact", "decide")
+VALUES, ROWS = JOINABILITY_OF = ("values", "rows")
 DEVICES = ("auto", "cpu", "cuda")
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
@@ -34,7 +35,7 @@ USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35}
 """Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others:
 trained vectors lie closer together."""
 
-DEFAULT_MIN_JOINABILITY = 0.6
+DEFAULT_MIN_JOINABILITY = 0.5
 DEFAULT_COLUMNS = 20
 """Columns that a search gives where it is not asked for a number: `k`."""
 
@@ -187,18 +188,21 @@ class SearchOptions:
         Largest distance of two values that match, inclusive, as a fraction in [0, 1] of the largest
         distance there is (the paper's tau as a ratio).
     min_joinability : float or None
-        Smallest share in (0, 1] of the query column's rows that must have a match, inclusive (the
-        paper's T). None: any match will do.
+        Smallest share in (0, 1] of the query column that must have a match, inclusive (the paper's
+        T). None: any match will do.
+    joinability_of : {"values", "rows"}
+        What the share is one of: the distinct values of the query column, normalised and not
+        empty; or its rows, where a value counts as often as it stands there and empty cells count.
     k : int, "all" or None
         The k best columns. None: `DEFAULT_COLUMNS` of an index, and all of an executor, which is
-        below these. Without `min_joinability` as many as there are, however few rows match.
+        below these. Without `min_joinability` as many as there are, however few values match.
     counts : {"exact", "decide"}
         ``"decide"`` stops counting a column once it is sure to be joinable; its joinability is then
         a lower bound. Ignored without `min_joinability`.
     exact : bool
         Compare everything with everything in float64: slow, the same answer.
     ignore_missing : bool
-        Leave rows that cannot match (empty, or unknown to the model) out of the query column's
+        Leave what cannot match (values unknown to the model, empty rows) out of the query column's
         size.
     exclude_table : str or None
         A table of the lake that must not be found.
@@ -220,6 +224,7 @@ fraction of the largest distance: usual are 0.4 for lexical and 0.06 for models 
 
     max_distance: float = DEFAULT_MAX_DISTANCE
     min_joinability: float | None = DEFAULT_MIN_JOINABILITY
+    joinability_of: str = VALUES
     k: int | str | None = None
     counts: str = "exact"
     exact: bool = False
@@ -247,6 +252,7 @@ fraction of the largest distance: usual are 0.4 for lexical and 0.06 for models 
             )
         require_k(self.k)
         _require_choice("counts", self.counts, COUNTS)
+        _require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)
         object.__setattr__(self, "lemmas", tuple(_texts("lemmas", self.lemmas)))
         for lemma in self.lemmas:
             _require_choice("Each of lemmas", lemma, LEMMAS)
@@ -261,6 +267,7 @@ fraction of the largest distance: usual are 0.4 for lexical and 0.06 for models 
         chosen = {
             "max_distance": self.max_distance,
             "min_joinability": self.min_joinability,
+            "joinability_of": self.joinability_of,
             "k": self.k,
             "counts": self.counts,
             "exact": self.exact,
@@ -279,9 +286,9 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     Examples
     --------
     >>> search_options({"k": 5}).min_joinability is None, search_options({}).min_joinability
-    (True, 0.6)
+    (True, 0.5)
     >>> search_options({}).k, search_options({"k": "all"}).min_joinability
-    (20, 0.6)
+    (20, 0.5)
     """
     unknown = sorted(set(given) - set(SearchOptions.__dataclass_fields__))
     if unknown:

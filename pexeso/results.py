@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from pexeso.errors import InputError
-from pexeso.options import SearchOptions
+from pexeso.options import VALUES, SearchOptions
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.match_kinds import KindCounts, Pair
 
@@ -58,7 +58,7 @@ class Details(Protocol):
         ...
 
     def kinds(self, position: int) -> KindCounts:
-        """Count pairs and rows of a column by kind."""
+        """Count pairs and values of a column by kind."""
         ...
 
     def word_contributions(self, position: int, n: int) -> WordContributions:
@@ -113,11 +113,14 @@ class Match(ColumnMatch):
     joinability : float
         ``matched / total``: a lower bound where the search was asked to ``counts="decide"``.
     matched : int
-        Rows of the query column that match a value of this column.
+        Distinct values of the query column, or its rows, that match a value of this column: by
+        `pexeso.options.SearchOptions.joinability_of`.
     total : int
-        Rows of the query column that count: the paper's |Q|.
+        Values, or rows, of the query column that count: the paper's |Q|.
     column_id : int
         Number of the column in the index.
+    joinability_of : {"values", "rows"}
+        What `matched` and `total` count.
     similarity : float or None
         How near the values of the query column are to this column, on average: 1 where each has an
         equal one (`pexeso.answers.similarity`). None where the search was not asked to re-rank, and
@@ -131,13 +134,14 @@ class Match(ColumnMatch):
     _details: Details = field(repr=False, compare=False)
     _position: int = field(repr=False, compare=False)
     similarity: float | None = field(default=None, compare=False)
+    joinability_of: str = VALUES
 
     def pairs(self) -> list[Pair]:
         """Return every pair of matching values: in the query's order, nearest first."""
         return self._details.pairs(self._position)
 
     def kinds(self) -> KindCounts:
-        """Count pairs and rows by what makes them match: ``exact``, ``spelling`` or ``meaning``."""
+        """Count pairs and values by why they match: ``exact``, ``spelling`` or ``meaning``."""
         return self._details.kinds(self._position)
 
     def word_contributions(self, n: int = 10) -> WordContributions:
@@ -252,6 +256,7 @@ class Match(ColumnMatch):
             "joinability": self.joinability,
             "matched": self.matched,
             "total": self.total,
+            "joinability_of": self.joinability_of,
             **({} if self.similarity is None else {"similarity": self.similarity}),
         }
 
@@ -260,7 +265,7 @@ class Match(ColumnMatch):
 class SearchResult(ColumnMatches[Match]):
     """The columns found, best first.
 
-    They are ordered by rows that match, ties by table, then column, or first by similarity.
+    They are ordered by joinability, ties by table, then column, or first by similarity.
 
     Attributes
     ----------
@@ -299,6 +304,7 @@ class SearchResult(ColumnMatches[Match]):
             "joinability",
             "matched",
             "total",
+            "joinability_of",
             *(("n_copies",) if self.folded else ()),
             "brings",
             *(("similarity",) if self.reranked else ()),
@@ -357,7 +363,7 @@ class SearchResult(ColumnMatches[Match]):
         Parameters
         ----------
         explain : bool
-            Add ``"kinds": {kind: {"pairs", "rows", "share"}}`` and
+            Add ``"kinds": {kind: {"pairs", "matched", "share"}}`` and
             ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
         hints : bool
             Add ``"hints"`` where nothing was found; see `hints`.

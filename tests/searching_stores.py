@@ -118,13 +118,14 @@ class SmallLake:
         needed = (
             1
             if options.min_joinability is None
-            else count_needed(options.min_joinability, query.total(False))
+            else count_needed(options.min_joinability, query.total(options))
         )
+        counted = query.counted(options.joinability_of)
         found = []
         for number, column in enumerate(self.columns):
             table, label = self.names[number]
             matched = near[:, list(column)].any(1).numpy()
-            count = int(query.weights[matched].sum()) if len(column) else 0
+            count = int(counted[matched].sum()) if len(column) else 0
             if count >= needed and number not in deleted and table != options.exclude_table:
                 found.append((-count, table, label, number))
         best = sorted(found)[: options.k]
@@ -139,8 +140,11 @@ class SmallQuery:
     vectors: torch.Tensor
     weights: np.ndarray
 
-    def total(self, ignore_missing: bool) -> int:
-        return int(self.weights.sum())
+    def counted(self, joinability_of: str) -> np.ndarray:
+        return self.weights if joinability_of == "rows" else np.ones_like(self.weights)
+
+    def total(self, options) -> int:
+        return int(self.counted(options.joinability_of).sum())
 
 
 def query_of(

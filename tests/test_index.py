@@ -51,26 +51,60 @@ def found(result):
 def test_columns_are_found_best_first_and_ties_by_table_then_column(index):
     result = index.search(PLACES, min_joinability=0.1)
     assert found(result) == [
-        ("cities.csv", "city", 4, 6),
-        ("nested/capitals.tsv", "Capital", 4, 6),
-        ("nested/companies.csv", "place", 4, 6),
+        ("cities.csv", "city", 3, 4),
+        ("nested/capitals.tsv", "Capital", 3, 4),
+        ("nested/companies.csv", "place", 3, 4),
     ]
-    assert result[0].joinability == 4 / 6
+    assert result[0].joinability == 3 / 4
 
 
-def test_repeated_rows_count_each_and_missing_rows_stay_in_the_total_unless_told(index):
-    assert found(index.search(["Oslo"] * 3 + ["Xyzzyx"], min_joinability=0.75))[0][2:] == (3, 4)
-    assert found(index.search(["Oslo", None, "", " - "], min_joinability=0.25))[0][2:] == (1, 4)
-    assert found(index.search(["Oslo", None, "", " - "], min_joinability=1, ignore_missing=True))[
-        0
-    ][2:] == (1, 1)
-    assert index.search(["Oslo", None, "", " - "]).query["empty"] == 3
+def test_values_count_once_as_they_are_normalised_and_empty_cells_do_not(index):
+    values = ["Oslo", "OSLO", "Oslo", "Rome", "Xyzzyx", None, "", " - "]
+    assert found(index.search(values, min_joinability=2 / 3 - 1e-9))[0][2:] == (2, 3)
+    assert found(index.search(values, min_joinability=0.7)) == []
+    left = index.search(values, min_joinability=0.6, ignore_missing=True)
+    assert found(left)[0][2:] == (2, 3), "the model knows something about the letters of Xyzzyx"
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_rows_count_each_and_missing_ones_stay_in_the_total_unless_told(index, exact):
+    asked = {"joinability_of": "rows", "exact": exact}
+    share = {**asked, "min_joinability": 0.75}
+    assert found(index.search(["Oslo"] * 3 + ["Xyzzyx"], **share))[0][2:] == (3, 4)
+    missing = ["Oslo", None, "", " - "]
+    assert found(index.search(missing, **asked, min_joinability=0.25))[0][2:] == (1, 4)
+    assert found(index.search(missing, **asked, min_joinability=0.3)) == []
+    told = index.search(missing, **asked, min_joinability=1, ignore_missing=True)
+    assert found(told)[0][2:] == (1, 1)
+    assert told.query["empty"] == 3
+
+
+def test_what_joinability_counts_is_told(index):
+    for counted, numbers in ((None, (2, 3)), ("rows", (3, 4))):
+        asked = {"max_distance": 0.0} | ({} if counted is None else {"joinability_of": counted})
+        values = ["Oslo", "oslo", "Rome", "Xyzzyx"]
+        result = index.search(values, min_joinability=0.1, rerank=False, **asked)
+        document = result.to_dict(explain=True)
+        assert document["options"]["joinability_of"] == (counted or "values")
+        first = document["results"][0]
+        assert (first["matched"], first["total"]) == numbers
+        assert first["joinability_of"] == (counted or "values")
+        assert first["kinds"]["exact"]["matched"] == numbers[0]
+        assert result.to_pandas()["joinability_of"][0] == (counted or "values")
+        explained = index.explain(values, "cities.csv", "city", **asked).match
+        assert (explained.matched, explained.total) == numbers
+        assert explained.kinds().matched["exact"] == numbers[0]
+
+
+def test_what_joinability_counts_must_be_one_of_two(index):
+    with pytest.raises(InputError, match=r"joinability_of must be one of values, rows\. Got 'all'"):
+        index.search(PLACES, joinability_of="all")
 
 
 def test_the_threshold_is_inclusive(index):
-    # Thresholds are taken to nine decimals: 4 of 6 is not 0.666666667.
-    assert len(index.search(PLACES, min_joinability=0.666666666)) == 3
-    assert len(index.search(PLACES, min_joinability=0.666666667)) == 0
+    # Thresholds are taken to nine decimals: 2 of 3 is not 0.666666667.
+    assert len(index.search(["Oslo", "Rome", "x1"], min_joinability=0.666666666)) == 3
+    assert len(index.search(["Oslo", "Rome", "x1"], min_joinability=0.666666667)) == 0
     assert len(index.search(["Oslo", "Rome", "Madrid", "x1", "x2"], min_joinability=0.6)) == 3
     assert len(index.search(["Oslo", "Rome", "Madrid", "x1", "x2"], min_joinability=0.6000001)) == 0
 
@@ -158,7 +192,7 @@ def test_a_batch_answers_in_order_as_single_searches_do(index):
 def test_the_plain_form_is_json_and_has_its_keys(index):
     document = json.loads(json.dumps(index.search(PLACES, k=1).to_dict(explain=True)))
     assert list(document) == ["query", "options", "results", "n_more", "stats"]
-    counts = ["table", "column", "joinability", "matched", "total"]
+    counts = ["table", "column", "joinability", "matched", "total", "joinability_of"]
     assert list(document["results"][0]) == [
         *(*counts, "similarity", "kinds", "pairs"),
         *("copies", "brings"),
@@ -178,10 +212,10 @@ def test_the_plain_form_is_json_and_has_its_keys(index):
 def test_results_become_a_data_frame(index):
     frame = index.search(PLACES, k=2).to_pandas()
     assert frame.columns.tolist() == [
-        *("table", "column", "joinability", "matched", "total"),
+        *("table", "column", "joinability", "matched", "total", "joinability_of"),
         *("n_copies", "brings", "similarity"),
     ]
-    assert frame["matched"].tolist() == [4, 4]
+    assert frame["matched"].tolist() == [3, 3]
     assert index.search(["Xyzzyx"]).to_pandas().columns.tolist() == frame.columns.tolist()
 
 
@@ -373,9 +407,9 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     match = index.explain(
         ["Oslo", "oslo", "Helsinkii", "Xyzzyx", "--", None], "cities.csv", "city", max_distance=0.5
     ).match
-    assert match.kinds().rows == {"exact": 2, "spelling": 1, "meaning": 0}
+    assert match.kinds().matched == {"exact": 1, "spelling": 1, "meaning": 0}
     assert match.kinds().pairs["exact"] == 2
-    assert match.matched == 3
+    assert match.matched == 2
     carried = match.word_contributions(1)
     assert (carried.words[0].label, carried.words[0].share, carried.n_words) == (
         "helsinkii ~ helsinki",

@@ -57,7 +57,7 @@ def test_the_bounds_themselves_are_allowed():
 def test_k_alone_means_the_k_best_however_small():
     assert search_options({"k": 3}).min_joinability is None
     assert search_options({"k": 3, "min_joinability": 0.5}).min_joinability == 0.5
-    assert search_options({}).min_joinability == 0.6
+    assert search_options({}).min_joinability == 0.5
 
 
 def test_an_unknown_search_option_is_named():

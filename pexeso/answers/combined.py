@@ -2,8 +2,8 @@
 
 The list says which of the searches found each column.
 
-Shares are comparable enough to rank by: semantically that of the query column's rows with a match,
-by equal values that of its distinct values which the other column has. A column is ranked by the
+Shares are comparable enough to rank by: semantically that of the query column's distinct values
+with a match, by equal values that of those which the other column has. A column is ranked by the
 larger of the two.
 """
 
@@ -41,6 +41,7 @@ FIELDS = (
     "joinability",
     "matched",
     "total",
+    "joinability_of",
     "overlap",
     "containment",
 )
@@ -90,7 +91,7 @@ class CombinedMatch(ColumnMatch):
         It has the keys `FIELDS`, null where a search has nothing to say; see
         `CombinedResult.to_dict`.
         """
-        by_meaning = dict.fromkeys(("joinability", "matched", "total"))
+        by_meaning = dict.fromkeys(("joinability", "matched", "total", "joinability_of"))
         if self.meaning is not None:
             by_meaning = {name: getattr(self.meaning, name) for name in by_meaning}
         by_text = dict.fromkeys(("overlap", "containment"))

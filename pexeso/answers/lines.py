@@ -33,7 +33,7 @@ class Lines:
     Attributes
     ----------
     lines : list of list of Hit
-        The column that stands for each line, then its copies; ordered by rows that match.
+        The column that stands for each line, then its copies; ordered by joinability.
     n_more : int or None
         How many lines there are behind them; None where there may be some that nobody counted.
     stats : SearchStats

@@ -6,6 +6,7 @@ It is computed when it is requested, and what computes it is imported then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,10 @@ class MatchDetails:
         self._options, self._stats = options, stats
         self._tables: dict[int, PairTable] = {}
 
+    @cached_property
+    def _counted(self) -> np.ndarray:
+        return self._query.counted_texts(self._options.joinability_of)
+
     def find(self, positions: Iterable[int]) -> None:
         """Find the pairs of these columns, as far as they are not known, and of no others."""
         wanted = [position for position in positions if position not in self._tables]
@@ -71,12 +76,12 @@ class MatchDetails:
         return self.table(position).to_pairs(most)
 
     def matched(self, position: int) -> int:
-        """Count the rows of the query column with a pair in a column."""
-        return int(self._query.rows_of_text[self.table(position).is_matched].sum())
+        """Count the values, or rows, of the query column with a pair in a column."""
+        return int(self._counted[self.table(position).is_matched].sum())
 
     def kinds(self, position: int) -> KindCounts:
-        """Count pairs and rows of a column by kind."""
-        return self.table(position).count_kinds(self._query.rows_of_text)
+        """Count pairs, and what joinability counts, of a column by kind."""
+        return self.table(position).count_kinds(self._counted)
 
     def word_contributions(self, position: int, n: int) -> WordContributions:
         """Compute the contributions of words to the match of a column.

@@ -18,7 +18,7 @@ from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
 from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
-from pexeso.search.query import QueryColumn, query_from_values
+from pexeso.search.query import query_from_values
 from pexeso.search.table_columns import TableColumns
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SemanticSearch:
             started = time.perf_counter()
             encoded.append(self.opened.encode(column))
             seconds.append(time.perf_counter() - started)
-        options = [self._options_for(query.column, common, exclude_self) for query in encoded]
+        options = [self._options_for(query, common, exclude_self) for query in encoded]
         found = find_lines(
             partial(self.executor.search, self.opened.loader),
             self.opened.loader,
@@ -97,7 +97,7 @@ class SemanticSearch:
 
         See `pexeso.Index.explain`.
         """
-        from pexeso.explain.explanation import locate_column  # brings torch, as engines do
+        from pexeso.explain.explanation import locate_column
 
         self.thresholds.require_search_options(given)
         hit = locate_column(self.opened.store, table, column)
@@ -111,12 +111,10 @@ class SemanticSearch:
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
 
     def _options_for(
-        self, column: QueryColumn, options: SearchOptions, exclude_self: bool
+        self, query: EncodedQuery, options: SearchOptions, exclude_self: bool
     ) -> SearchOptions:
-        options = self.thresholds.for_column(options, column)
-        table = (
-            self.opened.table_of(column.file) if exclude_self and column.file is not None else None
-        )
+        options, file = self.thresholds.for_query(options, query), query.column.file
+        table = self.opened.table_of(file) if exclude_self and file is not None else None
         return options if table is None else replace(options, exclude_table=table)
 
     def _ranked(
@@ -125,7 +123,7 @@ class SemanticSearch:
         """Order lines by similarity if asked to, and keep as many as are wanted."""
         lines, similarities, wanted = found.lines, None, columns_wanted(options.k)
         if rerank:
-            from pexeso.answers.similarity import by_similarity  # brings torch, as engines do
+            from pexeso.answers.similarity import by_similarity
 
             of_leader = by_leader(lines)
             leaders, similarities = by_similarity(
@@ -205,7 +203,7 @@ def _matches(
     columns: TableColumns | None = None,
     copies: Sequence[tuple[Match, ...]] | None = None,
 ) -> tuple[Match, ...]:
-    total = query.total(options.ignore_missing)
+    total = query.total(options)
     return tuple(
         Match(
             table=hit.table,
@@ -217,6 +215,7 @@ def _matches(
             _details=details,
             _position=position,
             similarity=None if similarities is None else similarities[position],
+            joinability_of=options.joinability_of,
             copies=() if copies is None else copies[position],
             _columns=columns,
         )

@@ -63,7 +63,7 @@ def by_similarity(
     started = time.perf_counter()
     probed, others = list(hits[:MAX_HITS]), list(hits[MAX_HITS:])
     found = similarities(scan, query, probed, usual_distance, stats)
-    # As it is shown: a difference that nobody sees must not turn over the order by rows that match.
+    # As it is shown: a difference that nobody sees must not turn over the order by joinability.
     order = np.argsort(-found.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
     return [probed[position] for position in order] + others, [

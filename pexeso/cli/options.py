@@ -23,6 +23,7 @@ from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MAX_DISTANCE,
     DEFAULT_MIN_JOINABILITY,
+    JOINABILITY_OF,
     KERNELS,
     MAPS,
     METRICS,
@@ -160,13 +161,13 @@ distance_options = (
 choice_options = (
     _of_search(
         "min_joinability",
-        f"Smallest share of your rows that must match.  [default: {DEFAULT_MIN_JOINABILITY}, or "
-        "none with -k N]",
+        "Smallest share of your distinct values that must match.  [default: "
+        f"{DEFAULT_MIN_JOINABILITY}, or none with -k N]",
         **_SHARE,
     ),
     top_k_option(
         SearchRequest,
-        "The N best columns, without --min-joinability however few rows match; all: every column "
+        "The N best columns, without --min-joinability however few values match; all: every column "
         f"that meets the thresholds.  [default: {DEFAULT_COLUMNS} of these]",
     ),
     fold_copies_option(SearchRequest),
@@ -179,7 +180,14 @@ choice_options = (
 )
 run_options = (
     _of_distance(
-        "ignore_missing", "Do not count rows that are empty, or that the model knows nothing about."
+        "joinability_of",
+        "What joinability is a share of: your distinct values, or your rows, where a value counts "
+        "as often as it occurs.  [default: values]",
+        type=click.Choice(JOINABILITY_OF),
+    ),
+    _of_distance(
+        "ignore_missing",
+        "Do not count values that the model knows nothing about, nor rows that are empty.",
     ),
     _of_distance("exact", "Compare everything with everything in float64: slow, the same answer."),
     _of_distance("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),

@@ -14,7 +14,7 @@ from pexeso.enrichment.gathering import AddedColumn, FoundTable, JoinedTable, Le
 from pexeso.enrichment.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
 from pexeso.errors import InputError
 from pexeso.join.tables import position_of
-from pexeso.options import ALL
+from pexeso.options import ALL, VALUES
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Enrichment:
     @property
     def report(self) -> str:
         """What was added and from where, and what was left out and why, for people."""
+        counted = self.options.get("joinability_of", VALUES)
         if not self.tables:
             return self._nothing_found()
         used = sum(table.added > 0 for table in self.tables)
@@ -79,7 +80,8 @@ class Enrichment:
         ]
         for table in self.tables:
             lines.append(
-                f"{table.table}, joined on {table.key}: {table.joinability:.1%} of the rows match"
+                f"{table.table}, joined on {table.key}: {table.joinability:.1%} of the {counted} "
+                "match"
             )
             if table.reason is not None:
                 lines.append(f"    left out as a whole: {table.reason}")
@@ -121,11 +123,11 @@ class Enrichment:
         found = "No table of the lake was found"
         if "max_distance" not in self.options:
             return f"{found} to join '{self.on}' with; nothing was added."
-        share = self.options["min_joinability"]
-        rows = "any of the rows" if share is None else f"at least {share:.0%} of the rows"
+        share, counted = (self.options[name] for name in ("min_joinability", "joinability_of"))
+        few = "any" if share is None else f"at least {share:.0%}"
         return (
-            f"{found} with a match within distance {self.options['max_distance']:g} for {rows} "
-            f"of '{self.on}'; nothing was added. "
+            f"{found} with a match within distance {self.options['max_distance']:g} for {few} "
+            f"of the {counted} of '{self.on}'; nothing was added. "
             "Try a larger max_distance or a smaller min_joinability."
         )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pexeso.options import ROWS
 from pexeso.search.match_kinds import KINDS, KindCounts
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a bar: rows of one kind, or without a match."""
+    """A part of a bar: values, or rows, of one kind, or without a match."""
 
     kind: str
-    rows: int
+    matched: int
     share: float
 
 
@@ -72,7 +73,7 @@ class Card:
     is_least : bool
         Whether the count is a lower bound.
     bar : tuple of Segment
-        The kinds, closest first, and the rows without a match; shares of all rows that count.
+        The kinds, closest first, and what has no match; shares of all that count.
     pairs : list of Pair
         The first ones, of `n_pairs`.
     unmatched : tuple of Unmatched
@@ -89,6 +90,11 @@ class Card:
     unmatched: tuple[Unmatched, ...]
     n_unmatched: int
     tables: SideBySide
+
+    @property
+    def noun(self) -> str:
+        """What joinability counts, one of them."""
+        return "row" if self.match.joinability_of == ROWS else "value"
 
 
 @dataclass(frozen=True)
@@ -198,9 +204,9 @@ def _anchor(number: int, position: int) -> str:
 
 
 def _bar(match: Match, kinds: KindCounts) -> tuple[Segment, ...]:
-    rest = match.total - sum(kinds.rows.values())
-    counts = {**{kind: kinds.rows[kind] for kind in KINDS}, NONE: rest}
+    rest = match.total - sum(kinds.matched.values())
+    counts = {**{kind: kinds.matched[kind] for kind in KINDS}, NONE: rest}
     return tuple(
-        Segment(kind, rows, rows / match.total if match.total else 0.0)
-        for kind, rows in counts.items()
+        Segment(kind, number, number / match.total if match.total else 0.0)
+        for kind, number in counts.items()
     )

@@ -52,8 +52,8 @@ class NearColumn:
     share : float
         ``matched / total``: what was short of the threshold.
     matched, total : int
-        Rows of the query column that match, of those that count; or distinct values that both
-        columns have, of those of the query column.
+        Values, or rows, of the query column that match, of those that count; or distinct values
+        that both columns have, of those of the query column.
     max_distance : float or None
         The distance within which they match, which may be larger than that asked for; None where
         equal values are counted.

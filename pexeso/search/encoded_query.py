@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,12 @@ import pyarrow.compute as pc
 from embed.protocol import Embedder
 from pexeso.engine.vector_space import Vectors
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import ROWS
 from pexeso.parts.encode import encode_values, known_vectors
 from pexeso.search.query import QueryColumn
+
+if TYPE_CHECKING:
+    from pexeso.options import SearchOptions
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,11 @@ class EncodedQuery:
         Those of the values, in the space of the index.
     weights : numpy.ndarray of shape (n,), int64
         Rows of each value.
+
+    Notes
+    -----
+    What joinability counts is an option of a search: distinct values or rows. `counted`,
+    `counted_texts` and `total` follow it.
     """
 
     column: QueryColumn
@@ -39,9 +48,29 @@ class EncodedQuery:
     vectors: Vectors
     weights: np.ndarray
 
-    def total(self, ignore_missing: bool) -> int:
-        """Return |Q|: all rows, or only those that can match."""
-        return self.n_rows - (self.n_empty + self.n_unknown if ignore_missing else 0)
+    def counted(self, joinability_of: str) -> np.ndarray:
+        """Return what each value counts for: 1, or its rows; int64 (n,)."""
+        return self.weights if joinability_of == ROWS else np.ones_like(self.weights)
+
+    def counted_texts(self, joinability_of: str) -> np.ndarray:
+        """Return what each of `texts` counts for, int64.
+
+        These are its rows, or 1 for the first text of each value.
+        """
+        if joinability_of == ROWS:
+            return self.rows_of_text
+        _, value_of_text = self.texts
+        counted = np.zeros(len(value_of_text), np.int64)
+        counted[np.unique(value_of_text, return_index=True)[1]] = 1
+        return counted
+
+    def total(self, options: SearchOptions) -> int:
+        """Return |Q|, the distinct values or rows, all or only those that can match."""
+        counted = self.counted(options.joinability_of)
+        if options.ignore_missing:
+            return int(counted[self.known].sum())
+        n_empty = self.n_empty if options.joinability_of == ROWS else 0
+        return int(counted.sum()) + n_empty
 
     @property
     def n_rows(self) -> int:

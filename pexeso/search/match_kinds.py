@@ -111,33 +111,33 @@ class Pair:
 
 @dataclass(frozen=True)
 class KindCounts:
-    """How many pairs and rows are of each kind.
+    """How many pairs, and how many of what joinability counts, are of each kind.
 
     Attributes
     ----------
     pairs : dict of str to int
         Pairs of values of each kind, for all of `KINDS`.
-    rows : dict of str to int
-        Rows of the query column; a row whose value is in several pairs has the closest of their
-        kinds, so that these add up to the rows that match.
+    matched : dict of str to int
+        Distinct values, or rows, of the query column; one whose value is in several pairs has the
+        closest of their kinds, so that these add up to `pexeso.results.Match.matched`.
     """
 
     pairs: dict[str, int]
-    rows: dict[str, int]
+    matched: dict[str, int]
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of each kind in the rows that match, in [0, 1]; zeros where none does."""
-        total = sum(self.rows.values())
-        return {kind: number / total if total else 0.0 for kind, number in self.rows.items()}
+        """The share of each kind in what matches, in [0, 1]; zeros where nothing does."""
+        total = sum(self.matched.values())
+        return {kind: number / total if total else 0.0 for kind, number in self.matched.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form: ``{kind: {"pairs": ..., "rows": ..., "share": ...}}``."""
+        """Return the plain JSON form: ``{kind: {"pairs": ..., "matched": ..., "share": ...}}``."""
         shares = self.shares
         return {
             kind: {
                 "pairs": self.pairs[kind],
-                "rows": self.rows[kind],
+                "matched": self.matched[kind],
                 "share": round(shares[kind], 6),
             }
             for kind in KINDS

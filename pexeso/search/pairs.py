@@ -78,22 +78,22 @@ class PairTable:
         matched[self.text] = True
         return matched
 
-    def count_kinds(self, rows_of_text: np.ndarray) -> KindCounts:
-        """Count pairs, and rows of the query column, by kind.
+    def count_kinds(self, counted: np.ndarray) -> KindCounts:
+        """Count pairs, and values or rows of the query column, by kind.
 
         Parameters
         ----------
-        rows_of_text : numpy.ndarray, int64
-            How many rows of the query column have each of `texts`.
+        counted : numpy.ndarray, int64
+            What each of `texts` counts for.
         """
         pairs = np.bincount(self.kinds, minlength=len(KINDS))
-        rows = np.zeros(len(KINDS), dtype=np.int64)
+        matched = np.zeros(len(KINDS), dtype=np.int64)
         if len(self):
             closest = np.minimum.reduceat(self.kinds, self.starts)
-            np.add.at(rows, closest, rows_of_text[self.text[self.starts]])
+            np.add.at(matched, closest, counted[self.text[self.starts]])
         return KindCounts(
             dict(zip(KINDS, pairs.tolist(), strict=True)),
-            dict(zip(KINDS, rows.tolist(), strict=True)),
+            dict(zip(KINDS, matched.tolist(), strict=True)),
         )
 
     def to_pairs(self, most: int | None = None) -> list[Pair]:

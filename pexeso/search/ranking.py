@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Hit:
-    """A found column: its location, and the number of query rows that match it.
+    """A found column: its location, and the number of query values, or rows, that match it.
 
     It has its name if the search has looked that up.
     """
@@ -117,7 +117,7 @@ class Ranking:
         names : ColumnNames
             Of all its columns.
         columns, counts : int64 (r,)
-            Columns of the partition, each once, and the query rows that match them.
+            Columns of the partition, each once, and the query values, or rows, that match them.
         """
         columns, counts = self._enough(columns, counts)
         if not len(columns):

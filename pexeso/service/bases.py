@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
 from pexeso.errors import InputError
 from pexeso.options import (
+    JOINABILITY_OF,
     SearchOptions,
     max_distance_of_cosine,
     parse_bytes,
@@ -234,6 +235,8 @@ class DistanceRequest(IndexRequest):
         Let the index choose the thresholds.
     min_precision : float or None
         In (0, 1]: the same, so that this share of what is found is right.
+    joinability_of : {"values", "rows"} or None
+        What joinability counts, of the query column; None: distinct values.
     ignore_missing, exact : bool
         See `pexeso.options.SearchOptions`.
     device, memory_budget, kernel
@@ -244,6 +247,7 @@ class DistanceRequest(IndexRequest):
     min_cosine: float | None = None
     auto: bool = False
     min_precision: float | None = None
+    joinability_of: Literal[JOINABILITY_OF] | None = None  # type: ignore[valid-type]
     ignore_missing: bool = False
     exact: bool = False
     device: str = "auto"

@@ -10,7 +10,7 @@ from pexeso.runtime.formatting import plain_scalar, shown
 
 DEFAULT_MIN_PRECISION = 0.9
 HALF = 0.5
-"""The share of rows that makes two columns joinable, where chance does not ask for more."""
+"""The share of values that makes two columns joinable, where chance does not ask for more."""
 
 
 ASKED = ("auto", "min_precision")

@@ -11,15 +11,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import pyarrow.compute as pc
-
 from pexeso.engine.vector_space import Vectors
 from pexeso.errors import InputError
 from pexeso.options import ALL, SearchOptions
 from pexeso.parts.encode import known_vectors
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
-from pexeso.search.query import QueryColumn
 from pexeso.search.ranking import Hit
 from pexeso.thresholds.advice import (
     ASKED,
@@ -28,7 +25,13 @@ from pexeso.thresholds.advice import (
     Advice,
     require_min_precision,
 )
-from pexeso.thresholds.columns import Learnt, advise_columns, joinability_beyond_chance, learn
+from pexeso.thresholds.columns import (
+    ENOUGH_COLUMNS,
+    Learnt,
+    advise_columns,
+    joinability_beyond_chance,
+    learn,
+)
 from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import value_order, vectors_by_hash
 
@@ -51,7 +54,8 @@ class Advisor:
     def learnt(self) -> Learnt | None:
         """Return what was learned from a sample of the index, drawn with a fixed seed.
 
-        The result is None if the index has fewer than two columns of five values.
+        The result is None if the index has fewer than two columns of five values. Advice on
+        searches wants `ENOUGH_COLUMNS`.
         """
         return learn(self._scan)
 
@@ -67,7 +71,7 @@ class Advisor:
         if asked not in self._given:
             self._given[asked] = (
                 self._too_small(min_joinability)
-                if self.learnt is None
+                if self.learnt is None or len(self.learnt.sample) < ENOUGH_COLUMNS
                 else advise_columns(self._scan, self.learnt, *asked)
             )
         return self._given[asked]
@@ -113,37 +117,32 @@ class Advisor:
 
     def _too_small(self, min_joinability: float | None) -> Advice:
         why = (
-            "there are too few values to learn from, so this is what usually suits the model "
+            "there are too few columns to learn from, so this is what usually suits the model "
             "of the index."
         )
         return Advice(self._usual, HALF if min_joinability is None else None, why)
 
 
-def for_query(options: SearchOptions, column: QueryColumn) -> SearchOptions:
-    """Raise an advised share of rows where the query column is so short that chance reaches it."""
+def for_query(options: SearchOptions, query: EncodedQuery) -> SearchOptions:
+    """Raise an advised share where the query column is so short that chance reaches it."""
     if (
         options.advice is None
         or options.min_joinability is None
         or options.advice.min_joinability is None
     ):
         return options
-    return replace(
-        options, min_joinability=joinability_beyond_chance(options.advice, effective_values(column))
-    )
+    n_values = effective_values(query, options.joinability_of)
+    return replace(options, min_joinability=joinability_beyond_chance(options.advice, n_values))
 
 
-def effective_values(column: QueryColumn) -> int:
+def effective_values(query: EncodedQuery, joinability_of: str) -> int:
     """Return the effective number of distinct values of a query column.
 
-    If some values fill most of the rows, the result is smaller than the number of distinct values.
+    Where rows count and some values fill most of them, the result is smaller than the number of
+    distinct values.
     """
-    counts = (
-        pc.value_counts(column.values.drop_null())
-        .field("counts")
-        .to_numpy(zero_copy_only=False)
-        .astype(float)
-    )
-    return round(counts.sum() ** 2 / (counts**2).sum()) if len(counts) else 0
+    counts = query.counted(joinability_of).double()
+    return round(float(counts.sum() ** 2 / (counts**2).sum())) if len(counts) else 0
 
 
 def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:

@@ -60,4 +60,4 @@ def _label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
     query = opened.encode(label.query)
     others = column_vectors(opened.loader, hit)
     nearest = nearest_distances(opened.loader.space, query.vectors[query.known], others)
-    return joinability_curve(nearest, query.weights[query.known], query.n_rows)
+    return joinability_curve(nearest, len(query.values))

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
-from pexeso.options import SearchOptions, search_options
-from pexeso.search.query import QueryColumn, query_from_values
+from pexeso.options import VALUES, SearchOptions, search_options
 from pexeso.thresholds.advice import ASKED, Advice, percent
 
 if TYPE_CHECKING:
@@ -60,13 +59,13 @@ class Thresholds:
             given = self.advisor.pair_options(given, query, hit)
         return self.search_options(given)
 
-    def for_column(self, options: SearchOptions, column: QueryColumn) -> SearchOptions:
-        """Raise an advised share of rows if the query column is so short that chance reaches it."""
+    def for_query(self, options: SearchOptions, query: EncodedQuery) -> SearchOptions:
+        """Raise an advised share if the query column is so short that chance reaches it."""
         if options.advice is None:
             return options
         from pexeso.thresholds.advisor import for_query
 
-        return for_query(options, column)
+        return for_query(options, query)
 
     def require_search_options(self, given: Mapping[str, Any]) -> None:
         """Refuse what no search options are, before anything is looked for.
@@ -103,7 +102,7 @@ class Thresholds:
         from pexeso.thresholds.advisor import effective_values
         from pexeso.thresholds.columns import joinability_beyond_chance
 
-        n_values = effective_values(query_from_values(values))
+        n_values = effective_values(self.opened.encode(values), VALUES)
         least = joinability_beyond_chance(advice, n_values)
         if least == advice.min_joinability:
             return advice

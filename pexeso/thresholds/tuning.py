@@ -34,7 +34,7 @@ FEW_LABELS = 10
 VALUE_DISTANCES = np.arange(501) * 2 / 1000
 COLUMN_DISTANCES = np.arange(101) / 100
 JOINABILITIES = np.arange(1, 21) / 20
-"""The options that are tried: distances alone for values, distances with shares of rows for
+"""The options that are tried: distances alone for values, distances with shares of values for
 columns."""
 
 
@@ -100,7 +100,7 @@ def tune_columns(
     Parameters
     ----------
     joinabilities : numpy.ndarray, float64 (n, 101)
-        The share of rows of each query column that match within each of `COLUMN_DISTANCES`.
+        The share of values of each query column that match within each of `COLUMN_DISTANCES`.
 
     Notes
     -----
@@ -283,11 +283,11 @@ def _thresholds(advice: Advice) -> str:
     return f"{advice.max_distance:g}{share}"
 
 
-def joinability_curve(nearest: np.ndarray, weights: np.ndarray, total: int) -> np.ndarray:
-    """Return the share of rows whose nearest value lies within each distance.
+def joinability_curve(nearest: np.ndarray, total: int) -> np.ndarray:
+    """Return the share of distinct values whose nearest value lies within each distance.
 
     The distances are `COLUMN_DISTANCES`. The result is float64 (101,).
     """
     # Distances of equal vectors are off by rounding.
     within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
-    return (weights @ within) / max(total, 1)
+    return within.sum(0) / max(total, 1)

@@ -42,10 +42,10 @@ CITY_BESIDE = {"copies": [], "brings": ["country", "people"]}
 PLACE_BESIDE = {"copies": [], "brings": ["name", "#2", "#3"]}
 
 EVERY_WAY = """\
- share  semantic  equal values  table                 column   brings
-75.0 %  3/4 rows    3/4 values  cities.csv            city     country, people
-50.0 %  2/4 rows    2/4 values  nested/companies.csv  place    name, +2 more
-50.0 %  2/4 rows                nested/capitals.tsv   Capital  Seat since
+ share    semantic  equal values  table                 column   brings
+75.0 %  3/4 values    3/4 values  cities.csv            city     country, people
+50.0 %  2/4 values    2/4 values  nested/companies.csv  place    name, +2 more
+50.0 %  2/4 values                nested/capitals.tsv   Capital  Seat since
 """
 
 NUMBERS = """\
@@ -327,6 +327,7 @@ def test_all_ways_as_documents(run, index, towns):
         "joinability": 0.75,
         "matched": 3,
         "total": 4,
+        "joinability_of": "values",
         "overlap": 3,
         "containment": 0.75,
         **CITY_BESIDE,

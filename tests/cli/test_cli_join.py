@@ -24,9 +24,13 @@ Xyzzyx,1,,,,,
 def test_csv_on_stdout(run, small_index, places):
     result = run("join", small_index, f"{places}:place", "cities.csv:city")
     assert (result.exit_code, result.stdout) == (0, JOINED)
-    assert (
-        result.stderr == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
+    assert result.stderr == (
+        "Joined with cities.csv:city: 75.0 % of the values match (3 of 4), 3 of 5 rows joined; "
+        "5 rows\n"
     )
+    counted = ("--joinability-of", "rows")
+    told = run("join", small_index, f"{places}:place", "cities.csv:city", *counted).stderr
+    assert told == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
 
 
 def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
@@ -64,7 +68,7 @@ def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
     path.write_text("place\nBern\nA\nB\nC\nD\nE\n", encoding="utf-8")
     result = run("join", small_index, f"{path}:place", "nested/capitals.tsv:Capital")
     assert result.stdout.splitlines()[1] == "Bern,BERN,0.0,BERN,1848"
-    assert "16.7 % of the rows match (1 of 6)" in result.stderr
+    assert "16.7 % of the values match (1 of 6)" in result.stderr
 
 
 def test_all_values_that_match(run, small_index, tmp_path):
@@ -192,7 +196,8 @@ def test_one_to_one_and_what_the_join_had_to_decide(run, small_index, tmp_path):
     ]
     told = result.stderr.splitlines()
     assert told == [
-        "Joined with cities.csv:city: 100.0 % of the rows match (2 of 2), 1 of them joined; 2 rows",
+        "Joined with cities.csv:city: 100.0 % of the values match (2 of 2), 1 of 2 rows joined; 2 "
+        "rows",
         "Note: match_value is a column of your table and stays as it is; what the join adds is "
         "called match_value_2, match_distance_2.",
         "1 lake value is wanted by several values of yours, such as 'Oslo': 'Oslo', 'Oslo Oslo'.",

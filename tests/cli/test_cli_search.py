@@ -10,21 +10,21 @@ from pexeso.answers import similarity
 
 TABLE = """\
 similarity  joinability  matched  table                 column   brings
-      0.75       60.0 %      3/5  cities.csv            city     country, people
-      0.75       60.0 %      3/5  nested/capitals.tsv   Capital  Seat since
-      0.75       60.0 %      3/5  nested/companies.csv  place    name, +2 more
+      0.75       75.0 %      3/4  cities.csv            city     country, people
+      0.75       75.0 %      3/4  nested/capitals.tsv   Capital  Seat since
+      0.75       75.0 %      3/4  nested/companies.csv  place    name, +2 more
 """
 
 BY_COUNT = """\
 joinability  matched  table                 column   brings
-     60.0 %      3/5  cities.csv            city     country, people
-     60.0 %      3/5  nested/capitals.tsv   Capital  Seat since
-     60.0 %      3/5  nested/companies.csv  place    name, +2 more
+     75.0 %      3/4  cities.csv            city     country, people
+     75.0 %      3/4  nested/capitals.tsv   Capital  Seat since
+     75.0 %      3/4  nested/companies.csv  place    name, +2 more
 """
 
 EXPLAINED = """\
 similarity  joinability  matched  table       column  brings
-      0.75       60.0 %      3/5  cities.csv  city    country, people
+      0.75       75.0 %      3/4  cities.csv  city    country, people
     100.0 % exact, 0.0 % spelling, 0.0 % meaning
     Oslo  =  Oslo  0.000  exact
     rome  ~  Rome  0.000  exact
@@ -34,8 +34,8 @@ and 2 more columns (-k 2)
 """
 
 WHY = """\
-60.0 % of the rows match (3 of 5) within distance 0.35.
-Of these rows: 100.0 % exact, 0.0 % spelling, 0.0 % meaning.
+75.0 % of the values match (3 of 4) within distance 0.35.
+Of these values: 100.0 % exact, 0.0 % spelling, 0.0 % meaning.
 Carried by: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
 
 3 matching pairs:
@@ -49,11 +49,7 @@ def test_a_table_for_people(run, small_index, places):
     result = run("search", small_index, f"{places}:place")
     assert (result.exit_code, result.stdout) == (0, TABLE)
     notes, stats = result.stderr.splitlines()
-    assert (
-        notes
-        == "Of the 5 rows of 'place' these match nothing: 1 empty (--ignore-missing leaves them "
-        "out)."
-    )
+    assert notes == "Of the 5 rows of 'place' these match nothing: 1 empty (they are not counted)."
     assert stats.startswith("3 columns in ")
     assert [part.split()[0] for part in stats.partition("(")[2].split(", ")] == [
         "start",
@@ -66,7 +62,7 @@ def test_a_table_for_people(run, small_index, places):
     ]
 
 
-def test_by_the_rows_that_match_alone(run, small_index, places):
+def test_by_joinability_alone(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--no-rerank")
     assert (result.exit_code, result.stdout) == (0, BY_COUNT)
     assert "rerank" not in result.stderr
@@ -75,8 +71,13 @@ def test_by_the_rows_that_match_alone(run, small_index, places):
     )
     assert document["results"] == [
         {
-            **{"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3},
-            **{"total": 5, "copies": [], "brings": ["country", "people"]},
+            **{"table": "cities.csv", "column": "city", "joinability": 0.75, "matched": 3},
+            **{
+                "total": 4,
+                "joinability_of": "values",
+                "copies": [],
+                "brings": ["country", "people"],
+            },
         }
     ]
 
@@ -108,15 +109,16 @@ def test_json_is_the_promised_document(run, small_index, places):
     assert document["options"]["min_joinability"] is None
     assert document["options"]["k"] == 2
     similarities = [result.pop("similarity") for result in document["results"]]
-    city = {"table": "cities.csv", "column": "city", "joinability": 0.6, "matched": 3, "total": 5}
+    counted = {"joinability": 0.75, "matched": 3, "total": 4, "joinability_of": "values"}
     assert document["results"] == [
-        {**city, "copies": [], "brings": ["country", "people"]},
+        {
+            **{"table": "cities.csv", "column": "city", **counted},
+            **{"copies": [], "brings": ["country", "people"]},
+        },
         {
             "table": "nested/capitals.tsv",
             "column": "Capital",
-            "joinability": 0.6,
-            "matched": 3,
-            "total": 5,
+            **counted,
             "copies": [],
             "brings": ["Seat since"],
         },
@@ -155,8 +157,8 @@ def test_json_lines_are_one_result_a_line(run, small_index, places):
 def test_csv(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--csv", "--no-rerank")
     assert result.stdout == (
-        "table,column,joinability,matched,total,n_copies,brings\n"
-        "cities.csv,city,0.6,3,5,0,country; people\n"
+        "table,column,joinability,matched,total,joinability_of,n_copies,brings\n"
+        "cities.csv,city,0.75,3,4,values,0,country; people\n"
     )
 
 
@@ -165,9 +167,9 @@ def test_csv_has_the_similarity_of_json(run, small_index, places, monkeypatch):
     asked = ("search", small_index, f"{places}:place")
     rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
     results = json.loads(run(*asked, "--json").stdout)["results"]
-    measures = ["table", "column", "joinability", "matched", "total"]
+    measures = ["table", "column", "joinability", "matched", "total", "joinability_of"]
     assert list(rows[0]) == [*measures, "n_copies", "brings", "similarity"]
-    assert [list(result)[:6] for result in results] == [[*measures, "similarity"]] * 3
+    assert [list(result)[:7] for result in results] == [[*measures, "similarity"]] * 3
     assert [float(row["similarity"]) for row in rows[:2]] == [
         result["similarity"] for result in results[:2]
     ]
@@ -176,13 +178,16 @@ def test_csv_has_the_similarity_of_json(run, small_index, places, monkeypatch):
 
 def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--min-joinability", 1, "--csv")
-    assert result.stdout == "table,column,joinability,matched,total,n_copies,brings,similarity\n"
+    assert (
+        result.stdout
+        == "table,column,joinability,matched,total,joinability_of,n_copies,brings,similarity\n"
+    )
 
 
 def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert list(rows[0])[7:] == ["similarity", "query_value", "lake_value", "distance", "kind"]
+    assert list(rows[0])[8:] == ["similarity", "query_value", "lake_value", "distance", "kind"]
     assert [(row["query_value"], row["lake_value"], row["distance"]) for row in rows] == [
         ("Oslo", "Oslo", "0.0"),
         ("rome", "Rome", "0.0"),
@@ -200,24 +205,35 @@ def test_a_column_by_its_position(run, small_index, places):
     assert run("search", small_index, f"{places}:#0").stdout == TABLE
 
 
+def test_rows_are_counted_where_they_are_asked_for(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--joinability-of", "rows", "-k", 1)
+    assert result.stdout.splitlines()[0].split("  ")[2] == "rows matched"
+    assert "60.0 %           3/5  cities.csv" in result.stdout
+    assert "1 empty (--ignore-missing leaves them out)" in result.stderr
+
+
 def test_rows_that_cannot_match_can_be_left_out(run, small_index, places):
     result = run(
         "search",
         small_index,
         f"{places}:place",
         "--ignore-missing",
+        "--joinability-of",
+        "rows",
         "--min-joinability",
         0.75,
         "--csv",
     )
-    assert "cities.csv,city,0.75,3,4" in result.stdout
+    assert "cities.csv,city,0.75,3,4,rows" in result.stdout
     assert "1 empty (they are not counted)" in result.stderr
 
 
 def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places):
-    result = run("search", small_index, f"{places}:place", "-k", 5, "--min-joinability", 0.61)
+    result = run("search", small_index, f"{places}:place", "-k", 5, "--min-joinability", 0.76)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "No column matches at least 61.0 % of the 5 rows within distance 0.35." in result.stderr
+    assert (
+        "No column matches at least 76.0 % of the 4 values within distance 0.35." in result.stderr
+    )
 
 
 def test_a_cosine_is_a_distance(run, small_index, places):
@@ -300,7 +316,7 @@ def test_why_two_columns_do_not_match(run, small_index, places):
     result = run("explain", small_index, f"{places}:place", "nested/companies.csv:name", "--json")
     document = json.loads(result.stdout)
     assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
-    assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 5)
+    assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 4)
     assert document["pairs"] == []
     assert [each["query"] for each in document["unmatched"]] == [
         "Oslo",
@@ -397,7 +413,7 @@ def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
         "--json",
     )
     document = json.loads(result.stdout)
-    assert document["kinds"]["exact"] == {"pairs": 3, "rows": 3, "share": 1.0}
+    assert document["kinds"]["exact"] == {"pairs": 3, "matched": 3, "share": 1.0}
     assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "exact"]
     assert document["carried_by"]["words"][0] == {
         "query": "madrid",

@@ -276,7 +276,7 @@ def test_the_report_for_people_and_programs():
     result = enriched(Found("t.csv", rows))
     assert result.report.splitlines() == [
         "1 column added from 1 of 1 table found.",
-        "t.csv, joined on name: 100.0% of the rows match",
+        "t.csv, joined on name: 100.0% of the values match",
         "    + people: numbers, 3 different, in 80.0% of the rows",
         "    - same: it has the same cell in all of your rows that it has one for",
     ]
@@ -349,8 +349,8 @@ def test_an_index_finds_joins_and_adds(small_index):
     assert [each.table for each in few.tables] == ["nested/companies.csv"]
     nothing = pexeso.enrich(index, pd.DataFrame({"x": ["qqq", "zzz"]}), on=0, max_distance=0.02)
     assert nothing.report.startswith(
-        "No table of the lake was found with a match within distance 0.02 for at least 60% of "
-        "the rows of 'x'"
+        "No table of the lake was found with a match within distance 0.02 for at least 50% of "
+        "the values of 'x'"
     )
     for wrong, said in (
         ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0"),

@@ -50,10 +50,10 @@ def test_a_page_says_what_was_found_and_why():
     text = Reader(result("Oslo").to_html()).text
     assert "Columns that join with Oslo" in text
     assert "3 columns found, best first" in text
-    assert "Oslo/0.csv : Oslo 85.7 % 30 of 35 rows" in text
+    assert "Oslo/0.csv : Oslo 85.7 % 30 of 35 values" in text
     assert (
-        "exact 28.6 % (10 rows) spelling 28.6 % (10 rows) meaning 28.6 % (10 rows) no match 14.3 "
-        "% (5 rows)" in text
+        "exact 28.6 % (10 values) spelling 28.6 % (10 values) meaning 28.6 % (10 values) no match "
+        "14.3 % (5 values)" in text
     )
     assert "Carried by these words Oslo 50.0 % Oslo (lake) 25.0 % and 7 more words" in text
     assert "Taken from 2 of the 3 values that match, evenly spread." in text
@@ -77,7 +77,7 @@ def test_a_page_says_how_similar_a_column_is():
     )
     assert "Oslo/1.csv : Oslo 0.88 85.7 % 30/35" in text
     assert "Oslo/2.csv : Oslo 85.7 % 30/35" in text, "it was not looked at"
-    assert "Oslo/1.csv : Oslo 85.7 % 30 of 35 rows similarity 0.88" in text
+    assert "Oslo/1.csv : Oslo 85.7 % 30 of 35 values similarity 0.88" in text
     assert "similarity" not in Reader(result("Oslo").to_html()).text
 
 
@@ -87,7 +87,7 @@ def test_an_explanation_has_its_own_page():
     assert "columns found" not in text
     nothing = Reader(explanation("Oslo", n_pairs=0, n_unmatched=4).to_html()).text
     assert "Why Oslo does not join with" in nothing
-    assert "0.0 % 0 of 4 rows" in nothing
+    assert "0.0 % 0 of 4 values" in nothing
     assert "side by side" not in nothing
 
 
@@ -101,10 +101,10 @@ def test_options_and_lower_bounds_are_told():
     found = result(counts="decide", min_joinability=0.3, max_distance=0.1, ignore_missing=True)
     text = Reader(found.to_html()).text
     assert (
-        "distance at most 0.1 at least 30.0 % of the rows rows that cannot match do not count"
+        "distance at most 0.1 at least 30.0 % of the values values that cannot match do not count"
         in text
     )
-    assert "≥ 85.7 % at least 30 of 35 rows" in text
+    assert "≥ 85.7 % at least 30 of 35 values" in text
 
 
 def test_a_page_of_several_queries_shares_what_it_shows_and_has_no_anchor_twice():

@@ -55,6 +55,14 @@ def test_a_build_finds_misspelt_values_and_is_sound(lake, tmp_path, spark, n_par
     assert "vectors" not in index.store.partition(0)
 
 
+def test_rows_or_distinct_values_count(lake, tmp_path, spark):
+    index = build(lake, tmp_path / "index", spark)
+    values = [*ASKED, *["Bergen"] * 5]
+    assert found(index, values) == EXPECTED
+    rows = [("cities.csv", "city", 10), ("towns.csv", "town", 8)]
+    assert found(index, values, joinability_of="rows") == rows
+
+
 def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
     folder = tmp_path / "lake"
     shutil.copytree(lake, folder)

@@ -17,7 +17,7 @@ from searching_stores import SmallLake, query_of, scan_of
 from pexeso.engine.layout.options import PROJECTED_METRICS, PartitionLayoutOptions
 from pexeso.engine.metrics import METRIC_NAMES, Metric
 from pexeso.engine.search import prefixes
-from pexeso.options import SearchOptions
+from pexeso.options import JOINABILITY_OF, SearchOptions
 from pexeso.search import partition_loader
 from pexeso.search.executor import search_store
 from pexeso.search.passes import single_query
@@ -112,7 +112,10 @@ def test_every_search_gives_what_plain_loops_give(made, k, joinability, ahead, d
     table = lake.names[0][0] if data.draw(st.booleans()) else None
     if k is None and joinability is None:
         joinability = 0.5
-    asked = SearchOptions(max_distance=tau, min_joinability=joinability, k=k, exclude_table=table)
+    counted = data.draw(st.sampled_from(JOINABILITY_OF))
+    asked = SearchOptions(
+        tau, min_joinability=joinability, joinability_of=counted, k=k, exclude_table=table
+    )
     deleted = [0, 3] if deleting else []
     store = lake.store(options, deleted)
     kernel = data.draw(st.sampled_from(["compiled", "torch"]))

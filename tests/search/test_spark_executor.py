@@ -79,6 +79,7 @@ def test_answers_are_those_of_a_search_here(
         {"exact": True, "k": 4},
         {"counts": "decide", "min_joinability": 0.3},
         {"ignore_missing": True, "min_joinability": 0.2},
+        {"joinability_of": "rows", "min_joinability": 0.2},
     ],
 )
 def test_other_ways_to_ask(spark, index, options):

@@ -3,20 +3,25 @@
 import numpy as np
 import pytest
 from planted import directions, moved, scan_of_columns
+from searching_stores import query_of
 
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
-from pexeso.search.query import query_from_values
 from pexeso.thresholds import columns as advising
 from pexeso.thresholds import sample as sampling
 from pexeso.thresholds.advice import Advice
 from pexeso.thresholds.advisor import Advisor, effective_values, for_query
-from pexeso.thresholds.columns import advise_columns, joinability_beyond_chance, learn
+from pexeso.thresholds.columns import (
+    ENOUGH_COLUMNS,
+    advise_columns,
+    joinability_beyond_chance,
+    learn,
+)
 
 PARTNER, STRANGER = 0.15, 0.3
 
 
-def lake(n_pairs: int = 12):
+def lake(n_pairs: int = 16):
     """Return pairs of columns with values at the `PARTNER` distance from each other.
 
     In each column, a third of the values have an unrelated value near them in their own column.
@@ -31,7 +36,7 @@ def lake(n_pairs: int = 12):
 
 @pytest.fixture(scope="module")
 def scan():
-    return scan_of_columns(lake(), [number % 2 for number in range(24)])
+    return scan_of_columns(lake(), [number % 2 for number in range(32)])
 
 
 def test_the_distance_lets_partners_in_and_keeps_strangers_few(scan):
@@ -39,10 +44,9 @@ def test_the_distance_lets_partners_in_and_keeps_strangers_few(scan):
     # A tenth of the values may have a stranger as near as that; a third have one near 0.3.
     assert PARTNER < advice.max_distance < STRANGER + 0.02
     assert advice.min_joinability == 0.5
-    assert advice.evidence["columns_found"] == 24
+    assert advice.evidence["columns_found"] == 32
     assert advice.evidence["within_columns"] <= 0.1
     assert "of values have an unrelated neighbour in their own column" in advice.why
-    assert "Only 24 columns could be sampled" in advice.why  # they are few
 
 
 def test_a_higher_precision_never_gives_a_larger_distance(scan):
@@ -56,7 +60,7 @@ def test_strangers_alone_are_no_reason_to_find_a_column():
     # Columns of one kind of thing, none of which is in another column, crowded so that all lie
     # near.
     kind = directions(1, 0)
-    crowd = [moved(np.repeat(kind, 20, 0), 0.2, seed) for seed in range(20)]
+    crowd = [moved(np.repeat(kind, 20, 0), 0.2, seed) for seed in range(30)]
     advice = Advisor(scan_of_columns(crowd), 0.06).columns()
     unrelated = np.concatenate(learn(scan_of_columns(crowd)).unrelated)
     assert advice.max_distance < np.quantile(unrelated, 0.2)
@@ -87,10 +91,14 @@ def test_a_share_of_rows_that_is_settled_is_gone_by(scan):
     assert advice.evidence["asked_joinability"] == 0.8
 
 
-def test_an_index_with_too_little_gets_what_is_usual():
-    advice = Advisor(scan_of_columns([directions(3, 0), directions(9, 1)]), 0.35).columns()
+@pytest.mark.parametrize("n_columns", [2, ENOUGH_COLUMNS - 1])
+def test_an_index_with_too_little_gets_what_is_usual(n_columns):
+    columns = [directions(9, number) for number in range(n_columns)]
+    advice = Advisor(scan_of_columns(columns), 0.35).columns()
     assert (advice.max_distance, advice.min_joinability) == (0.35, 0.5)
-    assert "too few values to learn from" in advice.why
+    assert "too few columns to learn from" in advice.why
+    more = Advisor(scan_of_columns([*columns, *lake()]), 0.35).columns()
+    assert "estimated precision" in more.why
 
 
 @pytest.mark.parametrize("wrong", [0, -0.1, 1.1, 90, "0.9", True, float("nan")])
@@ -122,16 +130,15 @@ def test_few_values_must_match_more_than_chance_does():
 
 def test_the_share_is_raised_for_short_query_columns_alone():
     advice = Advice(0.3, 0.5, "", {"chance_match": 0.02, "columns": 5000, "min_precision": 0.9})
-    short, long = (
-        query_from_values(["a", "b", "c", "d"]),
-        query_from_values([str(n) for n in range(40)]),
-    )
+    short, long = (query_of(np.eye(40)[:n], [1] * n) for n in (4, 40))
     assert for_query(SearchOptions(0.3, 0.5, advice=advice), short).min_joinability > 0.5
     assert for_query(SearchOptions(0.3, 0.5, advice=advice), long).min_joinability == 0.5
     assert for_query(SearchOptions(0.3, 0.5), short).min_joinability == 0.5
     assert for_query(SearchOptions(0.3, None, k=3, advice=advice), short).min_joinability is None
     # One value fills the column, whatever else stands in it.
-    assert effective_values(query_from_values(["a"] * 990 + [str(n) for n in range(10)])) == 1
+    repeated = query_of(np.eye(11), [990, *[1] * 10])
+    assert effective_values(repeated, "rows") == 1
+    assert effective_values(repeated, "values") == 11
 
 
 def test_options_that_ask_for_advice_get_it(scan):

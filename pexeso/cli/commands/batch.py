@@ -45,7 +45,7 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
 @_of_batch(
     "rerank",
     "Give each result its similarity, how near your values are to it on average, and order by it; "
-    "or by rows that match.",
+    "or by joinability.",
 )
 @_of_batch("resume", "Go on with a file of answers that is there.")
 @_of_batch("restart", "Overwrite an existing output file.")

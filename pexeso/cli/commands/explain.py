@@ -77,12 +77,15 @@ def explanation_lines(found: Explanation) -> list[str]:
     """Lay out an explanation for people."""
     match, limit = found.match, found.options.max_distance
     lines = [
-        f"{percent(match.joinability)} of the rows match ({match.matched:,} of {match.total:,}) "
-        f"within distance {limit:g}."
+        f"{percent(match.joinability)} of the {match.joinability_of} match ({match.matched:,} of "
+        f"{match.total:,}) within distance {limit:g}."
     ]
     pairs = match.pairs()
     if pairs:
-        lines += [f"Of these rows: {shares(match.kinds())}.", *_carried_line(match)]
+        lines += [
+            f"Of these {match.joinability_of}: {shares(match.kinds())}.",
+            *_carried_line(match),
+        ]
         lines += ["", f"{count(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
     if found.unmatched:
         rows = [

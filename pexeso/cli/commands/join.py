@@ -153,13 +153,14 @@ def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
 
 def _tell(match: Match, report: JoinReport, output: str | None, conflicts: str | None) -> None:
     """Say on stderr what was joined, and where the join had to choose."""
-    joined = (
-        "" if report.matched_rows == match.matched else f", {report.matched_rows:,} of them joined"
-    )
+    joined = ""
+    if (report.matched_rows, report.rows) != (match.matched, match.total):
+        joined = f", {report.matched_rows:,} of {count(report.rows, 'row')} joined"
     where = "" if output is None else f", in '{output}'"
     talk(
-        f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the rows match "
-        f"({match.matched:,} of {match.total:,}){joined}; {count(report.joined_rows, 'row')}{where}"
+        f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the "
+        f"{match.joinability_of} match ({match.matched:,} of {match.total:,}){joined}; "
+        f"{count(report.joined_rows, 'row')}{where}"
     )
     for line in report.lines():
         talk(plain(line, MAX_NAME))

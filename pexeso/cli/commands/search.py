@@ -40,8 +40,8 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 )
 @_of_search(
     "rerank",
-    "Order what is found by similarity, how near your values are to it on average; or by rows that "
-    "match.",
+    "Order what is found by similarity, how near your values are to it on average; or by "
+    "joinability.",
 )
 @_of_search(
     "all_columns",

@@ -41,7 +41,7 @@ def tune(request: TuneRequest, form: str | None) -> None:
       "CURIE, Marie",Marie Curie,yes
       "CURIE, Marie",Pierre Curie,no
     \b
-    or pairs of columns, which choose the share of rows too:
+    or pairs of columns, which choose the share of values too:
       query_column,lake_column,same
       people.csv:company,business/firms.csv:name,yes
       people.csv:company,geo/cities.csv:city,no

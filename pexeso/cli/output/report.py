@@ -22,6 +22,7 @@ from pexeso.cli.output.output import (
     write_json,
     write_json_line,
 )
+from pexeso.options import ROWS
 from pexeso.runtime.formatting import percent, plain
 
 if TYPE_CHECKING:
@@ -236,7 +237,8 @@ def _alike_table(result: SearchResult) -> Table:
         )
         for match in result
     ]
-    names = ("joinability", "matched", "table", "column")
+    counted = "rows matched" if result.options.joinability_of == ROWS else "matched"
+    names = ("joinability", counted, "table", "column")
     if not result.reranked:
         return names, rows, ">><<"
     similarities = ["" if each.similarity is None else f"{each.similarity:.2f}" for each in result]
@@ -256,10 +258,13 @@ def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
 
 
 def _nothing_alike(result: SearchResult) -> str:
-    options, rows = result.options, result.query["rows"]
-    if not rows:
+    options, query = result.options, result.query
+    if not query["rows"]:
         return "The query column has no rows: there is nothing to look for."
-    within = f"of the {count(rows, 'row')}"
+    n_counted, noun = (
+        (query["rows"], "row") if options.joinability_of == ROWS else (query["distinct"], "value")
+    )
+    within = f"of the {count(n_counted, noun)}"
     if options.min_joinability is None:
         return (
             f"No column has any value within distance {options.max_distance:g} {within}. Try "
@@ -318,7 +323,7 @@ def _nothing_equal(result: TokenSearchResult) -> str:
 def _combined_table(result: CombinedResult) -> Table:
     """Lay out the columns that two searches found, a row each.
 
-    A row has the share that the column is ranked by, the rows that match semantically, and the
+    A row has the share that the column is ranked by, what matches semantically, and the
     values that it shares.
     """
     rows = [
@@ -326,7 +331,8 @@ def _combined_table(result: CombinedResult) -> Table:
             percent(match.share),
             ""
             if match.meaning is None
-            else f"{match.meaning.matched:,}/{match.meaning.total:,} rows",
+            else f"{match.meaning.matched:,}/{match.meaning.total:,} "
+            f"{match.meaning.joinability_of}",
             ""
             if match.equal_text is None
             else f"{match.equal_text.overlap:,}/{result.query['values']:,} values",
@@ -386,7 +392,7 @@ COMBINED = Layout(
 
 
 def shares(kinds: KindCounts) -> str:
-    """Write which share of the rows that match is of each kind."""
+    """Write which share of what matches is of each kind."""
     return ", ".join(f"{percent(share)} {kind}" for kind, share in kinds.shares.items())
 
 
@@ -400,11 +406,9 @@ def unmatchable(result: SearchResult) -> list[str]:
         parts.append(f"{query['unknown']:,} unknown to the model")
     if not parts:
         return []
-    how = (
-        "they are not counted"
-        if result.options.ignore_missing
-        else "--ignore-missing leaves them out"
-    )
+    options = result.options
+    counts = not options.ignore_missing and (query["unknown"] or options.joinability_of == ROWS)
+    how = "--ignore-missing leaves them out" if counts else "they are not counted"
     name = "the query" if query["column"] is None else f"'{plain(query['column'])}'"
     return [
         f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "

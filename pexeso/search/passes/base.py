@@ -32,8 +32,8 @@ class ProbeResult:
         None where it did not look: an exhaustive search reads everything, and a lake of one
         partition is searched anyway.
     most : list of int
-        For each query column of the pass, the rows that may match something; empty where it did not
-        look.
+        For each query column of the pass, the count that may match something; empty where it did
+        not look.
     """
 
     outlook: Probe | None = None
@@ -68,7 +68,7 @@ class Pass(ABC):
 
     @abstractmethod
     def promise(self, number: int) -> tuple[int, int]:
-        """Return the query rows that may match in a partition, and the number of near boxes.
+        """Return the count that may match in a partition, and the number of near boxes.
 
         These numbers rank the partitions by promise.
         """

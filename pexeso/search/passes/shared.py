@@ -62,11 +62,11 @@ class SharedPass(Pass):
         super().__init__(scan)
         self._batch = batch
         self._options = [options[position] for position in batch.positions]
-        self._weights = [queries[position].weights for position in batch.positions]
-        self._totals = [
-            queries[position].total(options[position].ignore_missing)
+        self._weights = [
+            queries[position].counted(options[position].joinability_of)
             for position in batch.positions
         ]
+        self._totals = [queries[position].total(options[position]) for position in batch.positions]
         self._rankings = [Ranking(each.k) for each in self._options]
         self._shared, self._skipped = SearchStats(), [0] * len(batch.positions)
         self._looks = scan.store.n_partitions > 1
@@ -94,7 +94,7 @@ class SharedPass(Pass):
         return probed
 
     def promise(self, number: int) -> tuple[int, int]:
-        """Return query rows that may match something, and boxes that they are near to."""
+        """Return the count that may match something, and the boxes that they are near to."""
         outlook = self._outlook(
             number, self._batch.vectors, self._ones, 0, self._options[0], keep=True
         )

@@ -32,7 +32,8 @@ class SingleQueryPass(Pass):
     ) -> None:
         super().__init__(scan)
         self._place, self._query, self._options = position, query, options
-        self._total = query.total(options.ignore_missing)
+        self._weights = query.counted(options.joinability_of)
+        self._total = query.total(options)
         self._ranking, self._stats = Ranking(options.k), SearchStats()
         self._looks = not options.exact and scan.store.n_partitions > 1
 
@@ -51,7 +52,7 @@ class SingleQueryPass(Pass):
         if not self._looks:
             return ProbeResult()
         outlook = self._outlook(
-            number, self._query.vectors, self._query.weights, self._total, self._options
+            number, self._query.vectors, self._weights, self._total, self._options
         )
         if outlook.most < self._goal().min_count:
             self._ahead.partitions_skipped += 1
@@ -64,10 +65,10 @@ class SingleQueryPass(Pass):
         return ProbeResult(outlook, (outlook.most,))
 
     def promise(self, number: int) -> tuple[int, int]:
-        """Return query rows that may match something, and boxes that they are near to."""
+        """Return the count that may match something, and the boxes that they are near to."""
         query = self._query
         outlook = self._outlook(
-            number, query.vectors, query.weights, self._total, self._options, keep=True
+            number, query.vectors, self._weights, self._total, self._options, keep=True
         )
         return outlook.most, outlook.n_near
 
@@ -100,12 +101,12 @@ class SingleQueryPass(Pass):
         query, stats = self._query, self._stats
         if self._options.exact:
             return self._scan.space.search_exhaustively(
-                partition, query.vectors, query.weights, goal, stats, left_out
+                partition, query.vectors, self._weights, goal, stats, left_out
             )
         return self._scan.space.search(
             partition,
             query.vectors,
-            query.weights,
+            self._weights,
             self._total,
             goal,
             stats,
