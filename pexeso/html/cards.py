@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pexeso.search.match_kinds import KINDS, KindCounts
+from pexeso.search.match_kinds import KindCounts
 
 if TYPE_CHECKING:
     from pexeso.explain.row_preview import SideBySide, TwoTables
@@ -199,7 +199,7 @@ def _anchor(number: int, position: int) -> str:
 
 def _bar(match: Match, kinds: KindCounts) -> tuple[Segment, ...]:
     rest = match.total - sum(kinds.rows.values())
-    counts = {**{kind: kinds.rows[kind] for kind in KINDS}, NONE: rest}
+    counts = {**kinds.rows, NONE: rest}
     return tuple(
         Segment(kind, rows, rows / match.total if match.total else 0.0)
         for kind, rows in counts.items()

@@ -32,6 +32,8 @@ class EncodedQuery:
         Those of the values, in the space of the index.
     weights : int64 (n,)
         Rows of each value.
+    normaliser : Normaliser or None
+        What the values went through.
     """
 
     column: QueryColumn
@@ -39,6 +41,7 @@ class EncodedQuery:
     value_of_row: pa.Int64Array
     vectors: Vectors
     weights: torch.Tensor
+    normaliser: Normaliser | None = None
 
     def total(self, ignore_missing: bool) -> int:
         """Return |Q|: all rows, or only those that can match."""
@@ -106,6 +109,7 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     value_of_row = encoded.indices.cast(pa.int64())
     positions = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
     weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
+    vectors = encode_values(embedder, values)
     return EncodedQuery(
-        column, values, value_of_row, encode_values(embedder, values), torch.from_numpy(weights)
+        column, values, value_of_row, vectors, torch.from_numpy(weights), normaliser
     )
