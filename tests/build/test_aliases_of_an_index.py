@@ -161,7 +161,8 @@ def test_explanations_name_pairs_by_an_alias(pairs_of_indexes, tmp_path):
     assert set(named) == {"alias", "exact"}
     match = named["alias"]
     page = index.explain(["nyc"], match.table, match.column).to_html()
-    assert '<span class="kind kind-alias">alias</span> <span class="soft"><bdi>new york' in page
+    assert '<span class="kind kind-alias">alias</span>' in page
+    assert '<span class="soft">(as <bdi>new york city</bdi>)</span>' in page
     asked = tmp_path / "asked.csv"
     asked.write_text("city\nnyc\nRome\n", encoding="utf-8")
     column = f"{match.table}:{match.column}"
