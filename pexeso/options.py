@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -86,6 +87,10 @@ class BuildOptions:
     rules : ColumnRules
         Which columns can be join keys.
     normaliser : Normaliser
+    aliases : str or None
+        A table with a header and two columns, of any format that a lake may have: an alias, and
+        what it stands for. Cells and query values that are aliases, once both are normalised, are
+        read as what they stand for, by every search. The index keeps the table.
     max_table_bytes : int
         Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole
         by one task.
@@ -110,6 +115,7 @@ class BuildOptions:
     partition_bytes: int = 1 << 30
     rules: ColumnRules = field(default_factory=ColumnRules)
     normaliser: Normaliser = field(default_factory=Normaliser)
+    aliases: str | None = None
     max_table_bytes: int = 1 << 30
     parts: tuple[str, ...] = ()
     seed: int = 0
@@ -118,6 +124,8 @@ class BuildOptions:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
         self._require_for_the_model()
+        if self.aliases is not None:
+            object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
         _require_choice("metric", self.metric, METRICS)
         _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
         _require_choice("map", self.map, ("auto", *MAPS))
@@ -168,6 +176,23 @@ class BuildOptions:
                 f"with {n_coordinates} coordinates n_levels can be at most "
                 f"{MAX_CODE_BITS // n_coordinates}."
             )
+
+    def with_aliases_read(self) -> BuildOptions:
+        """Return the same options with the table of aliases, if there is one, in the normaliser.
+
+        Raises
+        ------
+        InputError, TableReadError
+            It is no table of aliases; see `pexeso.lake.alias_table.read_aliases`.
+        """
+        if self.aliases is None:
+            return self
+        from pexeso.lake.alias_table import read_aliases
+        from pexeso.lake.normalise.aliases import AliasedNormaliser
+
+        aliases = read_aliases(self.aliases, self.normaliser)
+        normaliser = AliasedNormaliser(self.normaliser, aliases)
+        return replace(self, normaliser=normaliser, aliases=None)
 
     def grid(self) -> dict[str, Any]:
         """Return the fields of `pexeso.engine.layout.options.PartitionLayoutOptions`."""
@@ -393,6 +418,13 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return isinstance(value, int) or math.isfinite(value)  # an int may be too large for isfinite
+
+
+def _path_text(name: str, value: Any) -> str:
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text:
+        raise InputError(f"{name} must be the path or URL of a table. Got {shown(value)}.")
+    return text
 
 
 def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:

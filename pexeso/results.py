@@ -141,7 +141,7 @@ class Match(ColumnMatch):
         return self._details.pairs(self._position)
 
     def kinds(self) -> KindCounts:
-        """Count pairs and values by why they match: ``exact``, ``spelling`` or ``meaning``."""
+        """Count pairs and values by what makes them match; see `pexeso.search.match_kinds`."""
         return self._details.kinds(self._position)
 
     def word_contributions(self, n: int = 10) -> WordContributions:

@@ -220,7 +220,7 @@ def search_combined(
             "min_containment has no meaning: add it with "
             f"'pexeso contain build {index.path}', or leave min_containment out."
         )
-    matches = _with_overlaps(index, token_query(column), found)
+    matches = _with_overlaps(index, token_query(column, index.normaliser), found)
     lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
     columns = TableColumns(index, (line[0].table for line in lines[:wanted]))
     shown = []

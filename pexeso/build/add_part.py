@@ -88,7 +88,7 @@ def add_parts(
     wanted = require_parts(parts)
     with open_writer(path, update=True, purpose=f"add {json.dumps(wanted)}") as writer:
         store = open_store_anywhere(path)
-        options = options_of(store.manifest)
+        options = options_of(store)
         every = require_parts([*options.parts, *wanted])
         if every == options.parts:
             return _added(wanted, every, store.manifest, committed=False)

@@ -75,9 +75,7 @@ def append(
     ) as writer:
         store = open_store_anywhere(path)  # the one that the writer locked
         with session_for(source, writer, master, conf) as spark:
-            job = BuildJob(
-                writer, options_of(store.manifest), store=store, spark=spark, progress=progress
-            )
+            job = BuildJob(writer, options_of(store), store=store, spark=spark, progress=progress)
             return _append(job, source, delete_missing, compare)
 
 

@@ -56,7 +56,7 @@ def build(
     the lake has changed since.
     """
     check_model(options.model)
-    source = source_of(lake)
+    source, options = source_of(lake), options.with_aliases_read()
     asked = {"lake": source.name, "dimensions": options.dimensions, **described(options)}
     purpose = f"build {json.dumps(asked, sort_keys=True)}"
     with (
@@ -76,9 +76,10 @@ def build(
         if not found["postings"]:
             writer.keep = False
             raise LakeError(job.no_column(source.name))
-        return job.commit(
-            {}, job.write_parts(), facts={"lake": source.name, "next_column": found["columns"]}
-        )
+        facts = {"lake": source.name, "next_column": found["columns"]}
+        if (aliases := options.normaliser.aliases) is not None:
+            facts["aliases"] = aliases.count
+        return job.commit({}, job.write_parts(), facts=facts)
 
 
 @contextmanager

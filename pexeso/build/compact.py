@@ -58,7 +58,7 @@ def compact(
     purpose = f"compact {json.dumps({'everything': everything})}"
     with open_writer(path, update=True, purpose=purpose) as writer:
         store = open_store_anywhere(path)
-        options, folders = options_of(store.manifest), store.manifest.parts
+        options, folders = options_of(store), store.manifest.parts
         job = BuildJob(writer, options, store=store, progress=progress)
         chosen = {
             part.name: list(range(len(folders.get(part.name, ()))))

@@ -57,7 +57,7 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
             raise InputError(_unknown(store, unknown.to_pylist()))
         if not len(wanted):
             return Update(store.manifest.generation, False, of_parts=folder_counts())
-        job = BuildJob(writer, options_of(store.manifest), store=store)
+        job = BuildJob(writer, options_of(store), store=store)
         gone = ids_of(store, wanted)
         manifest = job.commit(
             {part.name: part.delete(store, wanted) for part in job.parts},

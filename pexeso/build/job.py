@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -245,9 +245,8 @@ class BuildJob:
                 files = read_parquet(self.spark, listing) if isinstance(listing, Path) else listing
                 total = files.agg(sql.sum("n_bytes")).first()[0]
             wanted = [part.records for part in self.parts]
-            frame = source.records(
-                self.spark, listing, total or 0, self.options, wanted, meter.measured
-            )
+            options = replace(self.options, normaliser=self.options.normaliser.kept_in(folder))
+            frame = source.records(self.spark, listing, total or 0, options, wanted, meter.measured)
             frame.write.partitionBy("record").parquet(spark_path(folder / "records"))
             return {"bytes": total or 0}
 
@@ -416,6 +415,8 @@ class BuildJob:
             write_document(path, self.report().to_dict())
         if removed is not None:
             write_rows(writer.catalog_folder, REMOVED, pa.table([removed], schema=REMOVED_SCHEMA))
+        if removed is None and (aliases := self.options.normaliser.aliases) is not None:
+            aliases.save(writer.catalog_folder)
         catalogs = [
             *(before.catalogs if before and removed is not None else ()),
             writer.seal_folder(writer.catalog_folder),

@@ -8,9 +8,9 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import BuildOptions
-from pexeso.store.manifest import Manifest
+from pexeso.parts.metadata import stored_normaliser
+from pexeso.store.local.reader import Store
 
 
 def described(options: BuildOptions) -> dict[str, Any]:
@@ -29,9 +29,9 @@ def described(options: BuildOptions) -> dict[str, Any]:
     }
 
 
-def options_of(manifest: Manifest) -> BuildOptions:
-    """Return the options that an index was built with."""
-    described = manifest.options
+def options_of(store: Store) -> BuildOptions:
+    """Return the options that an index was built with; its aliases are the normaliser's."""
+    described = store.manifest.options
     try:
         grid = {
             name: value
@@ -44,7 +44,7 @@ def options_of(manifest: Manifest) -> BuildOptions:
             **grid,
             parts=described.get("parts", ()),
             rules=ColumnRules.from_dict(described["rules"]),
-            normaliser=Normaliser.from_json(described["normaliser"]),
+            normaliser=stored_normaliser(store),
         )
     except (KeyError, TypeError, AttributeError, InputError) as error:
         raise IndexCorruptError(

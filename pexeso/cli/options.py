@@ -300,6 +300,11 @@ _BUILD_OPTIONS = with_options(
         help="Switch a rule for normalising values off, such as opponents. May be repeated.",
     ),
     _of_build(
+        "aliases",
+        "A table of two columns, an alias and what it stands for: both are read as the same value.",
+        metavar="FILE",
+    ),
+    _of_build(
         "parts",
         f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and "
         "contain ask them.",

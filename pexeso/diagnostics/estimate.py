@@ -120,7 +120,7 @@ def estimate_build(
     EmbedderError, MissingPackageError, InputError
         The model cannot be had.
     """
-    options = options or BuildOptions()
+    options = (options or BuildOptions()).with_aliases_read()
     files, skipped = find_tables(lake)
     if not files:
         raise LakeError(

@@ -35,6 +35,8 @@ class IndexInfo(OfParts):
         Columns of these tables.
     columns_indexed : int
         Columns that can be found.
+    aliases : int
+        Values that are read as what they stand for.
     parts : list of str
         What the index has beside the semantic search; see `pexeso.registry.choices`.
     bytes : int
@@ -54,6 +56,7 @@ class IndexInfo(OfParts):
     tables: int
     columns: int
     columns_indexed: int
+    aliases: int
     parts: list[str]
     bytes: int
     files_left_out: dict[str, int]
@@ -75,6 +78,7 @@ def index_info(store: Store) -> IndexInfo:
         tables=tables["reason"].null_count,
         columns=columns.num_rows,
         columns_indexed=columns["reason"].null_count,
+        aliases=manifest.facts.get("aliases", 0),
         parts=[word for word in choices() if word in manifest.options.get("parts", [])],
         bytes=manifest.n_bytes,
         files_left_out=count_reasons(tables["reason"]),

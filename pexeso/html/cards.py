@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pexeso.options import ROWS
-from pexeso.search.match_kinds import KINDS, KindCounts
+from pexeso.search.match_kinds import KindCounts
 
 if TYPE_CHECKING:
     from pexeso.explain.row_preview import SideBySide, TwoTables
@@ -205,7 +205,7 @@ def _anchor(number: int, position: int) -> str:
 
 def _bar(match: Match, kinds: KindCounts) -> tuple[Segment, ...]:
     rest = match.total - sum(kinds.matched.values())
-    counts = {**{kind: kinds.matched[kind] for kind in KINDS}, NONE: rest}
+    counts = {**kinds.matched, NONE: rest}
     return tuple(
         Segment(kind, number, number / match.total if match.total else 0.0)
         for kind, number in counts.items()

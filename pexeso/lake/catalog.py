@@ -150,9 +150,11 @@ def part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:05d}.parquet"
 
 
-def write_rows(folder: Path, kind: str, rows: pa.Table) -> None:
-    """Write all rows of one kind that a folder of a catalog has, as one file."""
-    pq.write_table(rows, Path(folder) / part_name(kind, 0))
+def write_rows(folder: Path, kind: str, rows: pa.Table) -> Path:
+    """Write all rows of one kind that a folder of a catalog has, as one file; return its path."""
+    path = Path(folder) / part_name(kind, 0)
+    pq.write_table(rows, path)
+    return path
 
 
 def is_part(kind: str, name: str) -> bool:
@@ -179,7 +181,7 @@ def _rows(
 def _part(path: Path, wanted: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
     """Read one file; fields that an earlier format did not have are null."""
     fields = [*wanted, *(SCHEMA.field(name) for name in ("table",) if name not in wanted.names)]
-    with _damage_made_plain(path):
+    with damage_made_plain(path):
         there = set(pq.read_schema(path).names)
         read = pq.read_table(
             path, columns=[field.name for field in fields if field.name in there], filters=chosen
@@ -196,7 +198,7 @@ def _part(path: Path, wanted: pa.Schema, chosen: pc.Expression | None) -> pa.Tab
 
 
 @contextmanager
-def _damage_made_plain(path: Path) -> Iterator[None]:
+def damage_made_plain(path: Path) -> Iterator[None]:
     """Turn what Parquet's reader says of a damaged file into a sentence."""
     try:
         yield

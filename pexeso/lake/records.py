@@ -8,6 +8,7 @@ cells of one of them.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,7 +44,7 @@ class ReadColumn:
     Attributes
     ----------
     cells : texts
-        As they stand in the file, each once.
+        As they stand in the file, or what they stand for where they are aliases; each once.
     profile : ColumnProfile or None
         None: nothing is known of it.
     values : ColumnValues or None
@@ -234,14 +235,15 @@ def _read_columns(
     """
     columns = [column for _, table in tables for column in table.columns]
     reasons: list[str | None] = [None] * len(columns)
-    cells: CountedCells | None = None
+    read: CountedCells | None = None
     profiles: Sequence[ColumnProfile | None] = [None] * len(columns)
     values: dict[int, ColumnValues] = {}
     doing = "profiled"
     try:
         cells = CountedCells.of(columns)
+        read = resolved_cells(cells, normaliser)
         profiles = profile_cells(
-            cells.trimmed(),
+            read.trimmed(),
             list(map(len, columns)),
             max_number_fraction=rules.max_number_fraction,
         )
@@ -254,7 +256,7 @@ def _read_columns(
             return [found for each in tables for found in _read_columns([each], rules, normaliser)]
         reason = f"its table could not be {doing}: {_sentence(error)}"
         reasons = [each or reason for each in reasons]
-    raw = iter(columns) if cells is None else (each for (each,) in cells.slices(cells.texts))
+    raw = iter(columns) if read is None else (each for (each,) in read.slices(read.texts))
     of_columns = zip(raw, profiles, map(values.get, range(len(columns))), reasons, strict=True)
     return [
         _read_table(name, table, rules, [next(of_columns) for _ in table.columns])
@@ -337,8 +339,9 @@ def counted_column_records(
         As `table_records` does for a column.
     """
     cells = CountedCells.joined([raw])
+    read = resolved_cells(cells, normaliser)
     [profile] = profile_cells(
-        cells.trimmed(), [n_rows], max_number_fraction=rules.max_number_fraction
+        read.trimmed(), [n_rows], max_number_fraction=rules.max_number_fraction
     )
     reason = reason_left_out(profile, rules)
     values = normalised_values(cells, normaliser)[0] if reason is None else None
@@ -346,7 +349,7 @@ def counted_column_records(
     yield from record_batches([about | record | {"n_rows": n_rows}])
     column_position, label = int(str(about["position"])), str(about["label"])
     column = ReadColumn(
-        column_position, label, raw.field("values"), profile, values if reason is None else None
+        column_position, label, read.texts, profile, values if reason is None else None
     )
     for records_of in wanted:
         yield from records_of([ReadTable(str(about["table"]), [column], rules)])
@@ -364,6 +367,12 @@ def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list
     (['rome', 'oslo'], ['Rome', 'Oslo'], [2, 1])
     """
     return normalised_values(CountedCells.of(columns), normaliser)
+
+
+def resolved_cells(cells: CountedCells, normaliser: Normaliser) -> CountedCells:
+    """Return the cells with what they stand for in the place of aliases."""
+    texts = normaliser.resolved_distinct(cells.texts, cells.columns)
+    return cells if texts is cells.texts else cells.replaced(texts, np.ones(len(texts), bool))[0]
 
 
 def normalised_values(cells: CountedCells, normaliser: Normaliser) -> list[ColumnValues]:

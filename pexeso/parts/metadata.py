@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import IndexCorruptError, InputError
+from pexeso.lake.normalise.aliases import ALIASES, normaliser_from_json
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.store.local.reader import Store
 from pexeso.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -60,6 +63,22 @@ def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
         raise IndexCorruptError(
             f"The manifest of the index has options of its partitions that none can have: {error}"
         ) from error
+
+
+def stored_normaliser(store: Store) -> Normaliser:
+    """Return the normaliser that an index was built with, and its aliases.
+
+    Raises
+    ------
+    InputError
+        The manifest tells of none that this version can make.
+    """
+    return normaliser_from_json(store.manifest.options["normaliser"], store.catalog_files)
+
+
+def has_aliases(manifest: Manifest) -> bool:
+    """Return whether an index was built with aliases."""
+    return manifest.facts.get(ALIASES, 0) != 0
 
 
 def stored_space(manifest: Manifest) -> VectorSpace:

@@ -35,6 +35,8 @@ class EncodedQuery:
         Those of the values, in the space of the index.
     weights : numpy.ndarray of shape (n,), int64
         Rows of each value.
+    normaliser : Normaliser or None
+        What the values went through.
 
     Notes
     -----
@@ -47,6 +49,7 @@ class EncodedQuery:
     value_of_row: pa.Int64Array
     vectors: Vectors
     weights: np.ndarray
+    normaliser: Normaliser | None = None
 
     def counted(self, joinability_of: str) -> np.ndarray:
         """Return what each value counts for: 1, or its rows; int64 (n,)."""
@@ -134,4 +137,5 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     value_of_row = encoded.indices.cast(pa.int64())
     positions = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
     weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
-    return EncodedQuery(column, values, value_of_row, encode_values(embedder, values), weights)
+    vectors = encode_values(embedder, values)
+    return EncodedQuery(column, values, value_of_row, vectors, weights, normaliser)

@@ -1,10 +1,12 @@
-"""What makes two values match: that they are equal, near in letters, or near in meaning alone.
+"""What makes two values match: equal texts, an alias, near letters, or a near meaning alone.
 
 The kind of a pair is decided on the two values as the index holds them, normalised (see
 `pexeso.lake.normalise.normaliser`):
 
 - ``exact``: they are the same text. In the tables they differ at most in case, accents,
   punctuation, the way of writing a date or an abbreviation.
+- ``alias``: they are the same text since the user's table of aliases says so. Only indexes with
+  aliases have such pairs, and only counts of these name the kind.
 - ``spelling``: their letters are nearly the same: the normalised Indel similarity (twice the length
   of the longest common subsequence by the sum of the two lengths) is at least `LEAST_LIKENESS` of
   100, as they stand or with their words sorted.
@@ -25,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rapidfuzz import fuzz, process
 
-EXACT, SPELLING, MEANING = "exact", "spelling", "meaning"
+EXACT, ALIAS, SPELLING, MEANING = "exact", "alias", "spelling", "meaning"
 
-KINDS = (EXACT, SPELLING, MEANING)
+KINDS = (EXACT, ALIAS, SPELLING, MEANING)
 """Closest first."""
 
 LEAST_LIKENESS = 75.0
@@ -52,8 +54,9 @@ def kinds_of(values: pa.Array, others: pa.Array) -> np.ndarray:
     Returns
     -------
     numpy.ndarray of shape (n,), int8
-        Places in `KINDS`. Some 100,000 pairs of names take a tenth of a second; beside the arrays,
-        the texts of `PAIRS_AT_ONCE` pairs are in memory.
+        Places in `KINDS`; aliases are told from the texts of the tables alone
+        (`pexeso.search.pairs`), and count as exact here. Some 100,000 pairs of names take a tenth
+        of a second; beside the arrays, the texts of `PAIRS_AT_ONCE` pairs are in memory.
     """
     kinds = np.zeros(len(values), dtype=np.int8)
     equal = pc.equal(values.cast(pa.large_string()), others.cast(pa.large_string()))
@@ -94,8 +97,9 @@ class Pair:
         A fraction of the largest distance, in [0, 1]: the scale of `max_distance`.
     key : str
         The lake value as the index holds it, normalised.
-    kind : {"exact", "spelling", "meaning"}
-        Equal once normalised, near in letters, or near in meaning alone: see above.
+    kind : {"exact", "alias", "spelling", "meaning"}
+        Equal once normalised, equal by an alias, near in letters, or near in meaning alone: see
+        above.
     """
 
     query: str
@@ -116,7 +120,7 @@ class KindCounts:
     Attributes
     ----------
     pairs : dict of str to int
-        Pairs of values of each kind, for all of `KINDS`.
+        Pairs of values of each of `KINDS`; without aliases, that kind is left out.
     matched : dict of str to int
         Distinct values, or rows, of the query column; one whose value is in several pairs has the
         closest of their kinds, so that these add up to `pexeso.results.Match.matched`.
@@ -140,5 +144,5 @@ class KindCounts:
                 "matched": self.matched[kind],
                 "share": round(shares[kind], 6),
             }
-            for kind in KINDS
+            for kind in self.pairs
         }

@@ -15,6 +15,7 @@ from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
+from pexeso.parts.metadata import stored_normaliser
 from pexeso.search.opening import choose_device
 from pexeso.search.query import query_from_values
 
@@ -89,7 +90,7 @@ class OpenIndex:
     @cached_property
     def normaliser(self) -> Normaliser:
         """The normaliser that the lake went through, and every query goes through."""
-        return Normaliser.from_json(self.store.manifest.options["normaliser"])
+        return stored_normaliser(self.store)
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -11,7 +11,7 @@ from pexeso.errors import DeviceError, IndexVersionError, InputError
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEVICES
-from pexeso.parts.metadata import require_contents, stored_space
+from pexeso.parts.metadata import require_contents, stored_normaliser, stored_space
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _require_layout(store: Store) -> None:
 def normaliser_of(store: Store) -> Normaliser:
     """Return the normaliser that an index was built with."""
     try:
-        normaliser = Normaliser.from_json(store.manifest.options["normaliser"])
+        normaliser = stored_normaliser(store)
         same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]
     except InputError:
         same = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,11 @@ import pyarrow as pa
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.runtime.ranges import ranges
 from pexeso.search.encoded_query import EncodedQuery
-from pexeso.search.match_kinds import KINDS, KindCounts, Pair, kinds_of
+from pexeso.search.match_kinds import ALIAS, EXACT, KINDS, KindCounts, Pair, kinds_of
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
 from pexeso.store.texts import take_texts
@@ -91,10 +92,22 @@ class PairTable:
         if len(self):
             closest = np.minimum.reduceat(self.kinds, self.starts)
             np.add.at(matched, closest, counted[self.text[self.starts]])
+        named = [kind for kind in KINDS if kind != ALIAS or pairs[KINDS.index(ALIAS)]]
         return KindCounts(
-            dict(zip(KINDS, pairs.tolist(), strict=True)),
-            dict(zip(KINDS, matched.tolist(), strict=True)),
+            *(
+                {kind: int(counts[KINDS.index(kind)]) for kind in named}
+                for counts in (pairs, matched)
+            )
         )
+
+    def with_aliases(self, normaliser: Normaliser) -> PairTable:
+        """Return the same pairs, with those told that are equal by an alias of the normaliser."""
+        rows = np.flatnonzero(self.kinds == KINDS.index(EXACT))
+        ours = self.texts.take(pa.array(self.text[rows]))
+        theirs = self.values.take(pa.array(rows)).cast(pa.string())
+        kinds = self.kinds.copy()
+        kinds[rows[normaliser.equal_by_alias(ours, theirs)]] = KINDS.index(ALIAS)
+        return replace(self, kinds=kinds)
 
     def to_pairs(self, most: int | None = None) -> list[Pair]:
         """Return the first `most` pairs, or all, as objects."""
@@ -141,7 +154,7 @@ def find_pairs(
             order = np.argsort(text, kind="stable")
             rows = start + rows[order]
             taken = pa.array(rows)
-            tables[position] = PairTable(
+            table = PairTable(
                 query.text_array,
                 text[order],
                 values.take(taken),
@@ -149,6 +162,8 @@ def find_pairs(
                 distance[rows],
                 kinds[rows],
             )
+            has_aliases = query.normaliser is not None and query.normaliser.aliases is not None
+            tables[position] = table.with_aliases(query.normaliser) if has_aliases else table
     stats.add_seconds("explain", time.perf_counter() - started)
     return [tables[position] for position in range(len(hits))]
 

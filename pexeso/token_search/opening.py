@@ -12,8 +12,10 @@ from pathlib import Path
 
 from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
-from pexeso.parts.metadata import require_contents
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.token_sets.open import Shard, open_shards
+from pexeso.search.opening import normaliser_of
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
 from pexeso.token_search.searches import TokenSearches
@@ -29,6 +31,11 @@ class TokenSets:
     def shards(self) -> list[Shard]:
         """The open shards."""
         return open_shards(self.store)
+
+    @cached_property
+    def normaliser(self) -> Normaliser | None:
+        """What replaces aliases; None where the index has none."""
+        return normaliser_of(self.store) if has_aliases(self.store.manifest) else None
 
     @property
     def catalog(self) -> Catalog:

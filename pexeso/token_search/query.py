@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.tokens import distinct_tokens
 from pexeso.search.query import QueryColumn, query_from_values
 
@@ -31,7 +32,13 @@ class TokenQuery:
         return {**self.column.describe(), "values": len(self)}
 
 
-def token_query(values: Any) -> TokenQuery:
-    """Make the query of a column of values, given as in `pexeso.index.Index.search`."""
+def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery:
+    """Make the query of a column of values, given as in `pexeso.index.Index.search`.
+
+    The aliases of the normaliser, if it has some, are replaced by what they stand for.
+    """
     column = query_from_values(values)
-    return TokenQuery(column, distinct_tokens(column.values))
+    aliased = normaliser is not None and normaliser.aliases is not None
+    return TokenQuery(
+        column, distinct_tokens(normaliser.resolved(column.values) if aliased else column.values)
+    )

@@ -38,7 +38,7 @@ class TokenSearches:
         """Find the k columns that share most distinct values with a query column."""
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
-        query = token_query(values)
+        query = token_query(values, self.opened.normaliser)
         own = self._own_table(query, exclude_self)
         search = partial(search_overlap, self.opened.shards, query, exclude_table=own)
         result = request.first_best(search, self._n_sets, self.opened)
@@ -62,7 +62,7 @@ class TokenSearches:
             choose_device,
         )  # brings torch, which other searches do without
 
-        columns = [token_query(values) for values in queries]
+        columns = [token_query(values, self.opened.normaliser) for values in queries]
         search = partial(
             search_overlap_batch,
             self.opened.shards,
@@ -106,7 +106,7 @@ class TokenSearches:
         """Find the columns that have at least a share of a query column's distinct values."""
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "containment")
-        query = token_query(values)
+        query = token_query(values, self.opened.normaliser)
         found = search_containment(
             self.opened.shards,
             query,

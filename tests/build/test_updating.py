@@ -317,9 +317,9 @@ def test_an_update_of_no_index_is_one_sentence(tmp_path):
 
 
 def test_the_options_of_a_build_come_back_from_its_manifest(built):
-    manifest = open_index(built / "lake.pexeso").store.manifest
-    options = options_of(manifest)
-    assert {**described(options), "model": "hashing"} == manifest.options
+    store = open_index(built / "lake.pexeso").store
+    options = options_of(store)
+    assert {**described(options), "model": "hashing"} == store.manifest.options
     assert options.n_partitions == 2
 
 

@@ -75,7 +75,7 @@ def result(
     With `n_similar` the result is re-ranked, and that number of columns have a similarity.
     """
     pairs = [
-        Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % 3])
+        Pair(f"{text} {place}", f"{place} {text}", place / 1000, text, KINDS[place % len(KINDS)])
         for place in range(n_pairs)
     ]
     details, total = Details(pairs, text, n_unmatched), n_pairs + n_unmatched

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pexeso.lake.normalise.aliases import AliasedNormaliser, Aliases
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.results import Pair
 from pexeso.search import match_kinds as module
 from pexeso.search.match_kinds import KINDS, LEAST_LIKENESS, MAX_LETTERS, KindCounts
@@ -94,7 +96,7 @@ TABLE = PairTable(
     pa.array(["Rome", "ROMA", "Britain"]),
     pa.array(["rome", "roma", "britain"]),
     np.array([0.01, 0.02, 0.05]),
-    np.array([1, 0, 2], np.int8),
+    np.array([2, 0, 3], np.int8),
 )
 
 
@@ -104,7 +106,25 @@ def test_a_row_has_the_closest_kind_of_its_pairs():
         {"exact": 1, "spelling": 1, "meaning": 1}, {"exact": 3, "spelling": 0, "meaning": 1}
     )
     assert counts.shares == {"exact": 0.75, "spelling": 0.0, "meaning": 0.25}
-    assert list(counts.to_dict()) == list(KINDS)
+    assert list(counts.to_dict()) == ["exact", "spelling", "meaning"]
+
+
+def test_pairs_by_an_alias_are_counted_where_there_are_any():
+    normaliser = AliasedNormaliser(Normaliser(), Aliases.of(pa.array(["roma"]), pa.array(["Rome"])))
+    table = PairTable(
+        pa.array(["Roma", "ROME"]),
+        np.array([0, 0, 1, 1]),
+        pa.array(["Rome", "ROMA", "Roma", "Rom"]),
+        pa.array(["rome"] * 3 + ["rom"]),
+        np.zeros(4),
+        np.array([0, 0, 0, 2], np.int8),
+    ).with_aliases(normaliser)
+    assert [pair.kind for pair in table.to_pairs()] == ["alias", "exact", "alias", "spelling"]
+    assert table.count_kinds(np.array([3, 2])) == KindCounts(
+        {"exact": 1, "alias": 2, "spelling": 1, "meaning": 0},
+        {"exact": 3, "alias": 2, "spelling": 0, "meaning": 0},
+    )
+    assert list(table.count_kinds(np.array([3, 2])).to_dict()) == list(KINDS)
 
 
 def test_a_table_of_pairs_gives_them_as_objects_the_first_or_all():
@@ -120,5 +140,6 @@ def test_a_table_of_pairs_gives_them_as_objects_the_first_or_all():
 
 def test_nothing_has_shares_of_zero():
     empty = TABLE.take(np.array([], np.int64))
-    assert empty.count_kinds(np.array([3, 9, 1])).shares == dict.fromkeys(KINDS, 0.0)
+    shares = empty.count_kinds(np.array([3, 9, 1])).shares
+    assert shares == {"exact": 0.0, "spelling": 0.0, "meaning": 0.0}
     assert (len(empty), empty.to_pairs(), empty.is_matched.any()) == (0, [], False)

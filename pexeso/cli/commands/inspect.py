@@ -70,6 +70,7 @@ def info_lines(found: IndexInfo) -> list[str]:
             "values",
             f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}",
         ),
+        *([("aliases", count(found.aliases, "value"))] if found.aliases else []),
         *_model_facts(found),
         ("partitions", f"{len(found.partitions):,}"),
         *([("equal text", _equal_text(found))] if found.parts else []),

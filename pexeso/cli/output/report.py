@@ -207,7 +207,7 @@ def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -
             "=" if pair.query == pair.value else "~",
             pair.value,
             f"{pair.distance:.3f}",
-            pair.kind,
+            f"{pair.kind}: {pair.key}" if pair.kind == "alias" else pair.kind,
         )
         for pair in chosen
     ]

@@ -3,11 +3,14 @@
 Values are normalised in no other way. They are normalised before they are embedded.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +101,8 @@ class Normaliser:
     rules: tuple[str, ...] = DEFAULT_RULES
     extra: Mapping[str, str] = field(default_factory=dict)
 
+    aliases = None  # of no dataclass field: `aliases.AliasedNormaliser` has some
+
     def __init__(
         self,
         rules: Iterable[str] = DEFAULT_RULES,
@@ -130,7 +135,7 @@ class Normaliser:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def switched(self, on: Iterable[str] = (), off: Iterable[str] = ()) -> "Normaliser":
+    def switched(self, on: Iterable[str] = (), off: Iterable[str] = ()) -> Normaliser:
         """Return a normaliser with rules switched on and off.
 
         Raises
@@ -227,7 +232,28 @@ class Normaliser:
         pa.StringArray
             Length n, as `normalise` returns it for each column.
         """
-        # The rules are applied until nothing changes.
+        return self.with_territories(self.settled(values, columns), columns)
+
+    def resolved(self, values: pa.StringArray) -> pa.StringArray:
+        """Return the values of one column with what they stand for in the place of aliases.
+
+        They are not normalised. Here are no aliases; see
+        `pexeso.lake.normalise.aliases.AliasedNormaliser`.
+        """
+        encoded = _as_strings(values).dictionary_encode()
+        columns = np.zeros(len(encoded.dictionary), np.int64)
+        return self.resolved_distinct(encoded.dictionary, columns).take(encoded.indices)
+
+    def resolved_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """Return the distinct values of several columns, aliases replaced as in `resolved`."""
+        return values
+
+    def kept_in(self, folder: Path) -> Normaliser:
+        """Return an equal normaliser that is cheap to send: aliases are read from the folder."""
+        return self
+
+    def settled(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """Apply all rules but `territories` until nothing changes; see `normalise_distinct`."""
         result = self._once(values, columns, self._vocabulary)
         at = self._unsettled(values, result)
         for _ in range(MAX_PASSES - 1):
@@ -239,9 +265,13 @@ class Normaliser:
             mask[at] = True
             result = pc.replace_with_mask(result, pa.array(mask), after)
             at = at[_true(pc.not_equal(before, after))]
-        return (
-            self._territories.write_out(result, columns) if "territories" in self.rules else result
-        )
+        return result
+
+    def with_territories(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """Apply the rule `territories` to settled values, if it is on."""
+        if "territories" not in self.rules:
+            return values
+        return self._territories.write_out(values, columns)
 
     @cached_property
     def _territories(self) -> Territories:
@@ -320,7 +350,7 @@ class Normaliser:
         return json.dumps(self._options(), sort_keys=True, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Normaliser":
+    def from_json(cls, text: str) -> Normaliser:
         """Return the normaliser that `to_json` described.
 
         Raises

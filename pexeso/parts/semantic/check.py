@@ -18,8 +18,7 @@ from pexeso.engine.sparse.validation import check_arrays as check_sparse_arrays
 from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.parts.metadata import require_contents, stored_space
+from pexeso.parts.metadata import require_contents, stored_normaliser, stored_space
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -56,12 +55,16 @@ def check_model(store: Store) -> list[Problem]:
         )
         problems.append(Problem(MANIFEST, "version", sentence))
     try:
-        normaliser = Normaliser.from_json(manifest.options["normaliser"]).fingerprint
-        if normaliser != manifest.fingerprints["normaliser"]:
+        normaliser = stored_normaliser(store)
+        if normaliser.fingerprint != manifest.fingerprints["normaliser"]:
             raise InputError(
                 "The rules for normalising values are not those of this version: build the index "
                 "again."
             )
+        if normaliser.aliases is not None:
+            normaliser.aliases.canonical(pa.array([], pa.string()))  # reads them
+    except IndexCorruptError as error:
+        problems.append(Problem(manifest.catalogs[0].folder, "content", str(error)))
     except InputError as error:
         problems.append(Problem(MANIFEST, "version", f"'{store.path}' cannot be searched: {error}"))
     try:

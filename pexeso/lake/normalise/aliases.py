@@ -1,0 +1,273 @@
+"""Aliases of the user's, such as "NYC" for "New York City", and values read by way of them.
+
+An alias stands for whole values: a cell that is an alias once both are normalised is read as if
+what the alias stands for stood in its place. So an index with aliases answers as one of a lake
+whose cells were replaced by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.lake.catalog import damage_made_plain, write_rows
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.runtime.mixing import mixed
+from pexeso.runtime.ranges import ranges
+
+ALIASES = "aliases"
+"""The kind of the files of a catalog that hold aliases, and their entry in a normaliser's JSON."""
+
+SCHEMA = pa.schema([("hash", pa.uint64()), ("alias", pa.string()), ("canonical", pa.string())])
+"""One row an alias, ascending by `hash`, that of the alias; `alias` is normalised, `canonical` as
+the user wrote it."""
+
+_HASHED_BYTES = 64
+_TEXTS_AT_ONCE = 1 << 14
+_DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """A table of aliases, which is read from its file when it is first needed.
+
+    A process that it is sent to opens the file, once.
+
+    Attributes
+    ----------
+    count : int
+    digest : str
+        BLAKE2b-128 of the rows, in hexadecimal.
+    path : Path or None
+        None: the rows are in memory alone.
+
+    Examples
+    --------
+    >>> aliases = Aliases.of(pa.array(["nyc", "big apple"]), pa.array(["New York", "New York"]))
+    >>> aliases.canonical(pa.array(["rome", "nyc", None])).to_pylist()
+    [None, 'New York', None]
+    """
+
+    count: int
+    digest: str
+    path: Path | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, aliases: pa.StringArray, canonical: pa.StringArray) -> Aliases:
+        """Make a table of distinct normalised aliases and what each stands for."""
+        hashes = _hashes(aliases)
+        order = pa.array(np.lexsort((np.arange(len(hashes)), hashes)))
+        columns = [pa.array(hashes), aliases, canonical]
+        rows = pa.table([each.take(order) for each in columns], schema=SCHEMA)
+        found = cls(len(aliases), _digest(rows))
+        found.__dict__["_rows"] = rows
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            return Aliases.of, (self._texts("alias"), self._texts("canonical"))
+        return _opened, (self.count, self.digest, self.path)
+
+    def save(self, folder: Path) -> Aliases:
+        """Write the rows to a folder of a catalog, and return the table that is read from there."""
+        return Aliases(self.count, self.digest, write_rows(folder, ALIASES, self._rows))
+
+    def canonical(self, values: pa.StringArray) -> pa.StringArray:
+        """Return what each of n normalised values stands for, null where it is no alias.
+
+        Takes time by the number of values, not by that of the aliases.
+        """
+        known, hashes = self._known, _hashes(values)
+        first = np.searchsorted(known, hashes)
+        near = known[np.minimum(first, len(known) - 1)] == hashes
+        end = np.searchsorted(known, hashes[near], "right")
+        # Two texts may have one hash, so that these rows are candidates.
+        rows = pa.array(np.unique(ranges(first[near], end - first[near])))
+        found = pc.index_in(values, value_set=self._texts("alias").take(rows))
+        return self._texts("canonical").take(rows.take(found))
+
+    def _texts(self, name: str) -> pa.StringArray:
+        return self._rows[name].chunk(0)
+
+    @cached_property
+    def _known(self) -> np.ndarray:
+        return self._rows["hash"].to_numpy()
+
+    @cached_property
+    def _rows(self) -> pa.Table:
+        if self.path is None:
+            raise IndexCorruptError(
+                "The index lists no file of the aliases that it was built with: restore it from a "
+                "copy, or build it again."
+            )
+        with damage_made_plain(self.path):
+            rows = pq.read_table(self.path, schema=SCHEMA).combine_chunks()
+            rows.validate(full=True)
+            if (len(rows), _digest(rows)) != (self.count, self.digest):
+                raise ValueError("its aliases are not those that the index was built with")
+        return rows
+
+
+@lru_cache(maxsize=4)
+def _opened(count: int, digest: str, path: Path) -> Aliases:
+    return Aliases(count, digest, path)
+
+
+def _digest(rows: pa.Table) -> str:
+    digest = hashlib.blake2b(rows["hash"].to_numpy().tobytes(), digest_size=16)
+    for name in ("alias", "canonical"):
+        starts, data = _data(rows[name].chunk(0))
+        digest.update(starts.tobytes())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _data(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each text begins and where the last one ends, int64, and the bytes of all."""
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    starts = starts.astype(np.int64)
+    every = np.frombuffer(data or b"", np.uint8)
+    return starts - starts[0], every[starts[0] : starts[-1]]
+
+
+def _hashes(texts: pa.StringArray) -> np.ndarray:
+    """Hash the length and the first bytes of n texts: uint64 (n,), the same on every machine."""
+    found = np.zeros(len(texts), np.uint64)
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        starts, data = _data(texts.slice(start, _TEXTS_AT_ONCE))
+        lengths = np.diff(starts)
+        sizes = np.minimum(lengths, _HASHED_BYTES)
+        letters = data[ranges(starts[:-1], sizes)].astype(np.uint64)
+        places = ranges(np.ones(len(sizes), np.int64), sizes).astype(np.uint64)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed(places << 8 | letters))])
+        ends = np.cumsum(sizes)
+        hashes = sums[ends] - sums[ends - sizes] + lengths.astype(np.uint64)
+        found[start : start + len(hashes)] = mixed(hashes)
+    return found
+
+
+@dataclass(frozen=True, init=False)
+class AliasedNormaliser(Normaliser):
+    """A normaliser that reads aliases as what they stand for.
+
+    Parameters
+    ----------
+    normaliser
+        Gives values their form.
+    aliases
+        By values that it has normalised.
+
+    Examples
+    --------
+    >>> aliases = Aliases.of(pa.array(["nyc"]), pa.array(["New York"]))
+    >>> AliasedNormaliser(Normaliser(), aliases).normalise(pa.array(["N.Y.C.", "Rome"])).to_pylist()
+    ['new york', 'rome']
+    """
+
+    aliases: Aliases
+
+    def __init__(self, normaliser: Normaliser, aliases: Aliases) -> None:
+        super().__init__(normaliser.rules, normaliser.extra)
+        object.__setattr__(self, "aliases", aliases)
+
+    __hash__ = Normaliser.__hash__
+
+    def kept_in(self, folder: Path) -> Normaliser:
+        """See `Normaliser.kept_in`; those that are in a file already stay there."""
+        if self.aliases.path is not None:
+            return self
+        return AliasedNormaliser(self, self.aliases.save(folder))
+
+    def resolved_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """See `Normaliser.resolved_distinct`."""
+        settled = self.settled(values, columns)
+        found = self.aliases.canonical(settled)
+        if "territories" in self.rules:  # an alias may be given as a code, or by the full name
+            named = self.with_territories(settled, columns)
+            found = pc.coalesce(found, self.aliases.canonical(named))
+        return values if found.null_count == len(found) else pc.coalesce(found, values)
+
+    def normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+        """See `Normaliser.normalise_distinct`."""
+        texts = self.resolved_distinct(values, columns)
+        if texts is values:
+            return super().normalise_distinct(values, columns)
+        # Some may now be twice in their column, which rules that count a column's values mind.
+        encoded = texts.dictionary_encode()
+        n_texts = len(encoded.dictionary)
+        numbers = pc.fill_null(encoded.indices, n_texts).to_numpy()
+        keys, found = np.unique(columns * (n_texts + 1) + numbers, return_inverse=True)
+        distinct = pa.concat_arrays([encoded.dictionary, pa.nulls(1, pa.string())])
+        normalised = super().normalise_distinct(
+            distinct.take(pa.array(keys % (n_texts + 1))), keys // (n_texts + 1)
+        )
+        return normalised.take(pa.array(found))
+
+    def equal_by_alias(self, texts: pa.StringArray, others: pa.StringArray) -> np.ndarray:
+        """Return which pairs of texts of one value are so by an alias: bool (n,).
+
+        Each text is taken by itself, as if its column had no other.
+        """
+        encoded = pa.concat_arrays([texts, others]).dictionary_encode()
+        distinct = encoded.dictionary
+        columns = np.arange(len(distinct))
+        forms = self.settled(distinct, columns)
+        resolved = self.resolved_distinct(distinct, columns)
+        is_alias = pc.not_equal(resolved, distinct).to_numpy(zero_copy_only=False)
+        one, other = encoded.indices.to_numpy().reshape(2, -1)
+        differ = pc.not_equal(forms.take(pa.array(one)), forms.take(pa.array(other)))
+        return differ.to_numpy(zero_copy_only=False) & (is_alias[one] | is_alias[other])
+
+    def _options(self) -> dict[str, object]:
+        told = {"count": self.aliases.count, "digest": self.aliases.digest}
+        return {**super()._options(), ALIASES: told}
+
+
+def normaliser_from_json(text: str, files: Callable[[str], Sequence[Sequence[Path]]]) -> Normaliser:
+    """Return the normaliser that `Normaliser.to_json` described, with its aliases.
+
+    Parameters
+    ----------
+    files
+        Finds the files of an index's catalog; see `pexeso.lake.catalog.FilesOf`.
+
+    Raises
+    ------
+    InputError
+        The text is not of that form, or was written by another version of the rules.
+    """
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError):
+        options = None
+    if not isinstance(options, dict) or ALIASES not in options:
+        return Normaliser.from_json(text)
+    told = options.pop(ALIASES)
+    sound = isinstance(told, dict) and set(told) == {"count", "digest"}
+    if not (
+        sound
+        and type(told["count"]) is int
+        and told["count"] > 0
+        and isinstance(told["digest"], str)
+        and _DIGEST.fullmatch(told["digest"])
+    ):
+        raise InputError(
+            "The aliases of a normaliser must be described by a count and a digest. Got "
+            f"{str(told)[:80]}."
+        )
+    paths = [path for folder in files(ALIASES) for path in folder]
+    aliases = Aliases(told["count"], told["digest"], paths[-1] if paths else None)
+    return AliasedNormaliser(Normaliser.from_json(json.dumps(options)), aliases)
