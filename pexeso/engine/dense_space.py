@@ -16,8 +16,8 @@ from pexeso.engine.interface import KernelChoice
 from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.plausibility import require_plausible_cells, require_plausible_rows
 from pexeso.engine.metrics import Metric
-from pexeso.engine.plausibility import require_plausible_cells, require_plausible_rows
 from pexeso.engine.search.batch import BatchQuery
 from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import (

@@ -141,7 +141,7 @@ def effective_values(query: EncodedQuery, joinability_of: str) -> int:
     Where rows count and some values fill most of them, the result is smaller than the number of
     distinct values.
     """
-    counts = query.counted(joinability_of).double()
+    counts = query.counted(joinability_of).astype(np.float64)
     return round(float(counts.sum() ** 2 / (counts**2).sum())) if len(counts) else 0
 
 

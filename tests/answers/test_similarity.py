@@ -94,7 +94,8 @@ def test_columns_beyond_the_first_stay_behind_in_their_order(index, monkeypatch)
     assert [match.table for match in ranked] == [match.table for match in plain]
     assert [match.similarity is None for match in ranked] == [False, True, True]
     assert ranked.to_pandas()["similarity"].isna().tolist() == [False, True, True]
-    names = ["table", "column", "joinability", "matched", "total", "similarity", "copies", "brings"]
+    counts = ["joinability", "matched", "total", "joinability_of"]
+    names = ["table", "column", *counts, "similarity", "copies", "brings"]
     assert [list(result) for result in ranked.to_dict()["results"]] == [names] * 3
 
 

@@ -11,7 +11,7 @@ from engine_lakes import sphere
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
-from pexeso.engine.plausibility import ROWS, require_plausible_cells, require_plausible_rows
+from pexeso.engine.layout.plausibility import ROWS, require_plausible_cells, require_plausible_rows
 from pexeso.errors import IndexCorruptError
 
 LAYOUTS = {

@@ -236,8 +236,10 @@ def test_scalars_of_numpy_are_numbers_in_searches_by_equal_text(index):
 
 
 def test_scalars_of_numpy_are_numbers_in_builds():
-    options = BuildOptions(dimensions=np.int64(32), seed=np.uint8(3), n_partitions=np.int16(2))
-    assert options == BuildOptions(dimensions=32, seed=3, n_partitions=2)
+    options = BuildOptions(
+        model="hashing", dimensions=np.int64(32), seed=np.uint8(3), n_partitions=np.int16(2)
+    )
+    assert options == BuildOptions(model="hashing", dimensions=32, seed=3, n_partitions=2)
     assert all(
         type(value) is int for value in (options.dimensions, options.seed, options.n_partitions)
     )
