@@ -288,5 +288,5 @@ def test_an_index_elsewhere_carries_its_aliases(
     assert built.append().new == 1  # tasks of the shared session know no other way to the server
     assert there.refresh()
     query = ["New York City", "Los Angeles", "Ireland", "Saint Mary Harbour", "Old Mill"]
-    [match] = there.contain(query, min_containment=1.0)
-    assert (match.table, match.size) == ("late.csv", 5)
+    found = there.contain(query, min_containment=1.0, fold_copies=False)
+    assert {match.table: match.size for match in found}["late.csv"] == 5
