@@ -108,7 +108,7 @@ class CombinedMatch(ColumnMatch):
             told["pairs"] = (
                 [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
             )
-            told["shared"] = self.equal_text.shared() if self.equal_text else []
+            told |= self.equal_text.explained() if self.equal_text else {"shared": []}
         return told
 
 

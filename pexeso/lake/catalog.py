@@ -22,11 +22,11 @@ import pyarrow.parquet as pq
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.record_schema import SCHEMA
 
-TABLES, COLUMNS, REMOVED = "tables", "columns", "removed"
+TABLES, COLUMNS, REMOVED, ALIASES = "tables", "columns", "removed", "aliases"
 
 FilesOf = Callable[[str], Sequence[Sequence[Path]]]
-"""From a kind of file (`TABLES`, `COLUMNS`, `REMOVED`) to the files of that kind in each folder of
-a catalog, in order."""
+"""From a kind of file, such as `TABLES`, to the files of that kind in each folder of a catalog, in
+order."""
 
 
 def _schema(*names: str) -> pa.Schema:

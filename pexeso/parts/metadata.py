@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.lake.normalise.aliases import ALIASES, normaliser_from_json
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.store.local.reader import Store
+from pexeso.lake.catalog import ALIASES
 from pexeso.store.manifest import Manifest
 
 if TYPE_CHECKING:
     from pexeso.engine.layout.options import PartitionLayoutOptions
     from pexeso.engine.vector_space import VectorSpace
+    from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.store.local.reader import Store
 
 _NEEDED: dict[str, dict[str, type]] = {
     "options": {"grid": dict, "normaliser": str, "model": str},
@@ -73,6 +73,8 @@ def stored_normaliser(store: Store) -> Normaliser:
     InputError
         The manifest tells of none that this version can make.
     """
+    from pexeso.lake.normalise.aliases import normaliser_from_json  # most commands do without
+
     return normaliser_from_json(store.manifest.options["normaliser"], store.catalog_files)
 
 

@@ -73,7 +73,14 @@ def match_of(query: TokenQuery, found: SetFound) -> TokenMatch:
     shared = partial(shared_values, found.shard, found.number, query.tokens)
     at = (found.shard, found.number)
     return TokenMatch(
-        found.table, found.label, found.overlap, found.containment, found.size, at, shared
+        found.table,
+        found.label,
+        found.overlap,
+        found.containment,
+        found.size,
+        at,
+        shared,
+        partial(getattr, query, "aliases"),
     )
 
 

@@ -9,16 +9,18 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
-from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.token_sets.open import Shard, open_shards
-from pexeso.search.opening import normaliser_of
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
 from pexeso.token_search.searches import TokenSearches
+
+if TYPE_CHECKING:
+    from pexeso.lake.normalise.normaliser import Normaliser
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,11 @@ class TokenSets:
     @cached_property
     def normaliser(self) -> Normaliser | None:
         """What replaces aliases; None where the index has none."""
-        return normaliser_of(self.store) if has_aliases(self.store.manifest) else None
+        if not has_aliases(self.store.manifest):
+            return None
+        from pexeso.search.opening import normaliser_of  # most indexes do without
+
+        return normaliser_of(self.store)
 
     @property
     def catalog(self) -> Catalog:

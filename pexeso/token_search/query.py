@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.tokens import distinct_tokens
+from pexeso.lake.tokens import distinct_tokens, tokens_of
 from pexeso.search.query import QueryColumn, query_from_values
 
 
@@ -19,13 +21,28 @@ class TokenQuery:
     Attributes
     ----------
     tokens : pa.LargeStringArray (q,)
+    resolved : pa.StringArray or None
+        The values of the column, those that are aliases replaced; None for an index without.
     """
 
     column: QueryColumn
     tokens: pa.LargeStringArray
+    resolved: pa.StringArray | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @cached_property
+    def aliases(self) -> dict[str, list[str]]:
+        """By the token of what they stand for, the texts of the column that are aliases, sorted."""
+        found: dict[str, list[str]] = {}
+        if self.resolved is not None:
+            rows = pc.indices_nonzero(pc.not_equal(self.column.values, self.resolved))
+            texts = self.column.values.take(rows).to_pylist()
+            tokens = tokens_of(self.resolved.take(rows)).to_pylist()
+            for text, token in sorted(set(zip(texts, tokens, strict=True))):
+                found.setdefault(token, []).append(text)
+        return found
 
     def describe(self) -> dict[str, Any]:
         """Return file, column, number of rows and of distinct values as plain JSON."""
@@ -38,7 +55,7 @@ def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery
     The aliases of the normaliser, if it has some, are replaced by what they stand for.
     """
     column = query_from_values(values)
-    aliased = normaliser is not None and normaliser.aliases is not None
-    return TokenQuery(
-        column, distinct_tokens(normaliser.resolved(column.values) if aliased else column.values)
-    )
+    if normaliser is None or normaliser.aliases is None:
+        return TokenQuery(column, distinct_tokens(column.values))
+    resolved = normaliser.resolved(column.values)
+    return TokenQuery(column, distinct_tokens(resolved), resolved)

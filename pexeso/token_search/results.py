@@ -5,7 +5,7 @@ Each column provides on demand the values that it shares with the query.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ class TokenMatch(ColumnMatch):
     # Where its tokens are: a shard of the index, and the number of the set there.
     _at: tuple[Shard, int] = field(repr=False, compare=False)
     _shared: Callable[[], list[str]] = field(repr=False, compare=False)
+    _aliases: Callable[[], Mapping[str, list[str]]] = field(repr=False, compare=False, default=dict)
 
     @property
     def estimated(self) -> bool:
@@ -51,6 +52,18 @@ class TokenMatch(ColumnMatch):
         They have the form in which values are compared (`pexeso.lake.tokens`).
         """
         return self._shared()
+
+    def aliases(self) -> dict[str, list[str]]:
+        """Return by shared value the texts of the query column that are aliases of it, sorted."""
+        aliases = self._aliases()
+        if not aliases:
+            return {}
+        return {value: aliases[value] for value in self.shared() if value in aliases}
+
+    def explained(self) -> dict[str, Any]:
+        """Return what both columns have as plain JSON; aliases where there are any."""
+        aliases = self.aliases()
+        return {"shared": self.shared(), **({"aliases": aliases} if aliases else {})}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form, as copies have it."""
@@ -96,14 +109,15 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
         Parameters
         ----------
         explain : bool
-            Add ``"shared"``, the values that both columns have, to each result.
+            Add ``"shared"``, the values that both columns have, to each result, and
+            ``"aliases"``, by value the texts of the query column that are aliases of it, if any.
         hints : bool
             Add ``"hints"`` where nothing was found; see `hints`.
         """
         results = [self._with_copies(self._measured(match), match) for match in self.matches]
         if explain:
             results = [
-                {**row, "shared": match.shared()}
+                {**row, **match.explained()}
                 for row, match in zip(results, self.matches, strict=True)
             ]
         return {**self._told(results, hints=hints), "stats": self.stats}

@@ -174,6 +174,26 @@ def test_explanations_name_pairs_by_an_alias(pairs_of_indexes, tmp_path):
     assert {pair[3] for pair in told["pairs"]} >= {"alias"}
 
 
+def test_searches_by_equal_values_tell_aliases_of_the_query(pairs_of_indexes, tmp_path):
+    index, by_hand = pairs_of_indexes[0]
+    query = ["nyc", "Big Apple", "nyc", "New York City", "Rome", "Emerald Isle", None]
+    for found in (index.overlap(query), index.contain(query, min_containment=0.1)):
+        told = found.to_dict(explain=True)["results"]
+        assert all(
+            set(each["aliases"]) <= set(each["shared"]) for each in told if "aliases" in each
+        )
+        of_all = {value: texts for each in told for value, texts in each.get("aliases", {}).items()}
+        assert of_all == {"New York City": ["Big Apple", "nyc"], "Ireland": ["Emerald Isle"]}
+    told = by_hand.overlap(query).to_dict(explain=True)["results"]
+    assert not any("aliases" in each for each in told)
+    asked = tmp_path / "asked.csv"
+    asked.write_text("city\nnyc\nRome\n", encoding="utf-8")
+    for asking in (["overlap"], ["search", "--method", "all"]):
+        arguments = [*asking, str(index.path), f"{asked}:city", "--explain"]
+        shown = CliRunner().invoke(cli, arguments).stdout
+        assert ("New York City  alias: nyc\n" if asking == ["overlap"] else "alias") in shown
+
+
 def test_joins_bring_rows_of_aliases(pairs_of_indexes):
     index, by_hand = pairs_of_indexes[0]
 
@@ -249,3 +269,24 @@ def test_bad_tables_of_aliases_are_refused_before_a_build(folder, pairs_of_index
     assert not (folder / "never.pexeso").exists()
     with pytest.raises(InputError, match="aliases must be the path or URL of a table"):
         build_index(folder / "lake0", folder / "never.pexeso", aliases={"a": "b"})
+
+
+def test_an_index_elsewhere_carries_its_aliases(
+    folder, pairs_of_indexes, s3_server, bucket, monkeypatch, tmp_path
+):
+    for name, value in {**s3_server.environment, "PEXESO_CACHE": str(tmp_path / "cache")}.items():
+        monkeypatch.setenv(name, value)
+    lake = shutil.copytree(folder / "lake0", tmp_path / "lake")
+    bucket.joined("aliases.csv").write((folder / "aliases.csv").read_bytes())
+    options = {"model": "lexical", "parts": ["containment"], "aliases": f"{bucket}/aliases.csv"}
+    built = build_index(lake, bucket.joined("lake.pexeso"), **options)
+    there = open_index(f"{bucket}/lake.pexeso", device="cpu")
+    requires_equal_answers(there, pairs_of_indexes[0][1], 10)
+    assert there.check() == []
+    late = "city\nNYC\nBig Apple\nLA\nHibernia\n0042\n0043\n"
+    (lake / "late.csv").write_text(late, encoding="utf-8")
+    assert built.append().new == 1  # tasks of the shared session know no other way to the server
+    assert there.refresh()
+    query = ["New York City", "Los Angeles", "Ireland", "Saint Mary Harbour", "Old Mill"]
+    found = there.contain(query, min_containment=1.0, fold_copies=False)
+    assert {match.table: match.size for match in found}["late.csv"] == 5

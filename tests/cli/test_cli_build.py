@@ -35,7 +35,7 @@ def test_every_option_reaches_the_build(run, builds):
     )
     given += (
         " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 "
-        "--overwrite --spark-master local[1]"
+        "--aliases a.csv --overwrite --spark-master local[1]"
     )
     given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"
     result = run("index", "some lake", "out", *given.split())
@@ -69,6 +69,7 @@ def test_every_option_reaches_the_build(run, builds):
         "overwrite": True,
         "master": "local[1]",
         "conf": {"spark.driver.memory": "3g", "a": "b=c"},
+        "aliases": "a.csv",
         "progress": None,
     }
 

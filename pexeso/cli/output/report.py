@@ -215,10 +215,12 @@ def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -
     return [*lines, *_more_line(len(pairs) - len(chosen), "pair", option)]
 
 
-def value_lines(values: Sequence[str], n_shown: float, option: str) -> list[str]:
-    """Lay out shared values, and say how many more there are."""
+def value_lines(match: TokenMatch, n_shown: float, option: str) -> list[str]:
+    """Lay out shared values with your aliases of them, and say how many more there are."""
+    values, aliases = match.shared(), match.aliases()
     chosen = values if n_shown == ALL_PAIRS else values[: int(n_shown)]
-    lines = [f"{_INDENT}{plain(value)}" for value in chosen]
+    told = {value: f"  alias: {plain(', '.join(texts))}" for value, texts in aliases.items()}
+    lines = [f"{_INDENT}{plain(value)}{told.get(value, '')}" for value in chosen]
     return [*lines, *_more_line(len(values) - len(chosen), "value", option)]
 
 
@@ -351,9 +353,7 @@ def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str
     """
     if match.meaning is not None:
         return pair_lines(match.meaning.pairs(), n_shown, option)
-    return (
-        [] if match.equal_text is None else value_lines(match.equal_text.shared(), n_shown, option)
-    )
+    return [] if match.equal_text is None else value_lines(match.equal_text, n_shown, option)
 
 
 def _shared(match: TokenMatch) -> list[tuple[str]]:
@@ -370,7 +370,7 @@ ALIKE = Layout(
 )
 EQUAL = Layout(
     _equal_table,
-    lambda match, n_shown, option: value_lines(match.shared(), n_shown, option),
+    value_lines,
     _nothing_equal,
     lambda result, waited: (
         f" in {milliseconds(result.stats['seconds'] if waited is None else waited)} ms"

@@ -22,13 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.lake.catalog import damage_made_plain, write_rows
+from pexeso.lake.catalog import ALIASES, damage_made_plain, write_rows
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.runtime.mixing import mixed
 from pexeso.runtime.ranges import ranges
-
-ALIASES = "aliases"
-"""The kind of the files of a catalog that hold aliases, and their entry in a normaliser's JSON."""
 
 SCHEMA = pa.schema([("hash", pa.uint64()), ("alias", pa.string()), ("canonical", pa.string())])
 """One row an alias, ascending by `hash`, that of the alias; `alias` is normalised, `canonical` as
