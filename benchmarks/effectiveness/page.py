@@ -3,7 +3,8 @@
 Its measured parts are written from the stored results. All else is left unchanged.
 
 A measured part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``. ``summary``
-compares the data sets, any other name is one of them.
+compares the data sets, ``score-study`` has what the command of that name found, any other name is
+one of the data sets.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 from benchmarks.effectiveness.methods import BY_STRINGS, CODES, PEXESO
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import Cells, as_table, tables_of, with_values
+from benchmarks.effectiveness.score.tables import STUDY, tables
 from benchmarks.effectiveness.sets import DATA, ROOT
 from benchmarks.effectiveness.stored import RESULTS, stored_result
+from benchmarks.report import read_result
 from pexeso.errors import InputError
 
 PAGE = ROOT / "docs" / "explanation" / "effectiveness.md"
-SUMMARY = "summary"
+SUMMARY, NOT_MEASURED = "summary", "Not measured yet."
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -38,21 +41,24 @@ def write_page(page: Path = PAGE, results: Path = RESULTS) -> list[Path]:
         The page has a part that nothing is known about.
     """
     known = {name: found for name in DATA if (found := stored_result(results, name)) is not None}
-    page.write_text(rendered(page.read_text(encoding="utf-8"), known), encoding="utf-8")
+    study = read_result(results / f"{STUDY}.json")
+    page.write_text(rendered(page.read_text(encoding="utf-8"), known, study), encoding="utf-8")
     plots = page.with_suffix("")
     return [page, *(path for result in known.values() for path in plot_result(result, plots))]
 
 
-def rendered(text: str, results: Results) -> str:
+def rendered(text: str, results: Results, study: Mapping[str, Any] | None = None) -> str:
     """Return the text of the page with its measured parts as the results have them."""
+    known = (SUMMARY, STUDY, *DATA)
 
     def part(match: re.Match[str]) -> str:
         name = match.group(2)
-        if name not in (SUMMARY, *DATA):
-            raise InputError(
-                f"The page has a part {name!r}. It must be one of {', '.join((SUMMARY, *DATA))}."
-            )
-        body = summary(results) if name == SUMMARY else _of_set(name, results)
+        if name not in known:
+            raise InputError(f"The page has a part {name!r}. It must be one of {', '.join(known)}.")
+        if name == STUDY:
+            body = tables(study) if study is not None else NOT_MEASURED
+        else:
+            body = summary(results) if name == SUMMARY else _of_set(name, results)
         return f"{match.group(1)}{body}\n{match.group(3)}"
 
     return _PART.sub(part, text)
@@ -148,7 +154,7 @@ def _read(scores: Mapping[str, Any] | None, *path: str) -> Any:
 
 def _of_set(name: str, results: Results) -> str:
     if name not in results:
-        return "Not measured yet."
+        return NOT_MEASURED
     result = results[name]
     counted = ", ".join(
         f"{value:,} {key.replace('_', ' ')}"

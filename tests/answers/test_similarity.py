@@ -125,6 +125,12 @@ def test_misspelt_names_are_above_a_column_with_some_of_them(companies):
     assert alike["names.csv"] > 1.5 * alike["half.csv"] > 0
 
 
+def test_several_spellings_of_each_value_are_a_join_too(companies):
+    spellings = [*COMPANIES, *(f"{name} Inc" for name in COMPANIES), *map(str.upper, COMPANIES)]
+    spellings += [f"{name[:3]}{name[2:]}" for name in COMPANIES]
+    assert found(companies, spellings)["names.csv"] > 0.8
+
+
 def test_python_a_batch_and_the_service_agree(companies):
     asked = {"max_distance": 0.4, "k": 5, "min_joinability": 0.1}
     values = [f"{name} Inc" for name in COMPANIES]

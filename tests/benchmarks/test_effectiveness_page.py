@@ -5,12 +5,14 @@ import shlex
 
 import pytest
 
-from benchmarks.effectiveness import lexical_study
+from benchmarks.effectiveness import lexical_study, score_study
 from benchmarks.effectiveness.command import main
 from benchmarks.effectiveness.page import PAGE, rendered, summary, verdict, write_page
 from benchmarks.effectiveness.plots import SOURCE, fingerprint
+from benchmarks.effectiveness.score.tables import STUDY
 from benchmarks.effectiveness.sets import DATA, ROOT
 from benchmarks.effectiveness.stored import RESULTS, merged, store, stored_result
+from benchmarks.report import read_result
 from pexeso.errors import InputError
 
 STORED = {name: found for name in DATA if (found := stored_result(RESULTS, name)) is not None}
@@ -39,7 +41,7 @@ def result(**f1s: float) -> dict[str, object]:
 def test_the_page_shows_the_stored_results():
     text = PAGE.read_text(encoding="utf-8")
     assert set(STORED) == set(DATA)
-    assert rendered(text, STORED) == text, (
+    assert rendered(text, STORED, read_result(RESULTS / f"{STUDY}.json")) == text, (
         "write it anew: python -m benchmarks.effectiveness ... --write-docs"
     )
 
@@ -75,7 +77,8 @@ def test_the_commands_that_are_shown_are_understood(tmp_path, monkeypatch):
     assert len(COMMANDS) >= 4
     for command in COMMANDS:
         module, *arguments = shlex.split(command)[2:]
-        found = lexical_study.main if module.endswith("lexical_study") else main
+        own = {"lexical_study": lexical_study.main, "score_study": score_study.main}
+        found = own.get(module.rpartition(".")[2], main)
         found.make_context(module, arguments)  # refuses options that are none
 
 
