@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import torch
 
@@ -45,12 +46,11 @@ class AskedColumn:
         """The distinct values' vectors."""
         return self.query.vectors
 
-    @property
-    def weights(self) -> torch.Tensor:
-        """Rows of each value."""
-        return self.query.weights
+    def counted(self, joinability_of: str) -> np.ndarray:
+        """Return the rows of each value, which every way counts here."""
+        return self.query.weights.numpy()
 
-    def total(self, ignore_missing: bool) -> int:
+    def total(self, options: SearchOptions) -> int:
         """Return |Q|."""
         return self.query.total
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from pexeso.engine.vector_space import Vectors
 from pexeso.errors import InputError
 from pexeso.options import ALL, SearchOptions

@@ -182,11 +182,11 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
     ("arguments", "words"),
     [
         (
-            ["--dimensions", "1"],
+            ["--model", "hashing", "--dimensions", "1"],
             "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead.",
         ),
         (
-            ["--map", "pivots", "--cells", "grid", "--n-pivots", "9", "--n-levels", "9"],
+            "--model hashing --map pivots --cells grid --n-pivots 9 --n-levels 9".split(),
             "at most 62. Got 9 * 9",
         ),
         (["--column-types", "text,colour"], "kinds must be one or more of text, date, number."),
@@ -202,6 +202,11 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
         (
             ["--spark-conf", "spark.driver.memory"],
             "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g.",
+        ),
+        (
+            ["--dimensions", "64"],
+            "dimensions is for models of vectors, and the model 'lexical' has none. Got "
+            "dimensions=64: leave it out, or name a model, such as 'hashing'.",
         ),
         (
             ["--metric", "cosine"],
