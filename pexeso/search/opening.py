@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     import torch
 
     from pexeso.search.partition_loader import PartitionLoader
+
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
+"""Without any of these files Linux has no CUDA device."""
 
 _log = logging.getLogger("pexeso.index")
 
@@ -85,21 +90,32 @@ def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str)
 
         where = choose_device(device)
         return PartitionLoader(store, space, where, memory_budget, choose_kernel(kernel, where))
-    if device not in ("auto", "cpu") or kernel != "auto":
-        require_known(device, kernel)
-        raise DeviceError(
-            f"An index of the model 'lexical' is searched on the CPU, by its own loops. Got "
-            f"device={device!r}, kernel={kernel!r}: leave both out, or build the index with "
-            "another model."
-        )
-    return PartitionLoader(store, space, None, memory_budget, None)
+    where = _device_of_letters(device, kernel)
+    on_cpu = where is None or where.type == "cpu"
+    space = replace(space, device=where)
+    return PartitionLoader(store, space, None if on_cpu else where, memory_budget, None)
 
 
-def require_known(device: str, kernel: str) -> None:
-    """Raise the errors that a device or a kernel has which nothing knows."""
+def _device_of_letters(device: str, kernel: str) -> torch.device | None:
+    """Return the device on which torch searches a lexical index; None: compiled loops do it.
+
+    On the CPU these are the faster, and need no torch, which takes longer to load than most
+    searches take.
+    """
+    if kernel in ("auto", "compiled") and (
+        device == "cpu" or (device == "auto" and not any(map(os.path.exists, _DRIVERS)))
+    ):
+        return None
     from pexeso.engine.kernels.choice import choose_kernel
 
-    choose_kernel(kernel, choose_device(device))
+    where = choose_device(device)
+    choose_kernel(kernel, where)
+    if kernel in ("triton", "faiss"):
+        raise InputError(
+            "An index of the model 'lexical' is searched by the kernels compiled, on the CPU, and "
+            f"torch. Got {kernel!r}: take one of these, or auto."
+        )
+    return None if where.type == "cpu" and kernel != "torch" else where
 
 
 def _require_layout(store: Store) -> None:

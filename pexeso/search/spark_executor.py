@@ -23,7 +23,6 @@ from pexeso.build.tasks import error_in
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError, SparkError
 from pexeso.options import SearchOptions
-from pexeso.parts.metadata import stored_space
 from pexeso.runtime.threads import take_one_thread
 from pexeso.search.batch_file import MAX_CHUNK_QUERIES
 from pexeso.search.encoded_query import EncodedQuery
@@ -228,9 +227,7 @@ def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.Re
     """
     take_one_thread()  # tasks run side by side already
     manifest = asked.store.manifest
-    device = asked.device
-    if device == "auto" and stored_space(manifest).has_kernels:
-        device = task_device()
+    device = task_device() if asked.device == "auto" else asked.device
     store = replace(
         asked.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
     )

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import pexeso
-from pexeso.errors import IndexCorruptError
+from pexeso.errors import IndexCorruptError, InputError
 
 TABLES = {
     "cities.csv": {"Oslo": "Anne", "Bergen": "Rune", "Trondheim": "Kent", "Bodø": "Odd",
@@ -61,6 +61,17 @@ def test_rows_or_distinct_values_count(lake, tmp_path, spark):
     assert found(index, values) == EXPECTED
     rows = [("cities.csv", "city", 10), ("towns.csv", "town", 8)]
     assert found(index, values, joinability_of="rows") == rows
+
+
+def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused(
+    lake, tmp_path, spark
+):
+    path = build(lake, tmp_path / "index", spark, n_partitions=2).path
+    assert found(pexeso.open_index(path, kernel="torch"), ASKED) == EXPECTED
+    with pytest.raises(InputError, match=r"kernels compiled, on the CPU, and torch\. Got 'faiss'"):
+        pexeso.open_index(path, kernel="faiss", device="cpu").search(ASKED)
+    with pytest.raises(InputError, match="The kernel must be one of auto, compiled"):
+        pexeso.open_index(path, kernel="numpy")
 
 
 def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):

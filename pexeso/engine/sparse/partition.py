@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,11 @@ from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.validation import require_shapes, require_words
 from pexeso.engine.sparse.vectors import SparseVectors
+
+if TYPE_CHECKING:
+    import torch
+
+    from pexeso.engine.sparse.torch_rows import DeviceMatrices
 
 BAND = 1.05
 """The largest sum of a band over its smallest."""
@@ -48,6 +54,8 @@ class SparsePartition:
         Columns of each of the N values.
     column_lists : Lists
         Values of each of the C columns.
+    device : torch.device or None
+        Where values are compared; None where it is not of torch: on the CPU, by compiled loops.
     """
 
     vectors: SparseVectors
@@ -58,9 +66,15 @@ class SparsePartition:
     key_words: Lists
     value_lists: Lists
     column_lists: Lists
+    device: torch.device | None = None
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], space: LetterSpace) -> SparsePartition:
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        space: LetterSpace,
+        device: torch.device | None = None,
+    ) -> SparsePartition:
         """View the arrays of `pexeso.engine.sparse.building.build_partition`.
 
         Nothing is copied. What is there of each word is read and looked at, some 20 bytes; numbers
@@ -93,7 +107,15 @@ class SparsePartition:
             keys,
             values,
             columns,
+            device,
         )
+
+    @cached_property
+    def matrices(self) -> DeviceMatrices:
+        """What is on the device."""
+        from pexeso.engine.sparse.torch_rows import DeviceMatrices  # brings torch
+
+        return DeviceMatrices.of(self)
 
     @property
     def n_values(self) -> int:

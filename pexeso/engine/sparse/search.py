@@ -31,7 +31,7 @@ def find_rows(
     n_threads: int,
     work: Work,
 ) -> Lists:
-    """Find the stored rows that match each query value; see `compiled.matching_rows`.
+    """Find the stored rows that match each query value, ascending.
 
     From the distance on that values without a common feature have, every value matches every other.
     """
@@ -40,6 +40,10 @@ def find_rows(
         offsets = np.concatenate([[0], np.cumsum(known * partition.n_values)]).astype(np.int64)
         rows = np.arange(partition.n_values, dtype=np.int32)
         return Lists(offsets, np.tile(rows, int(known.sum())))
+    if partition.device is not None:
+        from pexeso.engine.sparse import torch_rows  # brings torch
+
+        return torch_rows.matching_rows(partition, vectors, max_distance, work)
     return matching_rows(partition, vectors, max_distance, n_threads, work)
 
 

@@ -70,9 +70,12 @@ class SparseSpace(VectorSpace):
     Attributes
     ----------
     letters : LetterSpace
+    device : torch.device or None
+        Where torch compares values; None: on the CPU, by compiled loops, which need no torch.
     """
 
     letters: LetterSpace
+    device: torch.device | None = None
     has_kernels: ClassVar[bool] = False
 
     def concatenate(self, parts: Sequence[SparseVectors]) -> SparseVectors:
@@ -98,7 +101,7 @@ class SparseSpace(VectorSpace):
         pages: Pages | None = None,
     ) -> SparsePartition:
         """View the arrays of `pexeso.engine.sparse.building.build_partition`."""
-        return SparsePartition.from_arrays(arrays, self.letters)
+        return SparsePartition.from_arrays(arrays, self.letters, self.device)
 
     def require_plausible(self, partition: SparsePartition, where: str, *, rows: bool) -> None:
         """Hold the lengths of some values against their words."""

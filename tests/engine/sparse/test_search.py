@@ -1,5 +1,7 @@
 """Searches by posting lists find what brute force finds, at every distance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bags import SPACE, distances_of, vectors_of
@@ -121,6 +123,35 @@ def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, many, monkeypat
         np.testing.assert_array_equal(
             found.offsets[1:], np.bincount(which, minlength=len(asked)).cumsum()
         )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_torch_finds_the_same_rows(seed, share, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from pexeso.engine.sparse import torch_rows
+
+    space = LetterSpace(share)
+    values, partition = lake_of(seed, 200, space=space)
+    asked = [
+        *misspelt(values[::3], np.random.default_rng(seed)),
+        "",
+        "q",
+        values[0] + " " + values[0],
+    ]
+    vectors = vectors_of(asked, space)
+    exact = vectors.distances(partition.vectors)
+    near = np.unique(exact[np.isfinite(exact)])
+    there = replace(partition, device=torch.device("cpu"))
+    for at_once in (1, 1 << 28):
+        monkeypatch.setattr(torch_rows, "NUMBERS_AT_ONCE", at_once)
+        for limit in (0.0, 0.06, 0.3, 0.45, 0.6, 1.0, *near[:: len(near) // 5]):
+            found = search.find_rows(there, vectors, float(limit), 1, Work())
+            which, rows = np.nonzero(exact <= limit)
+            np.testing.assert_array_equal(found.members, rows)
+            np.testing.assert_array_equal(
+                np.diff(found.offsets), np.bincount(which, minlength=len(asked))
+            )
 
 
 @pytest.mark.parametrize("n_words", [3, 5_000])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from bags import SPACE, vectors_of
 
 from pexeso.engine.sparse import search
@@ -46,15 +47,16 @@ def test_a_missing_array_or_one_of_another_type_is_refused(arrays, name):
             SparsePartition.from_arrays({**others, **wrong}, SPACE)
 
 
+@pytest.mark.parametrize("device", [None, torch.device("cpu")])
 @pytest.mark.parametrize("number", [-1, 1 << 20, -(1 << 31)])
 @pytest.mark.parametrize(
     "name", [name for name in sorted(ARRAYS) if ARRAYS[name][0] in ("int32", "int64")]
 )
-def test_no_number_leads_a_search_out_of_its_memory(arrays, name, number):
+def test_no_number_leads_a_search_out_of_its_memory(arrays, name, number, device):
     changed = {**arrays, name: np.full_like(arrays[name], number)}
     query = vectors_of(VALUES)
     try:
-        partition = SparsePartition.from_arrays(changed, SPACE)
+        partition = SparsePartition.from_arrays(changed, SPACE, device)
         SparseSpace(SPACE).require_plausible(partition, "It", rows=True)
         for limit in (0.0, 0.3, 0.6):
             search.search(

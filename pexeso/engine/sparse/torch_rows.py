@@ -1,0 +1,233 @@
+"""The search for matching values by matrix products of torch, on any of its devices.
+
+A word is a row of counts: of its pairs of letters, times `PAIR_ROOT`, of its pairs with their
+blocks from the start, and of those with their blocks from the end; the dot product of two such rows
+is C. So the similarities of some query values and all words are one product of a sparse matrix with
+a dense one, and those of the query values and all stored values another.
+
+Sums are float32 of numbers that are not negative, off by a bounded share; what lies within it is
+decided by the definition, on the CPU. So the matches are those of the compiled loops.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from pexeso.engine.lists import Lists
+from pexeso.engine.sparse import key_loops, word_loops
+from pexeso.engine.sparse.list_loops import NO_LIST
+from pexeso.engine.sparse.space import LAST_BLOCK, PAIR
+from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.errors import IndexCorruptError
+from pexeso.runtime.ranges import offsets_of
+
+if TYPE_CHECKING:
+    from pexeso.engine.sparse.compiled import Work
+    from pexeso.engine.sparse.partition import SparsePartition
+
+NUMBERS_AT_ONCE = 1 << 28
+"""Similarities of query values that are held together, with features, words and rows: 1 GiB."""
+
+_ROUNDING = 2.0**-22
+_FROM_THE_START = key_loops.BLOCKS & ~LAST_BLOCK
+
+
+@dataclass(frozen=True)
+class DeviceMatrices:
+    """The matrices of a partition on a device.
+
+    Shape letters: F features, V words, N rows.
+
+    Attributes
+    ----------
+    features : numpy.ndarray of shape (F,), int64
+        What `features_of` gives for the keys of the words, ascending; on the CPU.
+    words : torch.Tensor, sparse (V, F)
+        Each word's counts over their length.
+    rows : torch.Tensor, sparse (N, V)
+        Weights over the lengths of the rows.
+    """
+
+    features: np.ndarray
+    words: torch.Tensor
+    rows: torch.Tensor
+
+    @classmethod
+    def of(cls, partition: SparsePartition) -> DeviceMatrices:
+        """Make the matrices on the partition's device.
+
+        They take some 36 bytes there for each entry of the lists of pairs, and on the way four
+        times that on the host.
+
+        Raises
+        ------
+        IndexCorruptError
+            A number in the partition leads out of it.
+        """
+        lists, values, device = partition.key_words, partition.vectors, partition.device
+        _require_within(lists, partition.n_words)
+        _require_within(Lists(values.offsets, values.members), partition.n_words)
+        keys = np.repeat(partition.keys, np.diff(lists.offsets))
+        features, columns, counts = [], [], []
+        for part, count in features_of(keys):
+            features.append(part)
+            columns.append(lists.members.astype(np.int64))
+            counts.append(np.full(len(part), count, np.float32))
+        every, place = np.unique(np.concatenate(features), return_inverse=True)
+        word = np.concatenate(columns)
+        shares = np.concatenate(counts) / np.sqrt(values.squares)[word]
+        words = _matrix(word, place, shares, (partition.n_words, len(every)), device)
+        row = np.repeat(np.arange(partition.n_values), np.diff(values.offsets))
+        weights = values.weights[values.members] / np.sqrt(values.norms[row])
+        shape = (partition.n_values, partition.n_words)
+        return cls(every, words, _matrix(row, values.members, weights, shape, device))
+
+
+def features_of(keys: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    """Return the three features of each key as numbers, and what one of each sort counts.
+
+    Of a pair alone, of a pair with its block from the start, and of one with its block from the
+    end.
+    """
+    pairs = keys >> key_loops.BITS_OF_BLOCKS << key_loops.BITS_OF_BLOCKS
+    blocks = keys & key_loops.BLOCKS
+    first, last = blocks & _FROM_THE_START, blocks & LAST_BLOCK
+    # No two of the same sort are alike by chance, and the sorts are told apart by the sign bits.
+    return [
+        (pairs << 1, float(np.sqrt(PAIR))),
+        ((pairs | first) << 1 | 1, 1.0),
+        (-1 - (pairs | last), 1.0),
+    ]
+
+
+def matching_rows(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    work: Work,
+) -> Lists:
+    """Do as `pexeso.engine.sparse.compiled.matching_rows` on the partition's device."""
+    matrices, device = partition.matrices, partition.device
+    n_numbers = len(matrices.features) + partition.n_words + partition.n_values
+    chunk_size = max(1, NUMBERS_AT_ONCE // max(1, n_numbers))
+    own_words = np.empty(len(vectors.weights), np.int64)
+    words = partition.vectors
+    word_loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
+    sizes, members = [], [np.zeros(0, np.int32)]
+    for begin in range(0, len(vectors), chunk_size):
+        some = slice(begin, min(begin + chunk_size, len(vectors)))
+        query, row, is_sure = _candidates(
+            matrices, partition, vectors, own_words, some, max_distance, device
+        )
+        unsure = np.flatnonzero(~is_sure)
+        apart = pair_distances(vectors.take(query[unsure]), words.take(row[unsure]))
+        is_sure[unsure] = apart <= max_distance
+        work.candidates += len(query)
+        work.decided += len(unsure)
+        sizes.append(np.bincount(query[is_sure] - begin, minlength=some.stop - begin))
+        members.append(row[is_sure].astype(np.int32))
+    offsets = offsets_of(np.concatenate([np.zeros(0, np.int64), *sizes]).astype(np.int64))
+    return Lists(offsets, np.concatenate(members))
+
+
+def _candidates(
+    matrices: DeviceMatrices,
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    own_words: np.ndarray,
+    some: slice,
+    max_distance: float,
+    device: torch.device,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pairs of query values and rows that may match, ordered, and which surely do."""
+    letters = partition.space.letters
+    value = np.arange(some.start, some.stop)
+    n_words = np.diff(vectors.offsets)[some]
+    owner = np.repeat(value - some.start, n_words)
+    word = vectors.members[vectors.offsets[some.start] : vectors.offsets[some.stop]]
+    length = np.sqrt(np.where(vectors.norms > 0, vectors.norms, 1.0))[some]
+    share = vectors.weights[word] / length[owner]
+
+    used, position = np.unique(word, return_inverse=True)
+    sizes = np.empty(len(vectors.starts) - 1, np.int64)
+    key_loops.count_keys(vectors.text, vectors.starts, sizes)
+    key_offsets = offsets_of(sizes)
+    keys = np.empty(int(key_offsets[-1]), np.int64)
+    key_loops.write_all_keys(vectors.text, vectors.starts, key_offsets, keys)
+    lists = Lists(key_offsets, keys)
+    key_word, at = lists.of(used)
+    # Of each occurrence of a word in a value its keys.
+    by_word = Lists(offsets_of(np.bincount(key_word, minlength=len(used))), at)
+    occurrence, place = by_word.of(position)
+    of_key = keys[by_word.members[place]]
+    scaled = (share / np.sqrt(vectors.squares)[word])[occurrence]
+    asked = torch.zeros((len(matrices.features), len(value)), device=device)
+    for features, count in features_of(of_key):
+        row = np.searchsorted(matrices.features, features)
+        row[row == len(matrices.features)] = 0
+        known = (matrices.features[row] == features) if len(matrices.features) else row < 0
+        _add(asked, row[known], owner[occurrence][known], (count * scaled)[known])
+    near = torch.sparse.mm(matrices.words, asked) * letters
+    own = own_words[word]
+    held = own >= 0
+    _add(near, own[held], owner[held], (share * (1.0 - letters))[held])
+    cosines = torch.sparse.mm(matrices.rows, near)
+
+    n_keys = np.bincount(owner[occurrence], minlength=len(value))
+    room = (3 * n_keys + n_words + partition.most_value_words + 64) * _ROUNDING
+    cosine = 1.0 - 2.0 * max_distance * max_distance
+    floor = cosine * (1.0 - 1e-9) * (1.0 - room) - 1e-9
+    row, query = torch.nonzero(
+        (cosines >= _tensor(floor, device)) & _tensor(vectors.is_known[some], device)[None, :],
+        as_tuple=True,
+    )
+    is_sure = cosines[row, query] >= _tensor(cosine * (1.0 + room) + 1e-6, device)[query]
+    row, query, is_sure = (each.cpu().numpy() for each in (row, query, is_sure))
+    order = np.lexsort((row, query))
+    return query[order] + some.start, row[order], is_sure[order]
+
+
+def _require_within(lists: Lists, n: int) -> None:
+    lists.of(np.arange(len(lists)))
+    if len(lists.members) and (lists.members.min() < 0 or lists.members.max() >= n):
+        raise IndexCorruptError(NO_LIST)
+
+
+def _tensor(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
+    numbers = numbers.astype(np.float32) if numbers.dtype == np.float64 else numbers
+    return torch.from_numpy(numbers).to(device)
+
+
+def _add(matrix: torch.Tensor, rows: np.ndarray, columns: np.ndarray, numbers: np.ndarray) -> None:
+    """Add numbers to places of a dense matrix, those of the same place one after the other."""
+    place = rows.astype(np.int64) * matrix.shape[1] + columns
+    matrix.view(-1).index_add_(
+        0, _tensor(place, matrix.device), _tensor(numbers.astype(np.float64), matrix.device)
+    )
+
+
+def _matrix(
+    rows: np.ndarray,
+    columns: np.ndarray,
+    numbers: np.ndarray,
+    shape: tuple[int, int],
+    device: torch.device,
+) -> torch.Tensor:
+    """Return a sparse matrix; numbers of the same place are added."""
+    places, which = np.unique(rows.astype(np.int64) * shape[1] + columns, return_inverse=True)
+    sums = np.bincount(which, weights=numbers, minlength=len(places))
+    offsets = offsets_of(np.bincount(places // max(1, shape[1]), minlength=shape[0]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(offsets),
+            torch.from_numpy(places % max(1, shape[1])),
+            torch.from_numpy(sums.astype(np.float32)),
+            size=shape,
+            check_invariants=True,
+        ).to(device)
