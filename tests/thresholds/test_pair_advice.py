@@ -69,3 +69,34 @@ def test_of_long_columns_some_values_ask(monkeypatch):
     advice = advise(moved(THINGS, 0.2, 1), THINGS)
     assert advice.evidence["asked_values"] == 60
     assert 0.2 <= advice.max_distance < 0.4
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("min_precision", [None, 0.5])
+def test_the_precision_is_not_overrated_where_few_values_have_a_partner(share, min_precision):
+    # Of a hundred kinds of things the lake column has ten each, and the query column two.
+    kinds, away = directions(100, 0), np.linspace(0.1, 0.4, 10)
+    lake = np.concatenate([moved(kinds, distance, n) for n, distance in enumerate(away)])
+    n = round(200 * share)
+    away = np.random.default_rng(1).uniform(0.1, 0.4, 200 - n)
+    partners = moved(lake[:: len(lake) // n][:n], 0.15, 20)
+    alone = [moved(kinds[[k % 100]], distance, 100 + k) for k, distance in enumerate(away)]
+    asked = np.concatenate([partners, *alone])
+    advice = advise(asked, lake, min_precision=min_precision)
+    nearest = nearest_distances(SPACE, torch.from_numpy(asked), torch.from_numpy(lake))
+    joined = nearest <= advice.max_distance
+    assert advice.evidence["estimated_precision"] <= joined[:n].sum() / joined.sum() + 0.1
+    assert joined[:n].mean() > 0.4, "and partners are found"
+
+
+def test_the_precision_stated_has_a_standard_error_more_of_false_matches():
+    matched, unrelated = np.array([0.0, 0.5, 0.6]), np.array([0.0, 0.1, 0.2])
+    few, many = (
+        advising._chosen(np.arange(3) / 10, matched, 0 * unrelated, unrelated, None, n).evidence
+        for n in (16, 10**8)
+    )
+    alone = 0.4 / 0.8
+    assert few["without_partner"] == many["without_partner"] == 0.4
+    assert many["estimated_precision"] == pytest.approx(1 - alone * 0.2 / 0.6, abs=1e-4)
+    error = np.sqrt(0.1 * 0.9 / 16)
+    assert few["estimated_precision"] == pytest.approx(1 - (0.1 + error) / 0.6, abs=1e-4)
