@@ -14,9 +14,8 @@ values without a partner. So M - p W are joined rightly, 1 - p could be, and pre
 F1 follow for each distance.
 
 The distance with the best F1 is chosen. Where few values have a partner, p W is nearly all of M,
-and a small error of W makes a large one of the precision. The precision that is stated, and that
-must hold where one is asked for, is therefore careful: it takes W from within the lake column
-alone, and a standard error more of false matches.
+and chance alone can make the difference. The precision that is stated, and that must hold where one
+is asked for, is therefore that with a standard error more of false matches.
 
 Source: the share of true nulls from the tail of a mixture is that of Storey, "A direct approach to
 false discovery rates" (2002).
@@ -91,35 +90,22 @@ def advise_pair(
     within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
     sizes = np.array([[len(each)] for each in own])
     mine, theirs = (within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)
-    expected = np.minimum(1 - (1 - mine) ** (len(others) / len(asked)), theirs)
+    unrelated_share = np.minimum(1 - (1 - mine) ** (len(others) / len(asked)), theirs)
     # Distances of equal vectors are off by rounding.
     matched = (nearest[:, None] <= np.maximum(limits, EQUAL)).mean(0)
-    return _chosen(limits, matched, expected, theirs, min_precision, len(nearest))
+    return _chosen(limits, matched, unrelated_share, min_precision, len(nearest))
 
 
 def _chosen(
     limits: np.ndarray,
     matched: np.ndarray,
-    expected: np.ndarray,
-    careful: np.ndarray,
+    unrelated_share: np.ndarray,
     min_precision: float | None,
     n_rows: int,
 ) -> Advice:
-    """Choose a distance.
-
-    Parameters
-    ----------
-    matched : numpy.ndarray
-        The share of values that match at each of `limits`.
-    expected, careful : numpy.ndarray
-        The shares of values that have an unrelated neighbour: to choose by, and to state the
-        precision by.
-    n_rows : int
-        Values that asked.
-    """
-    alone = _without_partner(matched, expected)
-    right = np.clip(matched - alone * expected, 0, None)
-    wrong = _without_partner(matched, careful) * careful
+    alone = min(1.0, float((1 - matched[-1]) / max(1 - unrelated_share[-1], 1e-9)))
+    wrong = alone * unrelated_share
+    right = np.clip(matched - wrong, 0, None)
     error = np.sqrt(wrong * (1 - wrong) / n_rows)
     precision = np.where(
         matched > 0, np.clip(1 - (wrong + error) / np.maximum(matched, 1e-9), 0, 1), 1.0
@@ -131,7 +117,7 @@ def _chosen(
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[position]), 4),
         "estimated_f1": round(min(1.0, float(f1[position])), 4),
-        "unrelated_neighbours": round(float(careful[position]), 4),
+        "unrelated_neighbours": round(float(unrelated_share[position]), 4),
         "between_columns": round(float(matched[position]), 4),
         "without_partner": round(alone, 4),
         "asked_values": n_rows,
@@ -140,15 +126,10 @@ def _chosen(
     why = (
         f"estimated precision of the join {percent(precision[position])} ({aim}); "
         f"{percent(matched[position])} of your values have a neighbour "
-        f"in that column; at this distance {percent(careful[position])} of those without a "
+        f"in that column; at this distance {percent(unrelated_share[position])} of those without a "
         "partner have an unrelated one."
     )
     return Advice(float(limits[position]), None, why, evidence)
-
-
-def _without_partner(matched: np.ndarray, unrelated_share: np.ndarray) -> float:
-    """Estimate the share of values without a partner from what does not match at all."""
-    return min(1.0, float((1 - matched[-1]) / max(1 - unrelated_share[-1], 1e-9)))
 
 
 def _most_rows(n_others: int) -> int:
