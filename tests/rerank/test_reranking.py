@@ -78,6 +78,7 @@ def test_what_is_not_looked_at_stays_behind_in_its_order(index, by_names, monkey
             "joinability",
             "matched",
             "total",
+            "joinability_of",
             "score",
             "reasons",
             "copies",
