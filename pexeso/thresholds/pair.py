@@ -5,10 +5,17 @@ best balance of precision and recall for the rest.
 
 Each value of the query column is joined with the nearest one of the lake column. Of the values,
 M(d) have one within d. A value without a partner is joined with an unrelated neighbour as often as
-values of one column have another one that near: W(d), known from within the two columns, the
-smaller of both. Where half of the index's values have an unrelated neighbour nearby, hardly a
-partner is still to come; what is not joined there tells the share p of values without a partner. So
-M - p W are joined rightly, 1 - p could be, and precision, recall and F1 follow for each distance.
+values of one column have another one that near: W(d), known from within the two columns. The more
+values a column has, the more of them lie near: a value of the query column meets as many in the
+lake column as it does in its own, times the ratio of their sizes. W is the smaller of that and of
+what is known from within the lake column. Where half of the index's values have an unrelated
+neighbour nearby, hardly a partner is still to come; what is not joined there tells the share p of
+values without a partner. So M - p W are joined rightly, 1 - p could be, and precision, recall and
+F1 follow for each distance.
+
+The distance with the best F1 is chosen. Where few values have a partner, p W is nearly all of M,
+and chance alone can make the difference. The precision that is stated, and that must hold where one
+is asked for, is therefore that with a standard error more of false matches.
 
 Source: the share of true nulls from the tail of a mixture is that of Storey, "A direct approach to
 false discovery rates" (2002).
@@ -82,7 +89,8 @@ def advise_pair(
     limits = tried_distances(distance_reaching(every, HALF))
     within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
     sizes = np.array([[len(each)] for each in own])
-    unrelated_share = ((within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)).min(0)
+    mine, theirs = (within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)
+    unrelated_share = np.minimum(1 - (1 - mine) ** (len(others) / len(asked)), theirs)
     # Distances of equal vectors are off by rounding.
     matched = (nearest[:, None] <= np.maximum(limits, EQUAL)).mean(0)
     return _chosen(limits, matched, unrelated_share, min_precision, len(nearest))
@@ -96,8 +104,12 @@ def _chosen(
     n_rows: int,
 ) -> Advice:
     alone = min(1.0, float((1 - matched[-1]) / max(1 - unrelated_share[-1], 1e-9)))
-    right = np.clip(matched - alone * unrelated_share, 0, None)
-    precision = np.where(matched > 0, right / np.maximum(matched, 1e-9), 1.0)
+    wrong = alone * unrelated_share
+    right = np.clip(matched - wrong, 0, None)
+    error = np.sqrt(wrong * (1 - wrong) / n_rows)
+    precision = np.where(
+        matched > 0, np.clip(1 - (wrong + error) / np.maximum(matched, 1e-9), 0, 1), 1.0
+    )
     f1 = 2 * right / np.maximum(matched + 1 - alone, 1e-9)
     kept = precision >= (min_precision or 0.0) - 1e-9
     position = int(np.argmax(np.where(kept, f1.round(6), -1.0))) if kept.any() else 0
@@ -105,7 +117,7 @@ def _chosen(
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[position]), 4),
         "estimated_f1": round(min(1.0, float(f1[position])), 4),
-        "within_columns": round(float(unrelated_share[position]), 4),
+        "unrelated_neighbours": round(float(unrelated_share[position]), 4),
         "between_columns": round(float(matched[position]), 4),
         "without_partner": round(alone, 4),
         "asked_values": n_rows,
@@ -114,8 +126,8 @@ def _chosen(
     why = (
         f"estimated precision of the join {percent(precision[position])} ({aim}); "
         f"{percent(matched[position])} of your values have a neighbour "
-        f"in that column; at this distance {percent(unrelated_share[position])} of values have "
-        "an unrelated neighbour in their own column."
+        f"in that column; at this distance {percent(unrelated_share[position])} of those without a "
+        "partner have an unrelated one."
     )
     return Advice(float(limits[position]), None, why, evidence)
 

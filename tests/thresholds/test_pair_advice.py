@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from planted import directions, moved, scan_of_columns
+from planted import directions, moved, scan_of_columns, unit
 
 from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.layout.options import PartitionLayoutOptions
@@ -69,3 +69,35 @@ def test_of_long_columns_some_values_ask(monkeypatch):
     advice = advise(moved(THINGS, 0.2, 1), THINGS)
     assert advice.evidence["asked_values"] == 60
     assert 0.2 <= advice.max_distance < 0.4
+
+
+def crowded(n: int, seed: int) -> np.ndarray:
+    """Unit vectors of four dimensions: of a thousand, most have another nearer than 0.1."""
+    vectors = np.zeros((n, 32))
+    vectors[:, :4] = np.random.default_rng(seed).normal(size=(n, 4))
+    return unit(vectors)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 1.0])
+def test_the_precision_is_not_overrated_where_few_values_have_a_partner(share):
+    # The lake column has five times the values of the query column: five times the strangers.
+    lake, n = crowded(1000, 0), round(200 * share)
+    asked = np.concatenate([moved(lake[:n], 0.05, 20), crowded(200 - n, 2)])
+    advice = advise(asked, lake)
+    nearest = nearest_distances(SPACE, torch.from_numpy(asked), torch.from_numpy(lake))
+    joined = nearest <= advice.max_distance
+    assert joined[:n].all(), "partners are found"
+    assert advice.evidence["estimated_precision"] <= n / joined.sum() + 0.15
+
+
+def test_the_precision_stated_has_a_standard_error_more_of_false_matches():
+    matched, unrelated = np.array([0.0, 0.5, 0.6]), np.array([0.0, 0.1, 0.2])
+    few, many = (
+        advising._chosen(np.arange(3) / 10, matched, unrelated, None, n).evidence
+        for n in (16, 10**8)
+    )
+    alone = 0.4 / 0.8
+    assert few["without_partner"] == many["without_partner"] == alone
+    assert many["estimated_precision"] == pytest.approx(1 - alone * 0.2 / 0.6, abs=1e-4)
+    error = np.sqrt(0.1 * 0.9 / 16)
+    assert few["estimated_precision"] == pytest.approx(1 - (0.1 + error) / 0.6, abs=1e-4)
