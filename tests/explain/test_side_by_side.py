@@ -15,7 +15,7 @@ PAIRS = PairTable(
     pa.array(["OSLO", "Roma", "Rome (old)"]),
     pa.array(["oslo", "roma", "rome old"]),
     np.array([0.0, 0.01, 0.05]),
-    np.array([0, 1, 1], np.int8),
+    np.array([0, 2, 2], np.int8),
 )
 MINE = "id,place,x\n1,Oslo,a\n2,rome,\n3,Paris,c\n4,,d\n5,Oslo,e\n"
 THEIRS = "n,City,since\n7,OSLO,1048\n8,Roma,-753\n9,oslo,2000\n"
