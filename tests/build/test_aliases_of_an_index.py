@@ -76,7 +76,12 @@ def write_aliases(path, rows):
 def answers(index, query):
     """Return what each kind of search finds, without texts and times."""
     options = {"k": "all", "fold_copies": False}
-    found = index.search(query, min_joinability=0.2, max_distance=0.4, rerank=False, **options)
+    alike = {"min_joinability": 0.2, "max_distance": 0.4, "rerank": False, **options}
+    found = index.search(query, **alike)
+    [of_batch] = index.search_batch([query], **alike)
+    assert [(each.table, each.matched) for each in of_batch] == [
+        (each.table, each.matched) for each in found
+    ]
     return {
         "search": [(each.table, each.column, each.matched, each.total) for each in found],
         "pairs": [

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from pexeso.errors import IndexCorruptError, InputError, TableReadError
 from pexeso.lake import alias_table
 from pexeso.lake.alias_table import read_aliases
+from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise import aliases as module
 from pexeso.lake.normalise.aliases import AliasedNormaliser, Aliases, normaliser_from_json
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import column_values
+from pexeso.lake.records import column_values, counted_column_records, value_records
+from pexeso.parts.token_sets.records import records as token_records
 
 CITIES = [("NYC", "New York City"), ("Big Apple", "nyc"), ("LA", "Los Angeles")]
 
@@ -267,3 +269,25 @@ def test_equal_by_alias_needs_an_alias_and_different_forms(tmp_path):
     ]
     ours, theirs, expected = zip(*pairs, strict=True)
     assert normaliser.equal_by_alias(pa.array(ours), pa.array(theirs)).tolist() == list(expected)
+
+
+def test_counted_columns_such_as_those_of_spark_tables_are_read_alike(tmp_path):
+    normaliser = normaliser_of(tmp_path, CITIES)
+    cells = [pa.array(["nyc", "New York City", "Rome"]), pa.array([2, 1, 1])]
+    batches = counted_column_records(
+        {"table": "t", "position": 0, "name": "city", "label": "city"},
+        pa.StructArray.from_arrays(cells, ["values", "counts"]),
+        4,
+        ColumnRules(min_rows=1),
+        normaliser,
+        wanted=[value_records, token_records],
+    )
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert [
+        (row["value"], row["text"], row["count"]) for row in rows if row["record"] == "value"
+    ] == [
+        ("new york city", "nyc", 3),
+        ("rome", "Rome", 1),
+    ]
+    tokens = [row["value"] for row in rows if row["record"] == "token"]
+    assert tokens == ["New York City", "Rome"]
