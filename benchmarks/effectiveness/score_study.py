@@ -40,19 +40,24 @@ FIGURES = ("map", "recall_95")
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep the indexes in this folder, and use those that are there.",
 )
+@click.option(
+    "--strict", is_flag=True, help="Take pairs with nearly enough equal texts for wrong ones."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print plain data instead of tables.")
 @click.option(
     "--write",
     is_flag=True,
     help="Keep the result in benchmarks/results/effectiveness/score-study.json and on the page.",
 )
-def main(sets: str | None, indexes: Path | None, as_json: bool, write: bool) -> None:
+def main(sets: str | None, indexes: Path | None, strict: bool, as_json: bool, write: bool) -> None:
     """Compare measures and models that order what a search finds."""
     try:
         names = [name.strip() for name in sets.split(",")] if sets else list(SETS)
         if unknown := [name for name in names if name not in SETS]:
             raise InputError(f"The data sets are {', '.join(SETS)}. Got {unknown[0]!r}.")
-        result = run(names, indexes)
+        if write and (strict or names != list(SETS)):
+            raise InputError("--write keeps what all data sets say: leave --sets and --strict out.")
+        result = run(names, indexes, strict=strict)
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
     if write:
@@ -61,14 +66,21 @@ def main(sets: str | None, indexes: Path | None, as_json: bool, write: bool) -> 
     click.echo(json.dumps(result, indent=1) if as_json else tables(result))
 
 
-def run(names: Sequence[str], indexes: Path | None = None, shared: Path = SHARED) -> dict[str, Any]:
+def run(
+    names: Sequence[str],
+    indexes: Path | None = None,
+    shared: Path = SHARED,
+    *,
+    strict: bool = False,
+) -> dict[str, Any]:
     """Measure on data sets, each held out of what is learned for it; see `compared`."""
     pairs = {}
     with tempfile.TemporaryDirectory(prefix="pexeso-score-study-") as folder:
         for name in names:
             place = Path(folder) / name
             place.mkdir()
-            asked, path = asked_lake(name, place, shared), (indexes or place) / f"{name}.pexeso"
+            asked = asked_lake(name, place, shared, strict=strict)
+            path = (indexes or place) / f"{name}.pexeso"
             path.parent.mkdir(parents=True, exist_ok=True)
             index = open_index(path) if path.exists() else index_for(asked.lake, path, MODEL)
             pairs[name] = found_pairs(asked, index)

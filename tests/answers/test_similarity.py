@@ -74,9 +74,10 @@ def test_it_is_that_of_brute_force(index, numbers_at_once, monkeypatch):
 
 def test_the_order_follows_it_and_nothing_is_lost(companies):
     asked = {"max_distance": 0.45, "min_joinability": None}
-    values = [*COMPANIES[:4], *(f"{name} Incorporated" for name in OTHERS)]
+    values = [*COMPANIES, *["Vandelay"] * 10]  # most rows match the column that has half of them
     plain = companies.search(values, rerank=False, **asked)
     ranked = companies.search(values, **asked)
+    assert (plain[0].table, ranked[0].table) == ("half.csv", "names.csv")
     assert {match.table for match in ranked} == {match.table for match in plain}
     shown = [round(match.similarity, 2) for match in ranked]
     assert shown == sorted(shown, reverse=True)

@@ -202,6 +202,9 @@ def test_data_sets_that_are_not_there_are_told(tmp_path):
     done = CliRunner().invoke(score_study.main, ["--sets", "nothing"])
     assert done.exit_code == 1
     assert "The data sets are wikitables, countries" in done.output
+    done = CliRunner().invoke(score_study.main, ["--strict", "--write"])
+    assert done.exit_code == 1
+    assert "--write keeps what all data sets say" in done.output
 
 
 @pytest.mark.lakes

@@ -98,8 +98,16 @@ class AskedLake:
     originals: list[pa.StringArray] | None = None
 
 
-def asked_lake(name: str, place: Path, shared: Path = SHARED) -> AskedLake:
+def asked_lake(name: str, place: Path, shared: Path = SHARED, *, strict: bool = False) -> AskedLake:
     """Read one of `SETS`; its tables are unpacked into `place`, an empty folder.
+
+    Parameters
+    ----------
+    name : str
+    place, shared : Path
+    strict : bool
+        Whether pairs that have nearly enough equal texts in common are wrong; else they are not
+        judged. It is the truth of the other tables of the page.
 
     Raises
     ------
@@ -116,12 +124,12 @@ def asked_lake(name: str, place: Path, shared: Path = SHARED) -> AskedLake:
     asked = np.arange(n) if judged.asked is None else judged.asked
     labels = np.stack([judged.classes(np.full(n, query), np.arange(n)) for query in asked])
     keys = judged.keys
-    if truth.partners is None:
+    if truth.partners is None and not strict:
         # Between a negative and a positive pair there is a band that is not judged, by text too.
         doubtful = np.zeros(n * n, bool)
         doubtful[pairs_by_text(judged.texts, NOT_JUDGED_MATCHES, NOT_JUDGED_JOINABILITY)] = True
         labels[(labels == NEGATIVE) & doubtful.reshape(n, n)[asked]] = NOT_JUDGED
-    else:
+    if truth.partners is not None:
         # The keys of partners have no positions: text columns are listed in the order of the lake.
         keys = [key for key, profile, _ in _columns(truth.lake) if profile.kind == "text"]
         tables = np.array([table for table, _ in keys])
