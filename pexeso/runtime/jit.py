@@ -13,6 +13,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 LOOSE = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"})
@@ -54,11 +56,36 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
         "fastmath": set(LOOSE) if loose else False,
     }
     try:
-        return njit(cache=True, **options)(function)
+        made = njit(cache=True, **options)(function)
     except RuntimeError:
         # Neither the package's folder nor the user's can be written to: compile anew in every
         # process.
         return njit(**options)(function)
+    # What was compiled holds the loops of other modules that it calls, and numba asks for a change
+    # of its own module alone.
+    made._cache._cache_file._source_stamp = _stamp_of(function)
+    return made
+
+
+_stamps: dict[str, str] = {}
+
+
+def _stamp_of(function: Callable[..., Any]) -> str:
+    """Return a digest of a function's module, and of those whose loops it imports."""
+    names = function.__globals__
+    path = names["__file__"]
+    if path not in _stamps:
+        # Modules have imported what they call before their first loop is made.
+        others = {
+            value.py_func.__globals__["__file__"]
+            for value in names.values()
+            if hasattr(value, "py_func") and value.py_func.__globals__ is not names
+        }
+        digest = blake2b(Path(path).read_bytes(), digest_size=16)
+        for other in sorted(others & set(_stamps)):
+            digest.update(_stamps[other].encode())
+        _stamps[path] = digest.hexdigest()
+    return _stamps[path]
 
 
 def use_loops() -> None:

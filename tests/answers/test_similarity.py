@@ -73,7 +73,7 @@ def test_it_is_that_of_brute_force(index, numbers_at_once, monkeypatch):
 
 
 def test_the_order_follows_it_and_nothing_is_lost(companies):
-    asked = {"max_distance": 0.45, "min_joinability": None}
+    asked = {"max_distance": 0.45, "min_joinability": None, "joinability_of": "rows"}
     values = [*COMPANIES, *["Vandelay"] * 10]  # most rows match the column that has half of them
     plain = companies.search(values, rerank=False, **asked)
     ranked = companies.search(values, **asked)

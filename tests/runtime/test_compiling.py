@@ -1,5 +1,7 @@
 """When a process goes over from arrays to compiled loops."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -43,6 +45,30 @@ def test_a_loop_gives_what_the_function_gives():
         return found
 
     assert jit.loop(total)(np.arange(9)) == total(np.arange(9)) == 36
+
+
+CALLED = "from pexeso.runtime.jit import loop\n@loop\ndef called(number):\n    return number + {}\n"
+CALLER = """
+from pexeso.runtime.jit import loop
+from called import called
+@loop
+def caller(number):
+    return called(number) * 10
+print(caller(1))
+"""
+
+
+def test_a_loop_is_compiled_anew_where_one_that_it_calls_was_changed(tmp_path):
+    def answer(added):
+        (tmp_path / "called.py").write_text(CALLED.format(added))
+        (tmp_path / "caller.py").write_text(CALLER)
+        command = [sys.executable, "caller.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert answer(1) == answer(1) == "20\n"
+    assert list(tmp_path.rglob("caller.caller*.nbc")), "it is kept for the next process"
+    assert answer(2) == "30\n"
 
 
 def test_counters_are_of_one_thread():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse import key_loops
+from pexeso.engine.sparse.loops import key_loops
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.runtime.ranges import offsets_of
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from pexeso.engine.kernels.numba.counts import count_batch
 from pexeso.engine.lists import Lists
-from pexeso.engine.sparse import word_loops
-from pexeso.engine.sparse.lane_loops import LANES
+from pexeso.engine.sparse.loops import word_loops
+from pexeso.engine.sparse.loops.lane_loops import LANES
+from pexeso.engine.sparse.loops.search_loops import find_matches
 from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search_loops import find_matches
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.runtime.ranges import offsets_of
 

@@ -47,7 +47,7 @@ class SparsePartition:
         `pexeso.engine.sparse.building.lists_of_values`.
     keys : numpy.ndarray of shape (F,), int64
         Pairs of characters with their blocks, ascending; see
-        `pexeso.engine.sparse.word_loops.write_keys`.
+        `pexeso.engine.sparse.loops.word_loops.write_keys`.
     key_words : Lists
         The words of each key, ascending; a word is there as often as it has it.
     value_lists : Lists
@@ -177,7 +177,7 @@ class SparsePartition:
         sums : numpy.ndarray of shape (K,), float32
             The largest sum of each band.
         shares : numpy.ndarray of shape (K,), float32
-            See `pexeso.engine.sparse.search_loops.collect_rows`.
+            See `pexeso.engine.sparse.loops.search_loops.collect_rows`.
         """
         if not self.n_values:
             return np.zeros(1, np.int64), np.ones(1, np.float32), np.ones(1, np.float32)

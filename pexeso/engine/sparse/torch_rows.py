@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from pexeso.engine.lists import Lists
-from pexeso.engine.sparse import key_loops, word_loops
-from pexeso.engine.sparse.list_loops import NO_LIST
+from pexeso.engine.sparse.loops import key_loops, word_loops
+from pexeso.engine.sparse.loops.list_loops import NO_LIST
 from pexeso.engine.sparse.space import LAST_BLOCK, PAIR
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.errors import IndexCorruptError

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from pexeso.engine.sparse import word_loops
+from pexeso.engine.sparse.loops import word_loops
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.errors import IndexCorruptError
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.sparse import key_loops, word_loops
+from pexeso.engine.sparse.loops import key_loops, word_loops
 from pexeso.engine.sparse.space import LetterSpace, fractions_of
 from pexeso.errors import InputError
 from pexeso.runtime.ranges import offsets_of, ranges

@@ -8,9 +8,10 @@ from bags import SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.sparse import compiled, list_loops, search
+from pexeso.engine.sparse import compiled, search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
+from pexeso.engine.sparse.loops import list_loops
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR, LetterSpace
 from pexeso.engine.sparse.sparse_space import SparseSpace

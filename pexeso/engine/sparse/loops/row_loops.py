@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.list_loops import NO_LIST
-from pexeso.engine.sparse.word_loops import compare_text, count_common, similarity
+from pexeso.engine.sparse.loops.list_loops import NO_LIST
+from pexeso.engine.sparse.loops.word_loops import compare_text, count_common, similarity
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.list_loops import NO_LIST
+from pexeso.engine.sparse.loops.list_loops import NO_LIST
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.key_loops import common_of
+from pexeso.engine.sparse.loops.key_loops import common_of
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.lane_loops import (
+from pexeso.engine.sparse.loops.lane_loops import (
     LANES,
     ROW_ROUNDING,
     pack_lanes,
@@ -38,7 +38,7 @@ from pexeso.engine.sparse.lane_loops import (
     scan_rows,
     units_of,
 )
-from pexeso.engine.sparse.list_loops import (
+from pexeso.engine.sparse.loops.list_loops import (
     NO_LIST,
     count_read,
     largest_value,
@@ -46,8 +46,8 @@ from pexeso.engine.sparse.list_loops import (
     select_words,
     weigh_pairs,
 )
-from pexeso.engine.sparse.row_loops import collect_rows, count_visits, within
-from pexeso.engine.sparse.word_loops import add_words, clear_table, slots_for
+from pexeso.engine.sparse.loops.row_loops import collect_rows, count_visits, within
+from pexeso.engine.sparse.loops.word_loops import add_words, clear_table, slots_for
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 

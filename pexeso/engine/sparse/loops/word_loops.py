@@ -11,7 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.key_loops import BITS_OF_BLOCKS, BLOCKS, common_of, keys_of, write_keys
+from pexeso.engine.sparse.loops.key_loops import (
+    BITS_OF_BLOCKS,
+    BLOCKS,
+    common_of,
+    keys_of,
+    write_keys,
+)
 from pexeso.runtime.jit import loop
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)

@@ -1,0 +1,1 @@
+"""Compiled loops of the sparse space, by what they go through."""
