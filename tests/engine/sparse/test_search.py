@@ -18,7 +18,7 @@ from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, Goal
 
-SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x"]
+SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x", "7", "19"]
 
 
 def lake_of(seed: int, n_values: int, n_columns: int = 12, space: LetterSpace = SPACE):
@@ -81,8 +81,8 @@ def test_rows_are_those_within_the_distance(seed, share, n_threads):
 
 
 @given(
-    st.lists(st.text(st.sampled_from("abc "), max_size=10), min_size=1, max_size=12, unique=True),
-    st.lists(st.text(st.sampled_from("abc "), max_size=10), min_size=1, max_size=5),
+    st.lists(st.text(st.sampled_from("abc17 "), max_size=10), min_size=1, max_size=12, unique=True),
+    st.lists(st.text(st.sampled_from("abc17 "), max_size=10), min_size=1, max_size=5),
     st.floats(0, 0.75),
 )
 @example(["a"], ["a"], 0.0)

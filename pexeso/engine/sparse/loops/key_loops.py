@@ -16,6 +16,9 @@ BLOCKS = (1 << BITS_OF_BLOCKS) - 1
 _BEGIN, _END = 0x110000, 0x110001
 """Stand before and after a word: the first numbers that are no character."""
 
+_NUMBERS, _MOST_DIGITS = 1 << 42, 14
+"""Keys of whole numbers begin where those of pairs end, and have room for so many digits."""
+
 _BITS_OF_BLOCK = 6
 _FIRST_BLOCK = LAST_BLOCK << _BITS_OF_BLOCK
 
@@ -30,11 +33,26 @@ def count_letters(text: np.ndarray, start: int, stop: int) -> int:
 
 
 @loop
+def number_of(text: np.ndarray, start: int, stop: int) -> int:
+    """Return a word of up to 14 digits as a number of its own, with a 1 before it; else -1."""
+    if stop - start > _MOST_DIGITS or start == stop:
+        return -1
+    number = np.int64(1)
+    for position in range(start, stop):
+        digit = np.int64(text[position]) - 48
+        if digit < 0 or digit > 9:
+            return -1
+        number = number * 10 + digit
+    return number
+
+
+@loop
 def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first: int) -> int:
     """Write the keys of a word: its ordered pairs of characters at most two apart, with blocks.
 
     A key is, from the highest bit on, the first character, the second, the block of the first
-    counted from the beginning of the word, and that counted from its end.
+    counted from the beginning of the word, and that counted from its end. A word of digits alone
+    has one key that no other word has.
 
     Parameters
     ----------
@@ -48,6 +66,10 @@ def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first:
     int
         The position after the last key.
     """
+    number = number_of(text, start, stop)
+    if number >= 0:
+        keys[first] = (_NUMBERS + number) << BITS_OF_BLOCKS
+        return first + 1
     size = count_letters(text, start, stop) + 2
     before, last, place, at = np.int64(-1), np.int64(_BEGIN), first, start
     while at < stop and text[at] & 0xC0 == 0x80:
@@ -135,7 +157,9 @@ def squares_of_run(keys: np.ndarray) -> int:
 def count_keys(text: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
     """Count the keys of each word, int64."""
     for word in range(len(starts) - 1):
-        sizes[word] = 2 * count_letters(text, starts[word], starts[word + 1]) + 1
+        start, stop = starts[word], starts[word + 1]
+        is_number = number_of(text, start, stop) >= 0
+        sizes[word] = 1 if is_number else 2 * count_letters(text, start, stop) + 1
 
 
 @loop
