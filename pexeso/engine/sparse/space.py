@@ -9,6 +9,9 @@ and the dot product of the counts of two words is a whole number:
 
     C(w, w') = sum over the occurrences of a pair in both: 4 + [same block] + [same from the end]
 
+A word of 1 to 14 digits and nothing else has one feature of its own instead, C(w, w) = 6: numbers
+and dates that differ in a digit are other numbers and dates, and no misspellings.
+
 The unit vector u(w) is these counts scaled to the length sqrt(1 - e), and a coordinate of the
 word's own of the length sqrt(e), where e is the share of whole words. So for two words that are not
 the same s(w, w') = (1 - e) * C(w, w') / sqrt(C(w, w) * C(w', w')), and for the same word s = 1.
