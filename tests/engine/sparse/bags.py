@@ -42,7 +42,8 @@ def vectors_of(values: Sequence[str], space: LetterSpace = SPACE) -> SparseVecto
 def features_of(word: str) -> Counter[tuple]:
     """Count the features of a word: pairs of characters at most two apart, and pairs in blocks."""
     if word.isascii() and word.isdigit() and len(word) < 15:
-        return Counter({word: 1, (word, "from the beginning", 0): 1, (word, "from the end", 0): 1})
+        places = (word, "from the beginning", 0), (word, "from the end", 0)
+        return Counter({(word, "number"): 1, **dict.fromkeys(places, 1)})
     letters, found = ["begin", *word, "end"], Counter()
     for first in range(len(letters)):
         for second in letters[first + 1 : first + 3]:
@@ -58,7 +59,7 @@ def common_features(word: str, other: str) -> int:
     """Return the dot product of the counts of two words: pairs count four times."""
     ours, theirs = features_of(word), features_of(other)
     return sum(
-        count * theirs[feature] * (1 if isinstance(feature, tuple) and len(feature) == 3 else 4) for feature, count in ours.items()
+        count * theirs[feature] * (1 if len(feature) == 3 else 4) for feature, count in ours.items()
     )
 
 
