@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from embed.corpus import CorpusCounts, count_corpus
 from embed.lexical.subword import SubwordEmbedder, mean_word_vector
-from embed.lexical.weights import check_weighting, rarity
+from embed.lexical.weights import WEIGHTED, check_value_vectors, rarity
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
 
 THREADS = 12
@@ -70,11 +70,10 @@ class TrainingOptions:
         alone.
     negatives : int
         Negative samples for each word in training.
-    centre : bool
-        Take the mean word vector away from each word.
-    weighting : str
-        ``"rarity"``: rare words count more in a value (module `embed.lexical.weights`);
-        ``"equal"``: all alike.
+    value_vectors : {"weighted", "mean"}
+        ``"weighted"``: the mean word vector is taken away from each word, and rare words count more
+        in a value (module `embed.lexical.weights`); ``"mean"``: the mean of the words' unit
+        vectors.
     """
 
     dimensions: int = 100
@@ -86,8 +85,7 @@ class TrainingOptions:
     token_budget: int = 20_000_000
     max_words: int = 500_000
     negatives: int = 5
-    centre: bool = True
-    weighting: str = "rarity"
+    value_vectors: str = WEIGHTED
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -117,7 +115,7 @@ class TrainingOptions:
                 f"max_epochs must be at least min_epochs; got {self.max_epochs} and "
                 f"{self.min_epochs}."
             )
-        check_weighting(self.weighting)
+        check_value_vectors(self.value_vectors)
         if not 0 < self.learning_rate <= 1:
             raise InputError(
                 f"The training option learning_rate must lie in (0, 1]; got {self.learning_rate!r}."
@@ -173,27 +171,27 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
             )
     except (RuntimeError, ValueError) as error:
         raise EmbedderError(f"fastText could not be trained on {corpus}: {error}.") from error
-    return _take_over(model, options.centre, options.weighting, {"trained": True, **settings})
+    return _take_over(model, options.value_vectors, {"trained": True, **settings})
 
 
-def load_binary(
-    path: str | Path, *, centre: bool = True, weighting: str = "rarity"
-) -> SubwordEmbedder:
+def load_binary(path: str | Path, *, value_vectors: str = WEIGHTED) -> SubwordEmbedder:
     """Read a fastText `.bin` file.
 
     Parameters
     ----------
     path : path
         A model saved by fastText, not quantised.
+    value_vectors : {"weighted", "mean"}
+        See `TrainingOptions`.
 
     Returns
     -------
     SubwordEmbedder
-        Of kind ``"fasttext"``. Without centring a single word gets the direction of
+        Of kind ``"fasttext"``. With ``"mean"`` a single word gets the direction of
         `get_word_vector`.
     """
     path = Path(path)
-    check_weighting(weighting)
+    check_value_vectors(value_vectors)
     if not path.is_file():
         raise EmbedderError(f"There is no fastText model at {path}.")
     fasttext = _fasttext()
@@ -209,10 +207,10 @@ def load_binary(
             f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin "
             "file instead."
         )
-    return _take_over(model, centre, weighting, {"trained": False})
+    return _take_over(model, value_vectors, {"trained": False})
 
 
-def _take_over(model: Any, centre: bool, weighting: str, notes: dict[str, Any]) -> SubwordEmbedder:
+def _take_over(model: Any, value_vectors: str, notes: dict[str, Any]) -> SubwordEmbedder:
     """Keep the input table, the words, their weights and the centre of a fastText model."""
     settings = model.f.getArgs()
     min_n, max_n = (settings.minn, settings.maxn) if settings.maxn > 0 else (0, 0)
@@ -221,11 +219,11 @@ def _take_over(model: Any, centre: bool, weighting: str, notes: dict[str, Any]) 
     rows = np.ascontiguousarray(model.get_input_matrix(), np.float32)
     if not np.isfinite(rows).all():
         raise EmbedderError("The fastText model has vectors that are not numbers; train it again.")
-    middle = np.zeros(rows.shape[1], np.float32)
-    if centre:
+    middle, weights = np.zeros(rows.shape[1], np.float32), None
+    if value_vectors == WEIGHTED:
         middle = mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
-    weights = rarity(words, counts, int(counts.sum())) if weighting == "rarity" else None
-    notes = {**notes, "centre": centre, "weighting": weighting}
+        weights = rarity(words, counts, int(counts.sum()))
+    notes = {**notes, "value_vectors": value_vectors}
     return SubwordEmbedder(
         "fasttext", rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from embed import stored
+from embed.lexical.weights import WEIGHTED, check_value_vectors
 from embed.protocol import Embedder
 from pexeso.errors import EmbedderError, InputError
 
@@ -51,8 +52,37 @@ def check_model(model: str) -> None:
         raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")
 
 
+def check_choice(model: str, value_vectors: str | None) -> None:
+    """Raise InputError if the words of a model cannot make up a value in this way.
+
+    Examples
+    --------
+    >>> check_choice("fasttext", "mean")
+    """
+    if value_vectors is None:
+        return
+    check_value_vectors(value_vectors)
+    if model == "fasttext" or model.endswith(".bin"):
+        return
+    if not model.endswith(_TEXT_SUFFIXES):
+        raise InputError(
+            "value_vectors is for fasttext, a fastText .bin file and a file of word vectors. Got "
+            f"{value_vectors!r} with the model {model!r}: leave it out."
+        )
+    if value_vectors == WEIGHTED:
+        raise InputError(
+            f"The file of word vectors {model} does not say how rare words are, so value_vectors "
+            f"must be 'mean', its default. Got {value_vectors!r}: leave it out."
+        )
+
+
 def create_embedder(
-    model: str, *, corpus: str | Path | None = None, dimensions: int | None = None, seed: int = 0
+    model: str,
+    *,
+    corpus: str | Path | None = None,
+    dimensions: int | None = None,
+    value_vectors: str | None = None,
+    seed: int = 0,
 ) -> Embedder:
     """Make an embedder.
 
@@ -66,6 +96,10 @@ def create_embedder(
     dimensions : int, optional
         Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 and 256 if not given. For a
         model that is read it must be the model's own or None.
+    value_vectors : {"weighted", "mean"}, optional
+        How the words of ``"fasttext"``, of a ``.bin`` file and of a file of word vectors make up a
+        value: centred and weighted by rarity, the default of the first two; or the mean of their
+        unit vectors, all that the last has.
     seed : int
         Seed of ``"hashing"``.
 
@@ -87,6 +121,7 @@ def create_embedder(
     >>> create_embedder("hashing", dimensions=50).embed(["oslo", None]).shape
     (2, 50)
     """
+    check_choice(model, value_vectors)
     if model == "lexical":
         from embed.lexical import lexical
 
@@ -99,8 +134,8 @@ def create_embedder(
         chosen = {} if dimensions is None else {"dimensions": dimensions}
         return hashing.create(**chosen, seed=seed, corpus=corpus)
     if model == "fasttext":
-        return _train(corpus, dimensions)
-    embedder = _read(model)
+        return _train(corpus, dimensions, value_vectors or WEIGHTED)
+    embedder = _read(model, value_vectors or WEIGHTED)
     if dimensions is not None and dimensions != embedder.dimensions:
         raise InputError(
             f"The model {model} has {embedder.dimensions} dimensions; got dimensions={dimensions}."
@@ -148,16 +183,16 @@ def _classes(kind: str) -> Any:
     raise EmbedderError(f"A model of kind {kind!r} is not known to this version.")
 
 
-def _train(corpus: str | Path | None, dimensions: int | None) -> Embedder:
+def _train(corpus: str | Path | None, dimensions: int | None, value_vectors: str) -> Embedder:
     if corpus is None:
         raise InputError("The model 'fasttext' is trained; give the text to train on as corpus.")
     from embed import fasttext
 
     chosen = {} if dimensions is None else {"dimensions": dimensions}
-    return fasttext.train(corpus, fasttext.TrainingOptions(**chosen))
+    return fasttext.train(corpus, fasttext.TrainingOptions(**chosen, value_vectors=value_vectors))
 
 
-def _read(model: str) -> Embedder:
+def _read(model: str, value_vectors: str) -> Embedder:
     if model.startswith(_SENTENCE) and len(model) > len(_SENTENCE):
         from embed.sentence import load_sentence_model
 
@@ -165,7 +200,7 @@ def _read(model: str) -> Embedder:
     if model.endswith(".bin"):
         from embed.fasttext import load_binary
 
-        return load_binary(model)
+        return load_binary(model, value_vectors=value_vectors)
     if model.endswith(_TEXT_SUFFIXES):
         from embed.glove import load_text
 

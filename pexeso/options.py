@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from embed.registry import check_choice
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -64,6 +65,9 @@ class BuildOptions:
         `pivot_choice` is for models of vectors, and refused with ``"lexical"``, which has none.
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
+    value_vectors : {"weighted", "mean"} or None
+        How words make up a value with a fastText model (None: weighted) or a file of word vectors
+        (None: mean); refused with others. See `embed.registry.create_embedder`.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     map : {"auto", "projection", "pivots"}
         The contractive map that filters rest on: the leading principal axes and the rest (for the
@@ -104,6 +108,7 @@ class BuildOptions:
 
     model: str = "lexical"
     dimensions: int | None = None
+    value_vectors: str | None = None
     metric: str = "euclidean"
     map: str = "auto"
     n_axes: int | None = None
@@ -124,6 +129,7 @@ class BuildOptions:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
         self._require_for_the_model()
+        check_choice(self.model, self.value_vectors)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
         _require_choice("metric", self.metric, METRICS)

@@ -32,6 +32,10 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 
+VALUE_VECTORS = WEIGHTED, MEAN = ("weighted", "mean")
+"""How the vectors of its words make up that of a value: centred and weighted by rarity, or their
+plain mean, as published."""
+
 _DIGITS = 30
 """Of a weight before it is rounded."""
 
@@ -70,7 +74,9 @@ def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.
     return np.append(np.array(few_weights, np.float64)[which], average).astype(np.float32)
 
 
-def check_weighting(weighting: str) -> None:
-    """Raise InputError unless the weighting is one of those there are."""
-    if weighting not in ("rarity", "equal"):
-        raise InputError(f"The weighting of words must be 'rarity' or 'equal'; got {weighting!r}.")
+def check_value_vectors(value_vectors: str) -> None:
+    """Raise InputError unless it names a way in which words make up a value."""
+    if value_vectors not in VALUE_VECTORS:
+        raise InputError(
+            f"value_vectors must be {' or '.join(map(repr, VALUE_VECTORS))}. Got {value_vectors!r}."
+        )

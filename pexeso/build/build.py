@@ -57,7 +57,12 @@ def build(
     """
     check_model(options.model)
     source, options = source_of(lake), options.with_aliases_read()
-    asked = {"lake": source.name, "dimensions": options.dimensions, **described(options)}
+    asked = {
+        "lake": source.name,
+        "dimensions": options.dimensions,
+        "value_vectors": options.value_vectors,
+        **described(options),
+    }
     purpose = f"build {json.dumps(asked, sort_keys=True)}"
     with (
         open_writer(path, overwrite=overwrite, purpose=purpose) as writer,

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
+from embed.lexical.weights import VALUE_VECTORS
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -236,6 +237,13 @@ _BUILD_OPTIONS = with_options(
         "dimensions",
         "Of the vectors, where the model has any.  [default: the model's own, 256 for hashing, "
         "100 for fasttext]",
+    ),
+    _of_build(
+        "value_vectors",
+        "How words of fasttext, a .bin file or a file of word vectors make up a value: centred, "
+        "rare words counting more; or the mean of their unit vectors, as published.  [default: "
+        "weighted, mean for a file of word vectors]",
+        type=click.Choice(VALUE_VECTORS),
     ),
     _of_build("metric", "Distance.", type=click.Choice(METRICS)),
     _of_build(

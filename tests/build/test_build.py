@@ -166,6 +166,13 @@ def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tm
     assert open_index(path).check() == []
 
 
+def test_an_index_keeps_how_words_make_up_a_value(lake, tmp_path, spark):
+    pytest.importorskip("fasttext")
+    path = tmp_path / "out.pexeso"
+    build_index(lake, path, model="fasttext", dimensions=8, value_vectors="mean")
+    assert open_index(path).embedder.options["notes"]["value_vectors"] == "mean"
+
+
 @pytest.mark.parametrize("options", [{"dims": 3}, {"n_pivots": 99}, {"model": "word2vec"}])
 def test_wrong_options_are_refused(lake, tmp_path, options, spark):
     with pytest.raises(InputError):

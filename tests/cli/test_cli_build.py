@@ -54,6 +54,7 @@ def test_every_option_reaches_the_build(run, builds):
     assert options == {
         "model": "hashing",
         "dimensions": 8,
+        "value_vectors": None,
         "metric": "angular",
         "n_pivots": 3,
         "n_levels": 4,
@@ -72,6 +73,15 @@ def test_every_option_reaches_the_build(run, builds):
         "aliases": "a.csv",
         "progress": None,
     }
+
+
+def test_how_words_make_up_a_value_is_passed_on_and_refused_without_them(run, builds):
+    given = "--model", "fasttext", "--value-vectors", "mean"
+    assert run("index", "lake", "out", *given).exit_code == 0
+    assert builds[0][2]["value_vectors"] == "mean"
+    result = run("index", "lake", "out", "--value-vectors", "mean")
+    assert result.exit_code == 2
+    assert "Got 'mean' with the model 'lexical': leave it out." in result.stderr
 
 
 def test_rules_for_normalising_are_switched_by_name(run, builds):

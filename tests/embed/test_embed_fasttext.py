@@ -55,7 +55,7 @@ def test_uncentred_values_have_the_direction_of_fasttext(
 
 @pytest.fixture(scope="module")
 def binary_embedder(binary: Path):
-    return fasttext.load_binary(binary, centre=False, weighting="equal")
+    return fasttext.load_binary(binary, value_vectors="mean")
 
 
 @given(words=st.lists(WORD, min_size=1, max_size=20))
@@ -84,6 +84,25 @@ def test_centring_takes_the_mean_word_away(upstream, binary: Path) -> None:
     centred = vectors - vectors.mean(axis=0)
     expected = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     np.testing.assert_allclose(embedder.embed(words), expected, rtol=0, atol=1e-4)
+
+
+def test_a_value_is_the_mean_of_its_unit_word_vectors_as_published(
+    upstream, binary: Path, tmp_path: Path
+) -> None:
+    values = ["marie curie", "new york oslo oslo", "paris", "curie marei unseen", ""]
+    expected = np.zeros((len(values), 12))
+    for row, value in zip(expected, values, strict=True):
+        row[:] = upstream_units(upstream, value.split()).sum(axis=0) if value else 0
+    expected[:-1] /= np.linalg.norm(expected[:-1], axis=1, keepdims=True)
+    embedder = fasttext.load_binary(binary, value_vectors="mean")
+    np.testing.assert_allclose(embedder.embed(values), expected, rtol=0, atol=2e-6)
+    weighted = fasttext.load_binary(binary)
+    assert np.abs(weighted.embed(values) - expected).max() > 0.1
+    assert embedder.fingerprint != weighted.fingerprint
+    embedder.save(tmp_path / "model")
+    opened = load_embedder(tmp_path / "model", verify=True)
+    assert opened.options["notes"]["value_vectors"] == "mean"
+    assert opened.embed(values).tobytes() == embedder.embed(values).tobytes()
 
 
 def test_a_trained_model_is_saved_and_opened_bit_by_bit(

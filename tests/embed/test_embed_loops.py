@@ -99,9 +99,11 @@ def test_the_hashing_model_gives_what_whole_arrays_give(
     assert embedder.embed(values).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("centre", [True, False])
-def test_a_trained_model_gives_what_whole_arrays_give(values, binary: Path, centre: bool) -> None:
-    embedder = fasttext.load_binary(binary, centre=centre)
+@pytest.mark.parametrize("value_vectors", ["weighted", "mean"])
+def test_a_trained_model_gives_what_whole_arrays_give(
+    values, binary: Path, value_vectors: str
+) -> None:
+    embedder = fasttext.load_binary(binary, value_vectors=value_vectors)
     words = split_words(values).words
     means, known = embedder.word_means(words)
     expected = summed(embedder, values, units(means, known, embedder, words))

@@ -11,6 +11,7 @@ from embed import Embedder, create_embedder, load_embedder, needs_corpus
 from embed.lexical import hashing
 from embed.registry import check_model
 from pexeso.errors import EmbedderError, InputError
+from pexeso.options import BuildOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +68,41 @@ def test_each_form_of_model_string_makes_its_kind(
 def test_wrong_arguments_are_refused(model: str, arguments: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         create_embedder(model, **arguments)
+
+
+def test_how_words_make_up_a_value_is_chosen(corpus: Path, binary: Path, tmp_path: Path) -> None:
+    def notes(model: str, value_vectors: str | None) -> str:
+        made = create_embedder(model, corpus=corpus, value_vectors=value_vectors)
+        return made.options["notes"]["value_vectors"]
+
+    for model in ("fasttext", str(binary)):
+        assert [notes(model, chosen) for chosen in (None, "weighted", "mean")] == [
+            "weighted",
+            "weighted",
+            "mean",
+        ]
+    (tmp_path / "words.vec").write_text("paris 3 4\n")
+    plain, mean = (
+        create_embedder(str(tmp_path / "words.vec"), value_vectors=chosen)
+        for chosen in (None, "mean")
+    )
+    assert plain.fingerprint == mean.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("model", "chosen", "message"),
+    [
+        ("lexical", "mean", "is for fasttext, .* Got 'mean' with the model 'lexical'"),
+        ("hashing", "weighted", "Got 'weighted' with the model 'hashing': leave it out"),
+        ("sentence:any", "mean", "Got 'mean' with the model 'sentence:any': leave it out"),
+        ("glove.txt.gz", "weighted", r"glove\.txt\.gz does not say how rare .* must be 'mean'"),
+        ("fasttext", "sum", r"value_vectors must be 'weighted' or 'mean'\. Got 'sum'"),
+    ],
+)
+def test_a_model_without_the_choice_refuses_it(model: str, chosen: str, message: str) -> None:
+    for refusing in (create_embedder, BuildOptions):
+        with pytest.raises(InputError, match=message):
+            refusing(model=model, value_vectors=chosen)
 
 
 def test_dimensions_of_a_model_that_is_read_are_its_own(binary: Path) -> None:

@@ -89,7 +89,11 @@ def _make_model(job: BuildJob) -> Facts:
             corpus = folder / "corpus.txt"
             _write_corpus(job, folder / "pairs", corpus)
         embedder = create_embedder(
-            options.model, corpus=corpus, dimensions=options.dimensions, seed=options.seed
+            options.model,
+            corpus=corpus,
+            dimensions=options.dimensions,
+            value_vectors=options.value_vectors,
+            seed=options.seed,
         )
         empty_folder(job.writer.embedder_folder)
         embedder.save(job.writer.embedder_folder)
