@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pexeso.answers.semantic_search import SemanticSearch
+from pexeso.answering import Answering
 from pexeso.errors import InputError
-from pexeso.html.renderer import HtmlRenderer
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -23,6 +20,7 @@ from pexeso.options import (
     SearchOptions,
     parse_bytes,
 )
+from pexeso.parts.models import models_of
 from pexeso.results import Explanation, SearchResult
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
@@ -30,7 +28,6 @@ from pexeso.search.opening import require_searchable
 from pexeso.store.local.reader import Store
 from pexeso.store.local.writer import tidy
 from pexeso.store.opening import open_store_anywhere
-from pexeso.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
     import torch
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
     from pexeso.thresholds.advisor import Advisor
     from pexeso.thresholds.labels import ColumnLabel, ValueLabel
     from pexeso.token_search.results import TokenSearchResult
-    from pexeso.token_search.searches import TokenSearches
 
 
 class Index:
@@ -72,7 +68,7 @@ class Index:
 
     def __init__(self, opened: OpenIndex, executor: Executor | None = None) -> None:
         self._executor: Executor = LocalExecutor() if executor is None else executor
-        self._answering = _Answering.of(opened, self._executor)
+        self._answering = Answering.of(opened, self._executor)
 
     def __repr__(self) -> str:
         facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
@@ -100,7 +96,7 @@ class Index:
 
     @property
     def store(self) -> Store:
-        """Manifest and memory-mapped files of the snapshot that is searched."""
+        """Manifest and memory-mapped files of what is searched: one snapshot, by one model."""
         return self._opened.store
 
     @property
@@ -122,6 +118,29 @@ class Index:
     def embedder(self) -> Embedder:
         """The model that embedded the lake, and embeds every query."""
         return self._opened.embedder
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that the index holds; the first is searched by unless another is named."""
+        return models_of(self._opened.whole.manifest)
+
+    def with_model(self, model: str) -> Index:
+        """Return the same snapshot of the index, searched by another of its models.
+
+        Raises
+        ------
+        InputError
+            The index does not hold the model.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.with_model("fasttext").search(["Oslo", "Rome"])  # doctest: +SKIP
+        """
+        index = self._with_executor(self._executor)
+        index._answering = self._answering.by_model(model)
+        return index
 
     @property
     def lake(self) -> Path | Location:
@@ -499,7 +518,7 @@ class Index:
         """
         from pexeso.diagnostics.info import index_info
 
-        return index_info(self.store)
+        return index_info(self._opened.whole)
 
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
         """Add the tables of the lake that are new or have changed.
@@ -554,7 +573,7 @@ class Index:
         newer = _open(self.path, self._opened.options)
         if newer.store.manifest.generation == self.store.manifest.generation:
             return False
-        self._answering = _Answering.of(newer, self._executor)
+        self._answering = Answering.of(newer, self._executor)
         return True
 
     def _updated(self, update: Update) -> Update:
@@ -574,35 +593,13 @@ class Index:
         return check_index(self.path, progress)
 
 
-@dataclass(frozen=True)
-class _Answering:
-    """What answers for one snapshot; replaced as a whole, so that no call sees two of them."""
-
-    opened: OpenIndex
-    thresholds: Thresholds
-    semantic: SemanticSearch
-
-    @classmethod
-    def of(cls, opened: OpenIndex, executor: Executor) -> _Answering:
-        """Return what answers for a snapshot."""
-        thresholds = Thresholds(opened)
-        semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer())
-        return cls(opened, thresholds, semantic)
-
-    @cached_property
-    def equal_text(self) -> TokenSearches:
-        """What searches by equal values; loaded when it is first asked."""
-        from pexeso.token_search.searches import TokenSearches
-
-        return TokenSearches(self.opened)
-
-
 def open_index(
     path: str | os.PathLike[str],
     *,
     device: str = "auto",
     memory_budget: str | int | None = None,
     kernel: str = "auto",
+    model: str | None = None,
 ) -> Index:
     """Open an index, read-only, in milliseconds: files are memory-mapped.
 
@@ -620,6 +617,8 @@ def open_index(
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
         for the device.
+    model : str, optional
+        Of the models that the index holds, the one to search by; by default the first.
 
     Returns
     -------
@@ -627,13 +626,15 @@ def open_index(
 
     Raises
     ------
+    InputError
+        The index does not hold the model.
     IndexNotFoundError, IndexVersionError, IndexCorruptError
         When there is no index that this version can search.
     DeviceError
         When the device asked for is not there.
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
-    return Index(_open(path, OpenOptions(device, budget, kernel)))
+    return Index(_open(path, OpenOptions(device, budget, kernel, model)))
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
@@ -645,7 +646,7 @@ def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> Open
     store = open_store_anywhere(path)
     require_searchable(store)
     opened = OpenIndex(store, options, time.perf_counter() - started)
-    opened.loader  # noqa: B018  a device or kernel that is not there is refused here
+    opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here
     return opened
 
 

@@ -13,7 +13,7 @@ from embed.registry import check_choice
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.registry import require_parts
+from pexeso.registry import model_names, require_parts
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
 MAPS = ("projection", "pivots")
 PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
-_OF_VECTORS = (
+OF_VECTORS = (
     "dimensions", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels", "pivot_choice"
 )  # fmt: skip
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
@@ -62,7 +62,8 @@ class BuildOptions:
         both with the words of the lake weighted by rarity, without training and repeatable;
         ``"fasttext"`` (trained on the lake), the path of a fastText ``.bin`` or of a GloVe text
         file, or ``"sentence:NAME"`` for a sentence-transformers model. What follows up to
-        `pivot_choice` is for models of vectors, and refused with ``"lexical"``, which has none.
+        `pivot_choice` is for models of vectors, and refused with ``"lexical"`` alone, which has
+        none. Several have commas between them: a search takes one, by default the first.
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
     value_vectors : {"weighted", "mean"} or None
@@ -157,14 +158,19 @@ class BuildOptions:
             self._check_grid()
 
     def _require_for_the_model(self) -> None:
-        if self.model != "lexical":
+        if self.models != ("lexical",):
             return
-        for name in _OF_VECTORS:
+        for name in OF_VECTORS:
             if (given := getattr(self, name)) != getattr(BuildOptions, name):
                 raise InputError(
                     f"{name} is for models of vectors, and the model 'lexical' has none. Got "
                     f"{name}={shown(given)}: leave it out, or name a model, such as 'hashing'."
                 )
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that `model` names, the main one first."""
+        return model_names(self.model)
 
     def _check_grid(self) -> None:
         if self.map == "auto" or (self.map == "projection" and self.n_axes is None):

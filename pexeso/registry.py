@@ -1,4 +1,4 @@
-"""Registry of the index parts.
+"""Registry of the index parts, and the models that have one each.
 
 Each part is named by its import path and imported on first use.
 """
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 _PATHS = [
     "pexeso.parts.semantic.part:SEMANTIC_PART",
     "pexeso.parts.token_sets.part:TOKEN_SETS_PART",
+    "pexeso.parts.semantic.part:SECOND_MODEL_PART",
+    "pexeso.parts.semantic.part:THIRD_MODEL_PART",
 ]
+
+
+MAX_MODELS = 3
+"""So many models can stand in one index: each has a part."""
 
 
 def load_part(path: str) -> IndexPart:
@@ -68,13 +74,39 @@ def choices() -> tuple[str, ...]:
     return tuple(word for part in registered() for word in part.choices)
 
 
-def asked(words: Iterable[str]) -> list[IndexPart]:
-    """Return the parts of an index that was requested with some words.
+def asked(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
+    """Return the parts of an index of some models that was requested with some words.
 
-    These are the parts of every index, and those that a word selects.
+    These are the parts of every index, those that a word selects, and those of its models.
     """
     wanted = set(words)
-    return [part for part in registered() if not part.choices or wanted & set(part.choices)]
+    return [
+        part
+        for part in registered()
+        if getattr(part, "model", 0) < n_models and (not part.choices or wanted & set(part.choices))
+    ]
+
+
+def model_names(model: str) -> tuple[str, ...]:
+    """Return the models that a text names with commas between them.
+
+    Raises
+    ------
+    InputError
+        One of them is named twice or has no name, or they are more than `MAX_MODELS`.
+
+    Examples
+    --------
+    >>> model_names("lexical, fasttext")
+    ('lexical', 'fasttext')
+    """
+    names = tuple(name.strip() for name in model.split(",")) if isinstance(model, str) else ()
+    if not all(names) or len(set(names)) < len(names) or not 1 <= len(names) <= MAX_MODELS:
+        raise InputError(
+            f"model must name 1 to {MAX_MODELS} different models, with commas between them. Got "
+            f"{model!r}."
+        )
+    return names
 
 
 def require_parts(words: Iterable[str]) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ larger of the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,10 @@ from pexeso.token_search.results import TokenMatch
 if TYPE_CHECKING:
     from pexeso.index import Index
 
-MEANING, OVERLAP, CONTAINMENT = HOWS = ("meaning", "overlap", "containment")
-"""The searches whose answers are put together."""
+MEANING, OVERLAP, CONTAINMENT = "meaning", "overlap", "containment"
+"""The searches whose answers are put together; those by several models have the models' names."""
+
+_joinability = attrgetter("joinability")
 
 FIELDS = (
     "table",
@@ -55,16 +58,21 @@ class CombinedMatch(ColumnMatch):
     ----------
     table, column : str
     found_by : tuple of str
-        Which searches found it, of `HOWS`.
+        Which searches found it: ``"meaning"``, or of an index of several models their names;
+        ``"overlap"``, ``"containment"``.
     meaning : Match or None
-        None where semantic search did not find it.
+        None where semantic search did not find it; of several models that of the largest
+        joinability.
     equal_text : TokenMatch or None
         None where it shares no value with the query, or is no token set of the index.
+    by_model : dict of str to Match or None
+        Of an index of several models what each found, by its name; else empty.
     """
 
     found_by: tuple[str, ...]
     meaning: Match | None
     equal_text: TokenMatch | None
+    by_model: Mapping[str, Match | None] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -104,6 +112,9 @@ class CombinedMatch(ColumnMatch):
             "found_by": list(self.found_by),
         }
         told |= by_meaning | by_text
+        if self.by_model:
+            found = self.by_model.items()
+            told["models"] = {name: match and match.joinability for name, match in found}
         if explain:
             told["pairs"] = (
                 [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
@@ -160,6 +171,7 @@ def search_combined(
     min_containment: float | None = None,
     exclude_self: bool = False,
     fold_copies: bool = True,
+    models: Iterable[str] | None = None,
     **options: Any,
 ) -> CombinedResult:
     """Combine semantic search, overlap search and containment search in one ranked list.
@@ -179,6 +191,8 @@ def search_combined(
     exclude_self : bool
     fold_copies : bool
         Fold columns that hold the same values, as equal texts, or nearly the same.
+    models : iterable of str, optional
+        Of the models that the index holds those to search by; by default all of them.
     **options
         Of semantic search; see `Index.search`.
 
@@ -199,13 +213,18 @@ def search_combined(
     given = {"k": ALL if k is None else k, **options}
     by_overlap = index.overlap(column, k=k, **alike)
     # The list has an order of its own.
-    by_meaning = index.search(column, **alike, **{"rerank": False, **given})
+    semantic = {
+        name: each.search(column, **alike, **{"rerank": False, **given})
+        for name, each in _by_model(index, models).items()
+    }
+    by_meaning = next(iter(semantic.values()))
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    _add(found, MEANING, by_meaning)
-    _add(found, OVERLAP, by_overlap)
-    told = {MEANING: by_meaning.options.to_dict(), OVERLAP: by_overlap.options}
-    stats = {MEANING: by_meaning.stats, OVERLAP: by_overlap.stats}
-    are_counted = [by_meaning.n_more == 0, by_overlap.n_more == 0]
+    for name, each in (*semantic.items(), (OVERLAP, by_overlap)):
+        _add(found, name, each)
+    told = {name: each.options.to_dict() for name, each in semantic.items()}
+    told[OVERLAP] = by_overlap.options
+    stats = {name: each.stats for name, each in (*semantic.items(), (OVERLAP, by_overlap))}
+    are_counted = [each.n_more == 0 for each in (*semantic.values(), by_overlap)]
     if "containment" in index.parts:
         least = min_containment
         if least is None:
@@ -220,16 +239,16 @@ def search_combined(
             "min_containment has no meaning: add it with "
             f"'pexeso contain build {index.path}', or leave min_containment out."
         )
-    matches = _with_overlaps(index, token_query(column, index.normaliser), found)
+    query = token_query(column, index.normaliser)
+    matches = _with_overlaps(index, query, found, list(semantic))
     lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
     columns = TableColumns(index, (line[0].table for line in lines[:wanted]))
     shown = []
     for line in lines[:wanted]:
         first, *copies = (replace(match, _columns=columns) for match in line)
         shown.append(replace(first, copies=tuple(copies)))
-    query = {**by_meaning.query, "values": by_overlap.query["values"]}
     return CombinedResult(
-        query,
+        {**by_meaning.query, "values": by_overlap.query["values"]},
         told,
         tuple(shown),
         stats,
@@ -237,6 +256,20 @@ def search_combined(
         folded=fold_copies,
         _find_hints=by_meaning.hints,
     )
+
+
+def _by_model(index: Index, models: Iterable[str] | None) -> dict[str, Index]:
+    """Return the index as it searches by each model, by the name of the search."""
+    there = index.models
+    if len(there) == 1 and models is None:
+        return {MEANING: index}
+    names = there if models is None else tuple(dict.fromkeys(models))
+    if not names:
+        raise InputError(
+            f"models must name some of those that the index holds, {', '.join(there)}. Got none."
+        )
+    by_model = {name: index.with_model(name) for name in names}
+    return by_model if len(there) > 1 else {MEANING: index}
 
 
 def _add(found: dict[tuple[str, str], dict[str, Any]], how: str, result: Iterable[Any]) -> None:
@@ -256,17 +289,20 @@ def _lines(matches: Sequence[CombinedMatch], limit: int | None) -> list[list[Com
 
 
 def _with_overlaps(
-    index: Index, query: Any, found: dict[tuple[str, str], dict[str, Any]]
+    index: Index, query: Any, found: dict[tuple[str, str], dict[str, Any]], semantic: list[str]
 ) -> tuple[CombinedMatch, ...]:
-    """Add to each column what it shares as equal values, where semantic search alone found it."""
+    """Add to each column what it shares as equal values, where semantic search alone found it.
+
+    `semantic` names the semantic searches.
+    """
     lacking = [name for name, by in found.items() if OVERLAP not in by and CONTAINMENT not in by]
     counted = dict(zip(lacking, overlap_with(index.shards, query, lacking), strict=True))
     matches = []
     for name, by in found.items():
         equal_text = by.get(OVERLAP) or by.get(CONTAINMENT) or counted.get(name)
-        matches.append(
-            CombinedMatch(
-                *name, tuple(how for how in HOWS if how in by), by.get(MEANING), equal_text
-            )
-        )
+        by_model = {model: by.get(model) for model in semantic}
+        best = max(filter(None, by_model.values()), key=_joinability, default=None)
+        found_by = tuple(how for how in (*semantic, OVERLAP, CONTAINMENT) if how in by)
+        told = {} if semantic == [MEANING] else by_model
+        matches.append(CombinedMatch(*name, found_by, best, equal_text, told))
     return tuple(sorted(matches, key=lambda match: match.rank))

@@ -92,8 +92,8 @@ def add_parts(
         every = require_parts([*options.parts, *wanted])
         if every == options.parts:
             return _added(wanted, every, store.manifest, committed=False)
-        had = asked(options.parts)
-        new = [part for part in asked(every) if part not in had]
+        had = asked(options.parts, len(options.models))
+        new = [part for part in asked(every, len(options.models)) if part not in had]
         more = [
             part
             for part in had

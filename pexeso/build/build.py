@@ -55,7 +55,8 @@ def build(
     and path, after the last stage that it finished and with the partitions that it wrote; unless
     the lake has changed since.
     """
-    check_model(options.model)
+    for model in options.models:
+        check_model(model)
     source, options = source_of(lake), options.with_aliases_read()
     asked = {
         "lake": source.name,

@@ -118,10 +118,11 @@ def folder_counts(
     added: Folders | None = None, rewritten: Mapping[str, Sequence[int]] | None = None
 ) -> dict[str, int]:
     """Count the folders that an update added to each part, and those that it wrote anew."""
-    counts = {}
+    counts: dict[str, int] = {}
     for part in registry.registered():
-        counts[f"{part.folders_are}_added"] = len((added or {}).get(part.name, ()))
-        counts[f"{part.folders_are}_rewritten"] = len((rewritten or {}).get(part.name, ()))
+        for done, folders in (("added", added), ("rewritten", rewritten)):
+            name = f"{part.folders_are}_{done}"
+            counts[name] = counts.get(name, 0) + len((folders or {}).get(part.name, ()))
     return counts
 
 
@@ -170,7 +171,7 @@ class BuildJob:
     @property
     def parts(self) -> list[IndexPart]:
         """The parts that the index has, or is to have."""
-        return registry.asked(self.options.parts)
+        return registry.asked(self.options.parts, len(self.options.models))
 
     def frame(self, stage: str, name: str) -> DataFrame:
         """Read what a finished stage left under a name."""

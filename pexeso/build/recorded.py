@@ -42,6 +42,7 @@ def options_of(store: Store) -> BuildOptions:
         return BuildOptions(
             **{name: described[name] for name in names},
             **grid,
+            model=described["model"],
             parts=described.get("parts", ()),
             rules=ColumnRules.from_dict(described["rules"]),
             normaliser=stored_normaliser(store),

@@ -179,7 +179,14 @@ choice_options = (
         flag_value="decide",
     ),
 )
+model_option = partial(
+    field_option,
+    name="model",
+    help_text="Which of the models that the index holds compares values.  [default: the first]",
+    metavar="NAME",
+)
 run_options = (
+    model_option(DistanceRequest),
     _of_distance(
         "joinability_of",
         "What joinability is a share of: your distinct values, or your rows, where a value counts "
@@ -230,8 +237,9 @@ _BUILD_OPTIONS = with_options(
         "model",
         "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
         "fasttext (trained on the lake), a fastText .bin file, a file of word vectors "
-        "(.txt, .vec), or sentence:NAME.",
-        metavar="MODEL",
+        "(.txt, .vec), or sentence:NAME. Several with commas between them: a search takes the "
+        "first, or the one that it names.",
+        metavar="MODEL,...",
     ),
     _of_build(
         "dimensions",

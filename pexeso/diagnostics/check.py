@@ -79,4 +79,5 @@ def check_index(
         found += each.check(store, report_part)
         begun += sum(entry.n_bytes for entry in store.manifest.parts.get(each.name, ()))
         report_part(0, whole)  # a part need not tell how far it is
-    return [*found, *problems]
+    # What all models of an index rest on is a problem of each.
+    return [*dict.fromkeys(found), *problems]

@@ -65,7 +65,8 @@ class Estimate(OfParts):
         they were measured.
     of_parts : dict
         What each part says besides: ``postings``, ``values``, ``dimensions``, ``model_bytes`` (part
-        of the index's) and ``partitions``; and of token sets as ``equal_text`` what
+        of the index's) and ``partitions``, and as ``further_models`` the same of each further
+        model; and of token sets as ``equal_text`` what
         `pexeso.parts.token_sets.estimate.TokenSetsEstimate` has.
     """
 

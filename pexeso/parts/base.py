@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -146,7 +147,9 @@ class PackagePart:
     Each method of `IndexPart` is a function of that name in one of the package's modules, imported
     when it is used.
 
-    The fields are those of `IndexPart`, and the package.
+    The fields are those of `IndexPart`, the package, and the position of the model of an index
+    whose part it is: 0 for parts of every index. The functions of a package of further models
+    receive it as `model`.
     """
 
     package: str
@@ -154,11 +157,13 @@ class PackagePart:
     choices: tuple[str, ...]
     stages: tuple[str, ...]
     folders_are: str
+    model: int = 0
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method not in _MODULES:
             raise AttributeError(f"An index part has no {method!r}.")
-        return getattr(import_module(f"{self.package}.{_MODULES[method]}"), method)
+        found = getattr(import_module(f"{self.package}.{_MODULES[method]}"), method)
+        return partial(found, model=self.model) if self.model else found
 
 
 _MODULES = {

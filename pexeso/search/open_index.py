@@ -16,6 +16,7 @@ from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
 from pexeso.parts.metadata import stored_normaliser
+from pexeso.parts.models import embedder_folder, number_of_model, store_of_model
 from pexeso.search.opening import choose_device
 from pexeso.search.query import query_from_values
 
@@ -37,11 +38,14 @@ class OpenOptions:
     ----------
     memory_budget : int or None
         Bytes.
+    model : str or None
+        Of those that the index holds, the one to search by; None: the first.
     """
 
     device: str = "auto"
     memory_budget: int | None = None
     kernel: str = "auto"
+    model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,19 +57,19 @@ class OpenIndex:
 
     Attributes
     ----------
-    store : Store
-        Manifest and memory-mapped files.
+    whole : Store
+        Manifest and memory-mapped files, of all models.
     seconds : float
         What opening took.
     """
 
-    store: Store
+    whole: Store
     options: OpenOptions = OpenOptions()
     seconds: float = field(default=0.0, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Maps, models and devices are of this process: another one opens its own.
-        return OpenIndex, (self.store, self.options)
+        return OpenIndex, (self.whole, self.options)
 
     def __copy__(self) -> OpenIndex:
         return self
@@ -73,6 +77,11 @@ class OpenIndex:
     def __deepcopy__(self, memo: dict[int, Any]) -> OpenIndex:
         # It never changes, so that copies of what rests on it share it, and the hold on its files.
         return self
+
+    @cached_property
+    def store(self) -> Store:
+        """The index as if the model to search by were its only one."""
+        return store_of_model(self.whole, number_of_model(self.whole, self.options.model))
 
     @cached_property
     def device(self) -> torch.device:
@@ -97,11 +106,12 @@ class OpenIndex:
         """The model that embedded the lake, and embeds every query."""
         from embed.registry import load_embedder
 
-        embedder = load_embedder(self.store.embedder_folder)
+        folder = embedder_folder(self.store)
+        embedder = load_embedder(folder)
         expected = self.store.manifest.fingerprints["embedder"]
         if embedder.fingerprint != expected:
             raise EmbedderError(
-                f"The model in '{self.store.embedder_folder}' is not the one that the index was "
+                f"The model in '{folder}' is not the one that the index was "
                 "built with "
                 f"(fingerprint {embedder.fingerprint[:12]}, expected {expected[:12]}). Restore "
                 "the folder, or build "

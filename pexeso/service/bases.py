@@ -239,7 +239,7 @@ class DistanceRequest(IndexRequest):
         What joinability counts, of the query column; None: distinct values.
     ignore_missing, exact : bool
         See `pexeso.options.SearchOptions`.
-    device, memory_budget, kernel
+    device, memory_budget, kernel, model
         See `pexeso.open_index`.
     """
 
@@ -253,6 +253,7 @@ class DistanceRequest(IndexRequest):
     device: str = "auto"
     memory_budget: str | int | None = None
     kernel: str = "auto"
+    model: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -256,6 +256,7 @@ class TuneRequest(IndexRequest, verb="tune"):
 
     labels: str
     min_precision: float | None = None
+    model: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -89,25 +89,33 @@ class Service:
         return self.run(Request.from_dict(values)).to_dict()
 
     def open(
-        self, path: str, device: str = "auto", budget: str | int | None = None, kernel: str = "auto"
+        self,
+        path: str,
+        device: str = "auto",
+        budget: str | int | None = None,
+        kernel: str = "auto",
+        model: str | None = None,
     ) -> Index:
         """Return an open index; see `pexeso.open_index`."""
         from pexeso.index import open_index
 
-        key = (path, device, budget, kernel)
+        key = (path, device, budget, kernel, model)
         with self._lock:
             kept = self._indexes.get(key)
             if kept is not None:
                 kept.refresh()
                 return kept
-            index = open_index(path, device=device, memory_budget=budget, kernel=kernel)
+            index = open_index(
+                path, device=device, memory_budget=budget, kernel=kernel, model=model
+            )
             if self._keep_open:
                 self._indexes[key] = index
             return index
 
     def open_for(self, request: DistanceRequest) -> Index:
         """Return the index of a request, open where it is to be searched."""
-        index = self.open(request.index, request.device, request.memory_budget, request.kernel)
+        where = (request.device, request.memory_budget, request.kernel, request.model)
+        index = self.open(request.index, *where)
         metric = index.store.manifest.options["grid"]["metric"]
         if request.min_cosine is not None and metric != "euclidean":
             raise RequestError(
@@ -174,6 +182,7 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
         return SearchResponse(request, found)
     from pexeso.answers.combined import search_combined
 
+    asked["models"] = None if request.model is None else (request.model,)
     return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
 
 
@@ -317,7 +326,7 @@ def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) 
 
 
 def _tune(service: Service, request: requests.TuneRequest) -> Advice:
-    return service.open(request.index, "cpu").tune(
+    return service.open(request.index, "cpu", model=request.model).tune(
         request.labels, min_precision=request.min_precision
     )
 

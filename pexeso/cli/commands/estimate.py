@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -67,6 +68,7 @@ def estimate_lines(found: Estimate) -> list[str]:
             f"about {human_bytes(found.index_bytes)} on disk, of which the model "
             f"{human_bytes(found.model_bytes)}; {per_index}",
         ),
+        *_further_models(found),
         *_part_lines(found, about),
         ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}"),
         ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
@@ -77,6 +79,13 @@ def estimate_lines(found: Estimate) -> list[str]:
         "",
         _basis(found),
     ]
+
+
+def _further_models(found: Estimate) -> Iterator[tuple[str, str]]:
+    """Yield what models beside the main one bring."""
+    for each in found.further_models:
+        size = human_bytes(each["model_bytes"])
+        yield "and", f"the model {each['model']}, {size}; {count(each['partitions'], 'partition')}"
 
 
 def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:

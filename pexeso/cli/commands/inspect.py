@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,8 +72,9 @@ def info_lines(found: IndexInfo) -> list[str]:
             f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}",
         ),
         *([("aliases", count(found.aliases, "value"))] if found.aliases else []),
-        *_model_facts(found),
+        *_model_facts(found.of_parts),
         ("partitions", f"{len(found.partitions):,}"),
+        *_further_models(found),
         *([("equal text", _equal_text(found))] if found.parts else []),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
@@ -85,18 +87,26 @@ def info_lines(found: IndexInfo) -> list[str]:
     return lines
 
 
-def _model_facts(found: IndexInfo) -> list[tuple[str, str]]:
-    """Return the lines about the model and the search of its vectors."""
-    if found.letters is None:
+def _model_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines about a model and the search of its vectors."""
+    if found["letters"] is None:
         return [
-            ("model", f"{found.model}, {found.dimensions} dimensions"),
-            ("metric", f"{found.metric}, {_map(found)}"),
+            ("model", f"{found['model']}, {found['dimensions']} dimensions"),
+            ("metric", f"{found['metric']}, {_map(found)}"),
         ]
-    words = sum(partition["words"] for partition in found.partitions)
+    words = sum(partition["words"] for partition in found["partitions"])
     return [
-        ("model", f"{found.model}, {count(words, 'word')}"),
+        ("model", f"{found['model']}, {count(words, 'word')}"),
         ("metric", "euclidean, posting lists of pairs of letters"),
     ]
+
+
+def _further_models(found: IndexInfo) -> Iterator[tuple[str, str]]:
+    """Yield the lines about the models that searches may name."""
+    for each in found.further_models:
+        yield from _model_facts(each)
+        n_bytes = sum(partition["bytes"] for partition in each["partitions"])
+        yield "partitions", f"{len(each['partitions']):,} ({human_bytes(n_bytes)})"
 
 
 def _equal_text(found: IndexInfo) -> str:
@@ -204,10 +214,10 @@ def doctor(request: DoctorRequest, form: str | None) -> None:
     talk("Everything that pexeso needs is there.")
 
 
-def _map(found: IndexInfo) -> str:
+def _map(found: Mapping[str, Any]) -> str:
     """Tell the maps in use, the most frequent first."""
     kinds = Counter(
-        (each.get("map", found.map), each.get("coordinates", 0)) for each in found.partitions
+        (each.get("map", found["map"]), each.get("coordinates", 0)) for each in found["partitions"]
     )
     words = [
         f"projected on {n - 1} axes" if kind == "projection" else f"{n} pivot{'s' * (n != 1)}"
@@ -216,15 +226,15 @@ def _map(found: IndexInfo) -> str:
     others = len(kinds) - len(words)
     how = (
         " (chosen by cost)"
-        if any((each.get("choice") or {}).get("trials") for each in found.partitions)
+        if any((each.get("choice") or {}).get("trials") for each in found["partitions"])
         else ""
     )
-    levels = sorted({each["levels"] for each in found.partitions if "levels" in each})
+    levels = sorted({each["levels"] for each in found["partitions"] if "levels" in each})
     depth = f" of {_range(levels)} levels" if levels else ""
     return (
         ", ".join(words)
         + (f" and {others} others" if others else "")
-        + f", {found.cells}{depth}{how}"
+        + f", {found['cells']}{depth}{how}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import field_option, index_argument, takes
+from pexeso.cli.options import field_option, index_argument, model_option, takes
 from pexeso.cli.output.advice import thresholds
 from pexeso.cli.output.output import output_options, write_json
 from pexeso.service.requests import TuneRequest
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "The precision that must hold on the labels.  [default: the highest F1 that can be had]",
     metavar="0..1",
 )
+@model_option(TuneRequest)
 @output_options("json")
 @takes(TuneRequest)
 def tune(request: TuneRequest, form: str | None) -> None:

@@ -331,10 +331,7 @@ def _combined_table(result: CombinedResult) -> Table:
     rows = [
         (
             percent(match.share),
-            ""
-            if match.meaning is None
-            else f"{match.meaning.matched:,}/{match.meaning.total:,} "
-            f"{match.meaning.joinability_of}",
+            _semantically(match),
             ""
             if match.equal_text is None
             else f"{match.equal_text.overlap:,}/{result.query['values']:,} values",
@@ -344,6 +341,16 @@ def _combined_table(result: CombinedResult) -> Table:
         for match in result
     ]
     return ("share", "semantic", "equal values", "table", "column"), rows, ">>><<"
+
+
+def _semantically(match: CombinedMatch) -> str:
+    """Write what matches semantically: by each model, where the index holds several."""
+    if match.meaning is None:
+        return ""
+    found = {name: each for name, each in match.by_model.items() if each is not None}
+    named = [f"{name} {each.matched:,}/{each.total:,}" for name, each in found.items()]
+    one = f"{match.meaning.matched:,}/{match.meaning.total:,}"
+    return f"{', '.join(named) or one} {match.meaning.joinability_of}"
 
 
 def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str]:

@@ -19,6 +19,7 @@ from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.parts.metadata import require_contents, stored_normaliser, stored_space
+from pexeso.parts.models import embedder_folder, models_of, store_of_model
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -30,8 +31,15 @@ Progress = Callable[[int, int], None]
 _COUNTED = ("columns", "values", "postings")
 
 
-def check(store: Store, progress: Progress | None = None) -> list[Problem]:
-    """Return what is wrong with the model and the partitions."""
+def check(store: Store, progress: Progress | None = None, *, model: int = 0) -> list[Problem]:
+    """Return what is wrong with a model and its partitions."""
+    try:
+        require_contents(store.manifest)
+        if model >= len(models_of(store.manifest)):
+            return []
+        store = store_of_model(store, model)
+    except IndexCorruptError as error:
+        return [Problem(MANIFEST, "content", str(error))]
     return [*check_model(store), *check_partitions(store, progress)]
 
 
@@ -68,7 +76,7 @@ def check_model(store: Store) -> list[Problem]:
     except InputError as error:
         problems.append(Problem(MANIFEST, "version", f"'{store.path}' cannot be searched: {error}"))
     try:
-        embedder = load_embedder(store.embedder_folder, verify=True)
+        embedder = load_embedder(embedder_folder(store), verify=True)
         if embedder.fingerprint != manifest.fingerprints["embedder"]:
             raise EmbedderError("It is not the one that the index was built with.")
         told = manifest.facts.get("embedder", embedder.kind), manifest.facts["dimensions"]
@@ -79,7 +87,7 @@ def check_model(store: Store) -> list[Problem]:
                 f"{told[0]!r} with {told[1]!r}."
             )
     except EmbedderError as error:
-        sentence = f"The model in '{store.embedder_folder}' cannot be used: {error}"
+        sentence = f"The model in '{embedder_folder(store)}' cannot be used: {error}"
         problems.append(Problem(manifest.embedder.folder, "content", sentence))
     except MissingPackageError:
         pass

@@ -6,12 +6,15 @@ It is counted and measured on a sample of the lake's files.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from partition.balance import partition_bytes
 from pexeso.parts.base import PartEstimate
 from pexeso.parts.estimation.sample import LakeSample, grown, n_distinct
+from pexeso.parts.models import options_for_model
+from pexeso.parts.semantic.part import stage_of
 from pexeso.parts.semantic.rates import Costs
 
 TRAINING_MEMORY_FACTOR = 3
@@ -52,9 +55,31 @@ class Measured:
     each_partition: float
 
 
-def estimate(sample: LakeSample) -> PartEstimate:
-    """Return what the model and the partitions of a lake take."""
-    options, sampled = sample.options, sample.values("value")
+def estimate(sample: LakeSample, *, model: int = 0) -> PartEstimate:
+    """Return what the models and their partitions of a lake take.
+
+    The part of the main model tells of all, the others of nothing.
+    """
+    if model:
+        return PartEstimate({}, 0, 0, {})
+    models = range(len(sample.options.models))
+    main, *further = each = [_of_model(sample, number) for number in models]
+    names = (options_for_model(sample.options, number).model for number in models[1:])
+    told = [{"model": name, **one.fields} for name, one in zip(names, further, strict=True)]
+    seconds: Counter[str] = Counter()
+    for one in each:
+        seconds.update(one.seconds)
+    return PartEstimate(
+        fields={**main.fields, "further_models": told},
+        n_bytes=sum(one.n_bytes for one in each),
+        memory_bytes=max(one.memory_bytes for one in each),
+        driver_bytes=max(one.driver_bytes for one in each),
+        seconds=seconds,
+    )
+
+
+def _of_model(sample: LakeSample, model: int) -> PartEstimate:
+    options, sampled = options_for_model(sample.options, model), sample.values("value")
     n_sampled, postings = sum(map(len, sampled)), sample.lake_pairs("value")
     values = sample_values = n_distinct(sampled)
     if not sample.exact:
@@ -91,7 +116,10 @@ def estimate(sample: LakeSample) -> PartEstimate:
         driver_bytes=TRAINING_MEMORY_FACTOR * costs.model_bytes
         if options.model == "fasttext"
         else 0,
-        seconds=seconds,
+        seconds={
+            stage_of(stage, model) if stage in FIXED_SECONDS else stage: each
+            for stage, each in seconds.items()
+        },
     )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pexeso.parts.models import models_of, store_of_model
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 
 
-def info(store: Store) -> dict[str, Any]:
-    """Return what is in the partitions; reads a small document of each.
+def info(store: Store, *, model: int = 0) -> dict[str, Any]:
+    """Return what is in the partitions of all models; reads a small document of each.
+
+    The part of the main model tells of all, the others of nothing.
 
     Returns
     -------
@@ -21,8 +24,17 @@ def info(store: Store) -> dict[str, Any]:
         ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``: ``"blocks"`` or ``"grid"``;
         ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
         ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was
-        chosen from, where it was.
+        chosen from, where it was. ``further_models``: a list with the same fields of each further
+        model.
     """
+    if model:
+        return {}
+    models = range(len(models_of(store.manifest)))
+    main, *further = (_of_model(store_of_model(store, number)) for number in models)
+    return {**main, "further_models": further}
+
+
+def _of_model(store: Store) -> dict[str, Any]:
     manifest = store.manifest
     grid = manifest.options["grid"]
     return {
@@ -46,6 +58,6 @@ def _choice(document: Any) -> dict[str, Any] | None:
     return choice if isinstance(choice, dict) else None
 
 
-def totals(folders: Sequence[FolderEntry]) -> dict[str, int]:
+def totals(folders: Sequence[FolderEntry], *, model: int = 0) -> dict[str, int]:
     """Return nothing: this part is never added."""
     return {}

@@ -1,5 +1,18 @@
 """What partitions want of a table: the distinct normalised values of the columns that are kept."""
 
-from pexeso.lake.records import value_records as records
+from __future__ import annotations
 
-__all__ = ["records"]
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pexeso.lake.records import value_records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pexeso.lake.records import ReadTable
+
+
+def records(tables: Sequence[ReadTable], *, model: int = 0) -> Iterator[pa.RecordBatch]:
+    """Yield the values; those of the main model are for all."""
+    return value_records(tables) if model == 0 else iter(())

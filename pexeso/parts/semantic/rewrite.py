@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.parts.base import Batches, Written, worn_folders
+from pexeso.parts.models import embedder_folder, store_of_model, told
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -31,16 +32,17 @@ VECTORS = pa.schema([("value", pa.string()), ("vector", pa.list_(pa.float32()))]
 ROWS_PER_BATCH = 1 << 14
 
 
-def delete(store: Store, tables: pa.Array) -> Sequence[FolderEntry]:
+def delete(store: Store, tables: pa.Array, *, model: int = 0) -> Sequence[FolderEntry]:
     """Return all partitions as they are: ids of deleted columns stand in the manifest."""
-    return store.manifest.partitions
+    return store_of_model(store, model).manifest.partitions
 
 
-def worn(store: Store, options: BuildOptions) -> list[int]:
+def worn(store: Store, options: BuildOptions, *, model: int = 0) -> list[int]:
     """Select the partitions that a compaction rewrites.
 
     Small partitions are selected only if there are more partitions than were requested.
     """
+    store = store_of_model(store, model)
     masks = (store.deleted_mask(number) for number in range(store.n_partitions))
     shares = [0.0 if mask is None else mask.mean() for mask in masks]
     return worn_folders(
@@ -48,7 +50,7 @@ def worn(store: Store, options: BuildOptions) -> list[int]:
     )
 
 
-def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
+def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written:
     """Divide the remaining columns of some partitions anew.
 
     Vectors are copied from the partitions, and nothing is embedded but for sketches of the values
@@ -59,7 +61,8 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
         divide_and_write,
     )  # brings torch, which the tasks that read do without
 
-    store = job.index
+    store = store_of_model(job.index, model)
+    folder_of_embedder = embedder_folder(store)
     facts_before = store.manifest.facts
     kept = sorted(set(range(store.n_partitions)) - set(numbers))
 
@@ -69,18 +72,20 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
             return None
         if "letters" in facts_before:
             values = postings.select("value").distinct()
-            return postings, embed_values(values, store.embedder_folder)
+            return postings, embed_values(values, folder_of_embedder)
         return postings, _stored(job, store, numbers, folder, "stored_vectors", VECTORS)
 
     entries = []
     if numbers:
         n_partitions = None if kept else job.options.n_partitions
-        entries = divide_and_write(job, frames, facts_before, n_partitions, store.embedder_folder)
+        entries = divide_and_write(
+            job, frames, facts_before, n_partitions, folder_of_embedder, model
+        )
     every = [*(store.partition_entry(number) for number in kept), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
     masks = [(number, mask) for number in kept if (mask := store.deleted_mask(number)) is not None]
     still = [ranges_of(store.array(number, "column_ids")[mask]) for number, mask in masks]
-    return Written(entries, facts, deleted=merge_ranges(*still))
+    return Written(entries, **told(job.index, model, facts, {}), deleted=merge_ranges(*still))
 
 
 def _stored(

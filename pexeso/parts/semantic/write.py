@@ -21,6 +21,14 @@ from partition.spark import plan_partitions
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.parts.base import Filled, Written
 from pexeso.parts.encode import sparse_vectors
+from pexeso.parts.models import (
+    embedder_folder,
+    folder_of_model,
+    options_for_model,
+    store_of_model,
+    told,
+)
+from pexeso.parts.semantic.part import stage_of
 from pexeso.parts.semantic.placed import PlacedPartition, one_array, read_placed
 from pexeso.store.local.removal import empty_folder
 from pexeso.store.local.target import CHOICE, METRIC
@@ -43,48 +51,53 @@ are in the lake."""
 VALUES_PER_CORPUS = MAX_TOKENS // 2
 
 
-def write(job: BuildJob) -> Written:
-    """Write partitions of the values in the job's catalog, embedded by the index's model.
+def write(job: BuildJob, *, model: int = 0) -> Written:
+    """Write partitions of the values in the job's catalog, embedded by a model of the index.
 
     A build creates the model first.
     """
     found = job.stages.finished("catalog")
     if job.store is None:
-        model, folder = _make_model(job), job.writer.embedder_folder
+        made = _make_model(job, model)
+        folder = folder_of_model(job.writer.embedder_folder, model)
         facts = {
-            "embedder": model["kind"],
-            "dimensions": model["dimensions"],
-            **({"letters": model["letters"]} if model["letters"] else {}),
+            "embedder": made["kind"],
+            "dimensions": made["dimensions"],
+            **({"letters": made["letters"]} if made["letters"] else {}),
             "values": 0,
             "postings": 0,
         }
-        fingerprints = {"embedder": model["fingerprint"]}
+        fingerprints = {"embedder": made["fingerprint"]}
     else:
-        before, folder, fingerprints = job.store.manifest.facts, job.store.embedder_folder, {}
+        store = store_of_model(job.store, model)
+        before, folder, fingerprints = store.manifest.facts, embedder_folder(store), {}
         names = ("dimensions", "values", "postings", "letters")
         facts = {name: before[name] for name in names if name in before}
     if not found["postings"]:
-        return Written([], facts, fingerprints)
+        return Written([], **told(job.store, model, facts, fingerprints))
     postings = job.frame("catalog", "postings")
     if "letters" in facts:
         vectors = embed_values(job.frame("catalog", "values"), folder)
     else:
-        _embed(job, folder)
-        vectors = job.frame("embed", "vectors")
+        stage = stage_of("embed", model)
+        _embed(job, stage, folder)
+        vectors = job.frame(stage, "vectors")
     n_partitions = job.options.n_partitions if job.store is None else None
-    entries = divide_and_write(job, lambda _: (postings, vectors), facts, n_partitions, folder)
+    entries = divide_and_write(
+        job, lambda _: (postings, vectors), facts, n_partitions, folder, model
+    )
     more = {
         "values": facts["values"] + found["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
     }
-    return Written(entries, {**facts, **more}, fingerprints)
+    return Written(entries, **told(job.store, model, {**facts, **more}, fingerprints))
 
 
-def _make_model(job: BuildJob) -> Facts:
+def _make_model(job: BuildJob, model: int) -> Facts:
     """Train the model or read it, and save it into the index."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
-        options, corpus = job.options, None
+        options, corpus = options_for_model(job.options, model), None
         if options.model in MADE_FROM_CORPUS:
             corpus = folder / "corpus.txt"
             _write_corpus(job, folder / "pairs", corpus)
@@ -95,8 +108,10 @@ def _make_model(job: BuildJob) -> Facts:
             value_vectors=options.value_vectors,
             seed=options.seed,
         )
-        empty_folder(job.writer.embedder_folder)
-        embedder.save(job.writer.embedder_folder)
+        saved = folder_of_model(job.writer.embedder_folder, model)
+        saved.mkdir(exist_ok=True)
+        empty_folder(saved)
+        embedder.save(saved)
         return {
             "kind": embedder.kind,
             "dimensions": embedder.dimensions,
@@ -104,7 +119,7 @@ def _make_model(job: BuildJob) -> Facts:
             "fingerprint": embedder.fingerprint,
         }
 
-    return job.stage("train", work)
+    return job.stage(stage_of("train", model), work)
 
 
 def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
@@ -125,7 +140,7 @@ def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
     write_corpus(batches, path, CorpusOptions(seed=job.options.seed))
 
 
-def _embed(job: BuildJob, embedder_folder: Path) -> Facts:
+def _embed(job: BuildJob, stage: str, embedder_folder: Path) -> Facts:
     """Embed each distinct value once."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
@@ -135,7 +150,7 @@ def _embed(job: BuildJob, embedder_folder: Path) -> Facts:
         frame.write.parquet(spark_path(folder / "vectors"))
         return {"dimensions": load_embedder(embedder_folder).dimensions}
 
-    return job.stage("embed", work)
+    return job.stage(stage, work)
 
 
 def divide_and_write(
@@ -144,6 +159,7 @@ def divide_and_write(
     facts: Facts,
     n_partitions: int | None,
     embedder_folder: Path,
+    model: int,
 ) -> list[FolderEntry]:
     """Divide columns into partitions, lay out what each needs, and have each built by a task.
 
@@ -157,6 +173,8 @@ def divide_and_write(
         ``dimensions`` of the vectors, and ``letters`` of a lexical model.
     n_partitions : int or None
         None: as many as ``partition_bytes`` asks for.
+    embedder_folder, model
+        Of the model, and its position in the index.
     """
     from pexeso.engine.layout.options import (
         PartitionLayoutOptions,
@@ -189,15 +207,16 @@ def divide_and_write(
         plan.unpersist()
         return {"partitions": n_found}
 
-    planned = job.stage("partition", work)
+    stage = stage_of("partition", model)
+    planned = job.stage(stage, work)
     if not planned["partitions"]:
         return []
-    placed = job.stages.folder("partition")
+    placed = job.stages.folder(stage)
     if is_lexical:
         fill = partial(write_sparse_partition, placed, embedder_folder=embedder_folder)
     else:
         fill = partial(write_partition, placed, options=PartitionLayoutOptions(**options.grid()))
-    return job.write_folders("index", planned["partitions"], fill)
+    return job.write_folders(stage_of("index", model), planned["partitions"], fill)
 
 
 def _place(job: BuildJob, folder: Path, name: str, frame: DataFrame) -> DataFrame:

@@ -1,0 +1,54 @@
+"""What answers for one snapshot of an index, by one of its models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pexeso.answers.semantic_search import SemanticSearch
+from pexeso.html.renderer import HtmlRenderer
+from pexeso.search.open_index import OpenIndex
+from pexeso.thresholds.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from pexeso.search.executor import Executor
+    from pexeso.token_search.searches import TokenSearches
+
+
+@dataclass(frozen=True)
+class Answering:
+    """What answers for one snapshot; replaced as a whole, so that no call sees two of them."""
+
+    opened: OpenIndex
+    thresholds: Thresholds
+    semantic: SemanticSearch
+    _by_model: dict[str, Answering] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, opened: OpenIndex, executor: Executor) -> Answering:
+        """Return what answers for a snapshot."""
+        thresholds = Thresholds(opened)
+        semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer())
+        return cls(opened, thresholds, semantic)
+
+    @cached_property
+    def equal_text(self) -> TokenSearches:
+        """What searches by equal values; loaded when it is first asked."""
+        from pexeso.token_search.searches import TokenSearches
+
+        return TokenSearches(self.opened)
+
+    def by_model(self, model: str) -> Answering:
+        """Return what answers by a model, which is kept with what it learns.
+
+        Raises
+        ------
+        InputError
+            The index does not hold the model.
+        """
+        if model not in self._by_model:
+            opened = OpenIndex(self.opened.whole, replace(self.opened.options, model=model))
+            opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here
+            self._by_model[model] = Answering.of(opened, self.semantic.executor)
+        return self._by_model[model]

@@ -1,0 +1,131 @@
+"""Several models in one index.
+
+The first is the index's own. Each further one has a part with its partitions, and its files in a
+folder of the embedder's; what the manifest tells of it stands under the name of its part. Seen as
+the index of one model alone, it is searched and kept up like the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.options import OF_VECTORS, BuildOptions
+from pexeso.parts.metadata import require_contents
+from pexeso.registry import MAX_MODELS, model_names
+from pexeso.store.manifest import SEMANTIC, Manifest
+
+if TYPE_CHECKING:
+    from pexeso.store.local.reader import Store
+
+_SEEN_AS = "model_number"
+
+
+def part_of(model: int) -> str:
+    """Return the name of the part of the model at a position.
+
+    Examples
+    --------
+    >>> part_of(0), part_of(1)
+    ('semantic', 'semantic_2')
+    """
+    return SEMANTIC if model == 0 else f"{SEMANTIC}_{model + 1}"
+
+
+def models_of(manifest: Manifest) -> tuple[str, ...]:
+    """Return the names of the models that an index holds, the main one first."""
+    return model_names(manifest.options["model"])
+
+
+def options_for_model(options: BuildOptions, model: int) -> BuildOptions:
+    """Return the options of a build as if the model at a position were its only one."""
+    name = options.models[model]
+    unused = OF_VECTORS if name == "lexical" else ()
+    return replace(options, model=name, **{each: getattr(BuildOptions, each) for each in unused})
+
+
+def number_of_model(store: Store, name: str | None) -> int:
+    """Return the position of the model of that name, 0 for None.
+
+    Raises
+    ------
+    InputError
+        The index does not hold it.
+    """
+    there = models_of(store.manifest)
+    if name is not None and name not in there:
+        raise InputError(
+            f"The index '{store.path}' does not hold the model {name!r}, but {', '.join(there)}. "
+            "Leave the model out for the first of these, or build the index with the models that "
+            "you need (model, --model)."
+        )
+    return 0 if name is None else there.index(name)
+
+
+def store_of_model(store: Store, model: int) -> Store:
+    """Return the store of an index as if the model at a position were its only one.
+
+    Raises
+    ------
+    IndexCorruptError
+        The manifest lacks what searching by that model needs.
+    """
+    manifest = store.manifest
+    names = models_of(manifest)
+    if len(names) == 1:
+        return store
+    options = {**manifest.options, "model": names[model]}
+    facts, fingerprints, parts = manifest.facts, manifest.fingerprints, dict(manifest.parts)
+    further = {part_of(number): parts.pop(part_of(number), ()) for number in range(1, MAX_MODELS)}
+    if model:
+        name = part_of(model)
+        own, fingerprint = facts.get(name), fingerprints.get(name)
+        if type(own) is not dict or type(fingerprint) is not str:
+            raise IndexCorruptError(
+                f"The manifest of the index tells nothing of its model {names[model]!r}: it was "
+                "not written by pexeso. Build the index again."
+            )
+        common = {each: value for each, value in facts.items() if each != "letters"}
+        facts = {**common, **own, _SEEN_AS: model}
+        fingerprints = {**fingerprints, "embedder": fingerprint}
+        parts[SEMANTIC] = further[name]
+    if "letters" in facts and type(options.get("grid")) is dict:
+        options["grid"] = {**options["grid"], "metric": "euclidean"}
+    seen = replace(manifest, options=options, facts=facts, fingerprints=fingerprints, parts=parts)
+    require_contents(seen)
+    return replace(store, manifest=seen)
+
+
+def embedder_folder(store: Store) -> Path:
+    """Return the folder of the model that a store is seen by; see `store_of_model`."""
+    model = store.manifest.facts.get(_SEEN_AS, 0)
+    return folder_of_model(store.embedder_folder, model if type(model) is int else 0)
+
+
+def folder_of_model(folder: Path, model: int) -> Path:
+    """Return the folder of the model at a position, below that of the main one."""
+    return folder if model == 0 else folder / part_of(model)
+
+
+def told(
+    store: Store | None, model: int, facts: Mapping[str, Any], fingerprints: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return facts and fingerprints of a model as fields of `pexeso.parts.base.Written`.
+
+    Parameters
+    ----------
+    store : Store or None
+        The index that is updated: what it tells of a further model stays, where `facts` do not
+        tell it anew.
+    """
+    if model == 0:
+        return {"facts": facts, "fingerprints": fingerprints}
+    name = part_of(model)
+    before = {} if store is None else store.manifest.facts[name]
+    return {
+        "facts": {name: {**before, **facts}},
+        "fingerprints": {name: fingerprints["embedder"]} if fingerprints else {},
+    }
