@@ -1,0 +1,180 @@
+"""The command ``python -m benchmarks.lexical_speed``: searches of lexical indexes, and products.
+
+Searches of a lexical partition in one thread beside a blocked float32 product of as many vectors of
+256 numbers, which is what finding the same pairs among dense vectors takes at least. Both are
+measured in turn, in processor time, the fastest of `REPEATS`; what is told is their ratio.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+
+from benchmarks.effectiveness.stored import RESULTS
+from benchmarks.machine import describe_machine, pin_threads
+from benchmarks.report import write_result
+from pexeso.engine.sparse.building import build_partition
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.space import LetterSpace
+from pexeso.engine.sparse.sparse_space import SparseSpace
+from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import BatchColumn, Goal
+from pexeso.index import open_index
+
+DISTANCES = (0.06, 0.2, 0.4, 0.5, 0.6)
+DIMENSIONS, REPEATS = 256, 3
+N_LONE, N_BATCH = 100, 1000
+"""Query columns that are asked one after the other, and together."""
+
+MIN_JOINABILITY = 0.5
+_LONE_BLOCK, _BATCH_BLOCK = 8192, 2048
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+
+
+def partition_of(index: Path) -> SparsePartition:
+    """Return the one partition of a lexical index."""
+    store = open_index(index).store
+    return SparsePartition.from_arrays(
+        store.partition(0), LetterSpace(**store.manifest.facts["letters"])
+    )
+
+
+def planted_partition(n_values: int, seed: int = 0) -> SparsePartition:
+    """Return values of one to four words of a made-up language, in columns of 20.
+
+    There is a word for every two values; half of the words of values are drawn alike, half by
+    Zipf's law.
+    """
+    rng = np.random.default_rng(seed)
+    n_words = n_values // 2
+    syllables = rng.integers(0, len(_SYLLABLES), (n_words, 5))
+    syllables[np.arange(5)[None, :] >= rng.integers(2, 6, n_words)[:, None]] = -1
+    pieces = np.array([*_SYLLABLES, ""])
+    words = np.unique(
+        np.char.add(
+            np.char.add(np.char.add(pieces[syllables[:, 0]], pieces[syllables[:, 1]]),
+                        np.char.add(pieces[syllables[:, 2]], pieces[syllables[:, 3]])),
+            pieces[syllables[:, 4]],
+        )
+    )  # fmt: skip
+    text = np.frombuffer("".join(words).encode(), np.uint8)
+    starts = np.concatenate([[0], np.cumsum(np.char.str_len(words))])
+    sizes = rng.integers(1, 5, n_values)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    alike = rng.integers(0, len(words), offsets[-1])
+    popular = rng.permutation(len(words))[np.minimum(rng.zipf(1.3, offsets[-1]), len(words)) - 1]
+    members = np.where(rng.random(offsets[-1]) < 0.5, alike, popular)
+    frequency = np.bincount(members, minlength=len(words))
+    weights = 1.0 + np.log(n_values / np.maximum(frequency, 1))
+    row = np.repeat(np.arange(n_values), sizes)
+    members = members[np.lexsort((members, row))]
+    space = LetterSpace(0.05)
+    vectors = SparseVectors.from_words(space, text, starts, weights, offsets, members)
+    columns = np.arange(0, n_values + 1, 20)
+    arrays, _ = build_partition(vectors[: columns[-1]], columns, np.arange(columns[-1]))
+    return SparsePartition.from_arrays(arrays, space)
+
+
+def measured(partition: SparsePartition, distances: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Measure lone searches and a batch at each distance, beside products."""
+    space, rng = SparseSpace(partition.space), np.random.default_rng(1)
+    sizes = np.diff(partition.column_lists.offsets)
+    usable = np.flatnonzero(sizes >= 5)
+    chosen = rng.choice(usable, min(len(usable), N_BATCH), replace=False)
+    stored = torch.from_numpy(
+        rng.standard_normal((partition.n_values, DIMENSIONS), dtype=np.float32)
+    )
+    found = []
+    for distance in distances:
+        goal = Goal(distance)
+        lone = min(_seconds(_ask_alone, space, partition, chosen[:N_LONE], goal))
+        batch = min(_seconds(_ask_together, space, partition, chosen, goal))
+        n_lone = int(sizes[chosen[:N_LONE]].sum())
+        n_batch = int(sizes[chosen].sum())
+        product = min(_seconds(_multiply, stored, 20, _LONE_BLOCK)) / 20
+        together = min(_seconds(_multiply, stored, 1024, _BATCH_BLOCK)) / 1024
+        found.append(
+            {
+                "max_distance": distance,
+                "microseconds_a_value": round(lone / n_lone * 1e6),
+                "microseconds_a_value_in_a_batch": round(batch / n_batch * 1e6),
+                "product_over_search": round(product * n_lone / lone, 2),
+                "product_over_search_in_a_batch": round(together * n_batch / batch, 2),
+            }
+        )
+        click.echo(json.dumps(found[-1]))
+    return found
+
+
+def _seconds(function: Callable[..., None], *arguments: Any) -> Iterator[float]:
+    for _ in range(REPEATS):
+        started = time.process_time()
+        function(*arguments)
+        yield time.process_time() - started
+
+
+def _ask_alone(
+    space: SparseSpace, partition: SparsePartition, columns: np.ndarray, goal: Goal
+) -> None:
+    for column in columns.tolist():
+        vectors = partition.vectors.take(partition.column_lists[column])
+        n = len(vectors)
+        needed = Goal(goal.max_distance, max(1, int(np.ceil(MIN_JOINABILITY * n))))
+        space.search(
+            partition, vectors, np.ones(n, np.int64), n, needed, SearchStats(), max_pairs=1
+        )
+
+
+def _ask_together(
+    space: SparseSpace, partition: SparsePartition, columns: np.ndarray, goal: Goal
+) -> None:
+    owner, position = partition.column_lists.of(columns)
+    rows, members = np.unique(partition.column_lists.members[position], return_inverse=True)
+    queries = [
+        BatchColumn(own, np.ones(len(own), np.int64), max(1, int(np.ceil(len(own) / 2))))
+        for own in np.split(members, np.flatnonzero(np.diff(owner)) + 1)
+    ]
+    space.search_batch(
+        partition, partition.vectors.take(rows), queries, goal, SearchStats(), max_pairs=1
+    )
+
+
+def _multiply(stored: torch.Tensor, n_queries: int, block: int) -> None:
+    queries = stored[:n_queries].clone()
+    for begin in range(0, len(stored), block):
+        (stored[begin : begin + block] @ queries.T > 1e9).nonzero()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("index", type=click.Path(exists=True, path_type=Path), required=False)
+@click.option("--planted", help="Values of made-up lakes, such as 1000000,10000000.")
+@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
+def main(index: Path | None, planted: str | None, write: bool) -> None:
+    """Measure searches of a lexical INDEX of one partition, or of made-up lakes, in one thread."""
+    pin_threads(1)
+    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu"))}
+    if index is not None:
+        partition = partition_of(index)
+        result["index"] = {
+            "values": partition.n_values,
+            "words": partition.n_words,
+            "measured": measured(partition, DISTANCES),
+        }
+    for n_values in map(int, planted.split(",") if planted else ()):
+        partition = planted_partition(n_values)
+        click.echo(f"{n_values:,} values, {partition.n_words:,} words")
+        result.setdefault("planted", {})[str(n_values)] = measured(partition, (0.06, 0.2, 0.4))
+    if write:
+        write_result(RESULTS.parent / "lexical" / "speed.json", result)
+
+
+if __name__ == "__main__":
+    main()
