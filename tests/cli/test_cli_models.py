@@ -1,0 +1,164 @@
+"""`--model` on the command line: an index of two models, and the model that a command names."""
+
+import json
+import shutil
+
+import pytest
+
+import pexeso
+
+pytestmark = pytest.mark.spark
+
+MODELS = ("lexical", "hashing")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli-models") / "lake"
+    folder.mkdir()
+    (folder / "cities.csv").write_text(
+        "city,mayor\nOslo,Anne\nBergen,Rune\nTrondheim,Kent\nBodø,Odd\nHamar,Einar\n", "utf-8"
+    )
+    (folder / "towns.csv").write_text(
+        "town,county\nolso,Østland\nBergenn,Vestland\nTrondhjem,Trøndelag\nBodo,Nordland\n"
+        "Hammer,Innlandet\n",
+        "utf-8",
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(lake, spark):
+    """Return the paths of indexes of both models and of each."""
+    names = {"both": "lexical,hashing", **{name: name for name in MODELS}}
+    for name, model in names.items():
+        pexeso.build_index(lake, lake.parent / name, model=model, parts=["overlap"])
+    return {name: lake.parent / name for name in names}
+
+
+@pytest.fixture
+def query(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("place,n\nOslo,1\nBergenn,2\nTrondheim,3\nBodø,4\nHamarr,5\n", encoding="utf-8")
+    return f"{path}:place"
+
+
+def shown(run, *arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def require_as_alone(run, built, model, *command):
+    """Require that a command with `--model` says what it says of an index of that model alone."""
+    both, alone = built["both"], built[model]
+    name, *rest = command
+    assert shown(run, name, both, *rest, "--model", model) == shown(run, name, alone, *rest)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_command_asks_the_model_that_it_is_given(run, built, query, tmp_path, model):
+    asked = ("--min-joinability", 0.2)
+    require_as_alone(run, built, model, "search", query, "--explain", *asked)
+    require_as_alone(run, built, model, "explain", query, "towns.csv:town")
+    require_as_alone(run, built, model, "join", query, "towns.csv:town")
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": 1, "values": ["Oslo", "Bergenn"]}\n', encoding="utf-8")
+    told = [
+        [json.loads(line)["results"] for line in shown(run, *line).splitlines()]
+        for line in (
+            ("batch", built["both"], queries, *asked, "--model", model),
+            ("batch", built[model], queries, *asked),
+        )
+    ]
+    assert told[0] == told[1] != [[]]
+    labels = tmp_path / "labels.csv"
+    pairs = "Oslo,Oslo,yes\nOslo,olso,yes\nOslo,Bergen,no\nBodø,Hammer,no\n"
+    labels.write_text(f"query_value,lake_value,same\n{pairs}", encoding="utf-8")
+    require_as_alone(run, built, model, "tune", labels, "--json")
+
+
+def test_the_first_model_is_the_default(run, built, query):
+    asked = (query, "--min-joinability", 0.2, "--explain")
+    first, other = (shown(run, "search", built["both"], *asked, *more) for more in ((), OTHER))
+    assert first == shown(run, "search", built["lexical"], *asked) != other
+
+
+OTHER = ("--model", "hashing")
+
+
+def test_combined_search_shows_what_each_model_found(run, built, query):
+    asked = (query, "--method", "all", "--min-joinability", 0.5)
+    document = json.loads(shown(run, "search", built["both"], *asked, "--json"))
+    assert set(document["options"]) == set(document["stats"]) == {*MODELS, "overlap"}
+    alone = {
+        model: {
+            each["table"]: each["joinability"]
+            for each in json.loads(
+                shown(run, "search", built[model], *asked[:1], *asked[3:], "--json")
+            )["results"]
+        }
+        for model in MODELS
+    }
+    assert len(alone["lexical"]) == 2 > len(alone["hashing"])
+    for each in document["results"]:
+        by_model = {model: alone[model].get(each["table"]) for model in MODELS}
+        assert each["models"] == by_model
+        assert each["joinability"] == max(filter(None, by_model.values()))
+        found = [model for model in MODELS if by_model[model] is not None]
+        assert [name for name in each["found_by"] if name != "overlap"] == found
+    table = shown(run, "search", built["both"], *asked)
+    assert {"hashing" in line for line in table.splitlines()[1:]} == {True, False}
+    assert "lexical 5/5, hashing 3/5 values" in table
+    one = json.loads(shown(run, "search", built["both"], *asked, *OTHER, "--json"))
+    assert set(one["options"]) == {"hashing", "overlap"}
+    assert [list(each["models"]) for each in one["results"]][:1] == [["hashing"]]
+    plain = json.loads(shown(run, "search", built["hashing"], *asked, *OTHER, "--json"))
+    assert set(plain["options"]) == {"meaning", "overlap"}
+    assert "models" not in plain["results"][0]
+
+
+def test_models_of_a_combined_search_in_python(built):
+    index = pexeso.open_index(built["both"])
+    found = pexeso.search_combined(index, ["Oslo", "Bergenn"], models=["hashing"])
+    assert list(found[0].by_model) == ["hashing"]
+    with pytest.raises(pexeso.PexesoError, match="models must name some of those"):
+        pexeso.search_combined(index, ["Oslo"], models=[])
+    with pytest.raises(pexeso.PexesoError, match="does not hold the model 'glove'"):
+        pexeso.search_combined(index, ["Oslo"], models=["glove"])
+
+
+def test_info_and_estimate_list_the_models(run, built, lake):
+    lines = shown(run, "info", built["both"]).splitlines()
+    models = [line.split(maxsplit=1)[1] for line in lines if line.startswith("model ")]
+    assert models == ["lexical, 19 words", "hashing, 256 dimensions"]
+    found = json.loads(shown(run, "estimate", lake, "--model", "lexical,hashing", "--json"))
+    [further] = found["further_models"]
+    assert (further["model"], further["dimensions"]) == ("hashing", 256)
+    assert found["seconds"]["index_2"] > 0
+    alone = json.loads(shown(run, "estimate", lake, "--model", "lexical", "--json"))
+    assert found["index_bytes"] - alone["index_bytes"] >= further["model_bytes"]
+    assert "index_2" not in alone["seconds"]
+
+
+def test_models_that_are_not_there(fail, built, query, lake, tmp_path):
+    said = fail(2, "search", built["both"], query, "--model", "glove")
+    assert "does not hold the model 'glove', but lexical, hashing. Leave the model out" in said
+    said = fail(2, "search", built["both"], query, "--method", "overlap", *OTHER)
+    assert "has no use for --model" in said
+    said = fail(2, "index", lake, tmp_path / "new", "--model", "lexical,lexical")
+    assert "model must name 1 to 3 different models, with commas between them" in said
+    said = fail(1, "index", lake, tmp_path / "new", "--model", "lexical,cc.bin")
+    assert "There is no fastText model at cc.bin." in said
+
+
+def test_updates_are_told_of_all_models(run, built, lake, tmp_path):
+    shutil.copytree(built["both"], tmp_path / "copy")
+    shutil.copytree(lake, tmp_path / "lake")
+    (tmp_path / "lake" / "more.csv").write_text(
+        "place,code\nOslo,OSL\nBergen,BGO\nTrondheim,TRD\nStavanger,SVG\nTromsø,TOS\n", "utf-8"
+    )
+    shown(run, "append", tmp_path / "copy", tmp_path / "lake")
+    info = json.loads(shown(run, "info", tmp_path / "copy", "--json"))
+    assert len(info["partitions"]) == len(info["further_models"][0]["partitions"]) == 2
+    shown(run, "check", tmp_path / "copy")
