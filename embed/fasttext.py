@@ -187,8 +187,8 @@ def load_binary(path: str | Path, *, value_vectors: str = WEIGHTED) -> SubwordEm
     Returns
     -------
     SubwordEmbedder
-        Of kind ``"fasttext"``. With ``"mean"`` a single word gets the direction of
-        `get_word_vector`.
+        Of kind ``"fasttext"``, or ``"fasttext-mean"``, of which a single word gets the direction
+        of `get_word_vector`.
     """
     path = Path(path)
     check_value_vectors(value_vectors)
@@ -219,13 +219,12 @@ def _take_over(model: Any, value_vectors: str, notes: dict[str, Any]) -> Subword
     rows = np.ascontiguousarray(model.get_input_matrix(), np.float32)
     if not np.isfinite(rows).all():
         raise EmbedderError("The fastText model has vectors that are not numbers; train it again.")
-    middle, weights = np.zeros(rows.shape[1], np.float32), None
+    kind, middle, weights = "fasttext-mean", np.zeros(rows.shape[1], np.float32), None
     if value_vectors == WEIGHTED:
-        middle = mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
+        kind, middle = "fasttext", mean_word_vector(rows, words, min_n=min_n, max_n=max_n)
         weights = rarity(words, counts, int(counts.sum()))
-    notes = {**notes, "value_vectors": value_vectors}
     return SubwordEmbedder(
-        "fasttext", rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes
+        kind, rows, words, middle, min_n=min_n, max_n=max_n, weights=weights, notes=notes
     )
 
 

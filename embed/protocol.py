@@ -20,8 +20,8 @@ class Embedder(Protocol):
     Attributes
     ----------
     kind : str
-        The sort of model: ``"lexical"``, ``"fasttext"``, ``"hashing"``, ``"glove"`` or
-        ``"sentence"``.
+        The sort of model: ``"lexical"``, ``"hashing"``, ``"fasttext"``, ``"fasttext-mean"`` (whose
+        values are the mean of their words), ``"glove"`` or ``"sentence"``.
     dimensions : int
         Length of every vector.
     fingerprint : str

@@ -164,7 +164,7 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
 
 
 def _classes(kind: str) -> Any:
-    if kind in ("fasttext", "glove"):
+    if kind in ("fasttext", "fasttext-mean", "glove"):
         from embed.lexical.subword import SubwordEmbedder
 
         return SubwordEmbedder

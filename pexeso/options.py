@@ -33,9 +33,14 @@ DEVICES = ("auto", "cpu", "cuda")
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
-USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35}
-"""Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others:
-trained vectors lie closer together."""
+USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35, "fasttext": 0.22}
+"""Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others,
+whose values are plain means of word vectors: these lie closer together."""
+
+USUAL_BY_MODEL = ", ".join(
+    [f"{usual} for {model}" for model, usual in USUAL_MAX_DISTANCES.items()]
+    + [f"{DEFAULT_MAX_DISTANCE} for other models"]
+)
 
 DEFAULT_MIN_JOINABILITY = 0.5
 DEFAULT_COLUMNS = 20
@@ -256,7 +261,8 @@ class SearchOptions:
     Traceback (most recent call last):
         ...
     pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a \
-fraction of the largest distance: usual are 0.4 for lexical and 0.06 for models of meaning.
+fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0.22 for fasttext, \
+0.06 for other models.
     """
 
     max_distance: float = DEFAULT_MAX_DISTANCE
@@ -274,10 +280,8 @@ fraction of the largest distance: usual are 0.4 for lexical and 0.06 for models 
         _make_plain_scalar(self)
         if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
             raise InputError(
-                f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} "
-                "instead. It is a fraction of the largest distance: "
-                f"usual are {USUAL_MAX_DISTANCES['lexical']} for lexical and "
-                f"{DEFAULT_MAX_DISTANCE} for models of meaning."
+                f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} instead. "
+                f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}."
             )
         if self.min_joinability is not None and not (
             _is_number(self.min_joinability) and 0 < self.min_joinability <= 1
@@ -445,12 +449,8 @@ def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
 
 
 def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    if (
-        not isinstance(value, int)
-        or isinstance(value, bool)
-        or value < least
-        or (most is not None and value > most)
-    ):
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or value < least or (most is not None and value > most):
         upper = "" if most is None else f" and at most {most:,}"
         raise InputError(
             f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} "

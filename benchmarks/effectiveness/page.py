@@ -3,8 +3,8 @@
 Its measured parts are written from the stored results. All else is left unchanged.
 
 A measured part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``. ``summary``
-compares the data sets, ``score-study`` has what the command of that name found, any other name is
-one of the data sets.
+compares the data sets, ``score-study`` and ``model-study`` have what the commands of these names
+found, any other name is one of the data sets.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.effectiveness import model_tables
 from benchmarks.effectiveness.methods import BY_STRINGS, CODES, PEXESO
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import Cells, as_table, tables_of, with_values
-from benchmarks.effectiveness.score.tables import STUDY, tables
+from benchmarks.effectiveness.score import tables as score_tables
 from benchmarks.effectiveness.sets import DATA, ROOT
 from benchmarks.effectiveness.stored import RESULTS, stored_result
 from benchmarks.report import read_result
@@ -25,6 +26,7 @@ from pexeso.errors import InputError
 
 PAGE = ROOT / "docs" / "explanation" / "effectiveness.md"
 SUMMARY, NOT_MEASURED = "summary", "Not measured yet."
+STUDIES = {each.STUDY: each.tables for each in (score_tables, model_tables)}
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -41,22 +43,23 @@ def write_page(page: Path = PAGE, results: Path = RESULTS) -> list[Path]:
         The page has a part that nothing is known about.
     """
     known = {name: found for name in DATA if (found := stored_result(results, name)) is not None}
-    study = read_result(results / f"{STUDY}.json")
-    page.write_text(rendered(page.read_text(encoding="utf-8"), known, study), encoding="utf-8")
+    studies = {name: read_result(results / f"{name}.json") for name in STUDIES}
+    page.write_text(rendered(page.read_text(encoding="utf-8"), known, studies), encoding="utf-8")
     plots = page.with_suffix("")
     return [page, *(path for result in known.values() for path in plot_result(result, plots))]
 
 
-def rendered(text: str, results: Results, study: Mapping[str, Any] | None = None) -> str:
+def rendered(text: str, results: Results, studies: Mapping[str, Any] | None = None) -> str:
     """Return the text of the page with its measured parts as the results have them."""
-    known = (SUMMARY, STUDY, *DATA)
+    known = (SUMMARY, *STUDIES, *DATA)
 
     def part(match: re.Match[str]) -> str:
         name = match.group(2)
         if name not in known:
             raise InputError(f"The page has a part {name!r}. It must be one of {', '.join(known)}.")
-        if name == STUDY:
-            body = tables(study) if study is not None else NOT_MEASURED
+        if name in STUDIES:
+            found = (studies or {}).get(name)
+            body = NOT_MEASURED if found is None else STUDIES[name](found)
         else:
             body = summary(results) if name == SUMMARY else _of_set(name, results)
         return f"{match.group(1)}{body}\n{match.group(3)}"

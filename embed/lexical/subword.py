@@ -78,7 +78,7 @@ class SubwordEmbedder:
     Parameters
     ----------
     kind : str
-        ``"fasttext"``, ``"hashing"`` or ``"glove"``.
+        ``"fasttext"``, ``"fasttext-mean"``, ``"hashing"`` or ``"glove"``.
     rows : numpy.ndarray of shape (v + buckets, dimensions), float32
         First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of
         the n-gram buckets. May be memory-mapped.

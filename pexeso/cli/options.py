@@ -22,13 +22,12 @@ from pexeso.options import (
     ALL,
     CELLS,
     DEFAULT_COLUMNS,
-    DEFAULT_MAX_DISTANCE,
     DEFAULT_MIN_JOINABILITY,
     JOINABILITY_OF,
     KERNELS,
     MAPS,
     METRICS,
-    USUAL_MAX_DISTANCES,
+    USUAL_BY_MODEL,
     BuildOptions,
     parse_bytes,
 )
@@ -135,16 +134,12 @@ _of_distance, _of_search = (
 )
 _of_build, _rule = partial(field_option, BuildOptions), partial(field_option, ColumnRules)
 _SHARE, _SIZE = {"metavar": "0..1"}, {"metavar": "SIZE"}
-_USUAL = (
-    ", ".join(f"{usual} for {model}" for model, usual in USUAL_MAX_DISTANCES.items())
-    + f", {DEFAULT_MAX_DISTANCE} for other models"
-)
 
 distance_options = (
     _of_distance(
         "max_distance",
         "Largest distance of two values that match, as a fraction of the largest there is.  "
-        f"[default: {_USUAL}]",
+        f"[default: {USUAL_BY_MODEL}]",
         **_SHARE,
     ),
     _of_distance(

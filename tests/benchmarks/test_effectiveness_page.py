@@ -5,11 +5,10 @@ import shlex
 
 import pytest
 
-from benchmarks.effectiveness import lexical_study, score_study
+from benchmarks.effectiveness import lexical_study, model_study, score_study
 from benchmarks.effectiveness.command import main
-from benchmarks.effectiveness.page import PAGE, rendered, summary, verdict, write_page
+from benchmarks.effectiveness.page import PAGE, STUDIES, rendered, summary, verdict, write_page
 from benchmarks.effectiveness.plots import SOURCE, fingerprint
-from benchmarks.effectiveness.score.tables import STUDY
 from benchmarks.effectiveness.sets import DATA, ROOT
 from benchmarks.effectiveness.stored import RESULTS, merged, store, stored_result
 from benchmarks.report import read_result
@@ -41,7 +40,8 @@ def result(**f1s: float) -> dict[str, object]:
 def test_the_page_shows_the_stored_results():
     text = PAGE.read_text(encoding="utf-8")
     assert set(STORED) == set(DATA)
-    assert rendered(text, STORED, read_result(RESULTS / f"{STUDY}.json")) == text, (
+    studies = {name: read_result(RESULTS / f"{name}.json") for name in STUDIES}
+    assert rendered(text, STORED, studies) == text, (
         "write it anew: python -m benchmarks.effectiveness ... --write-docs"
     )
 
@@ -77,8 +77,8 @@ def test_the_commands_that_are_shown_are_understood(tmp_path, monkeypatch):
     assert len(COMMANDS) >= 4
     for command in COMMANDS:
         module, *arguments = shlex.split(command)[2:]
-        own = {"lexical_study": lexical_study.main, "score_study": score_study.main}
-        found = own.get(module.rpartition(".")[2], main)
+        own = {each.__name__: each.main for each in (lexical_study, model_study, score_study)}
+        found = own.get(module, main)
         found.make_context(module, arguments)  # refuses options that are none
 
 

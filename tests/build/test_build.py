@@ -170,7 +170,9 @@ def test_an_index_keeps_how_words_make_up_a_value(lake, tmp_path, spark):
     pytest.importorskip("fasttext")
     path = tmp_path / "out.pexeso"
     build_index(lake, path, model="fasttext", dimensions=8, value_vectors="mean")
-    assert open_index(path).embedder.options["notes"]["value_vectors"] == "mean"
+    index = open_index(path)
+    assert (index.embedder.kind, index.usual_max_distance) == ("fasttext-mean", 0.06)
+    assert index.check() == []
 
 
 @pytest.mark.parametrize("options", [{"dims": 3}, {"n_pivots": 99}, {"model": "word2vec"}])

@@ -29,21 +29,25 @@ class SetScores:
         Mean F1 of joined values over tasks.
     semantic : dict of float to float
         Recall of semantic-only pairs of columns, by the precision they are chosen for.
+    distances : sequence of float
     """
 
     columns: np.ndarray
     values: np.ndarray
     semantic: dict[float, float]
+    distances: Sequence[float] = DISTANCES
 
     @classmethod
-    def of(cls, columns: ColumnScores, values: np.ndarray) -> SetScores:
+    def of(
+        cls, columns: ColumnScores, values: np.ndarray, distances: Sequence[float] = DISTANCES
+    ) -> SetScores:
         """Gather what `column_scores` and `value_scores` gave."""
         semantic = {least: columns.semantic_recall(least) for least in PRECISIONS}
-        return cls(columns.f1(), values[:, :, 2].mean(0), semantic)
+        return cls(columns.f1(), values[:, :, 2].mean(0), semantic, distances)
 
     def at(self, distance: float, joinability: float = MIN_JOINABILITY) -> tuple[float, float]:
         """Return the F1 of columns and of values."""
-        row = nearest_position(DISTANCES, distance)
+        row = nearest_position(self.distances, distance)
         column = nearest_position(JOINABILITIES, joinability)
         return float(self.columns[row, column]), float(self.values[row])
 
@@ -57,7 +61,7 @@ def best_distance(scores: Sequence[SetScores]) -> float:
     """Return the distance with the highest mean of all F1s, of columns and of values."""
     column = nearest_position(JOINABILITIES, MIN_JOINABILITY)
     means = np.mean([each.columns[:, column] + each.values for each in scores], axis=0)
-    return DISTANCES[int(np.argmax(means.round(9)))]
+    return scores[0].distances[int(np.argmax(means.round(9)))]
 
 
 def held_out(scores: Mapping[str, SetScores]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from benchmarks.effectiveness.lexical.misspelt import (
     nearest_unrelated,
 )
 from benchmarks.effectiveness.lexical.products import Vectors
-from benchmarks.effectiveness.lexical.scores import column_scores, value_scores
+from benchmarks.effectiveness.lexical.scores import DISTANCES, column_scores, value_scores
 from benchmarks.effectiveness.lexical.space import (
     N_GRAMS,
     RECOMMENDED,
@@ -109,12 +109,15 @@ def _tfidf(values: Sequence[str], **options: Any) -> sp.csr_matrix:
     return sp.csr_matrix(TfidfVectorizer(dtype=np.float64, **options).fit_transform(values))
 
 
-def scores_of(prepared: PreparedSet, method: Method) -> SetScores:
+def scores_of(
+    prepared: PreparedSet, method: Method, distances: Sequence[float] = DISTANCES
+) -> SetScores:
     """Score a method on one data set."""
     vectors, number = method(prepared.values, prepared.counts), prepared.number()
-    columns = column_scores(prepared.study.judged, prepared.columns, vectors, number)
-    values = value_scores(prepared.study.tasks, prepared.sides, vectors, number)
-    return SetScores.of(columns, values)
+    study = prepared.study
+    columns = column_scores(study.judged, prepared.columns, vectors, number, distances)
+    values = value_scores(study.tasks, prepared.sides, vectors, number, distances)
+    return SetScores.of(columns, values, distances)
 
 
 @dataclass(frozen=True)

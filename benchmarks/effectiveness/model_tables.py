@@ -1,0 +1,55 @@
+"""The study of models as tables of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+STUDY = "model-study"
+
+
+def tables(result: Mapping[str, Any]) -> str:
+    """Return the study as Markdown: F1s at the default distances, and at those of other sets."""
+    models = result["models"]
+    dates = sorted({own["measured"] for own in models.values()})
+    measured = f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}."
+    if name := models.get("sentence", {}).get("model"):
+        measured += f" The sentence model is {name}."
+    defaults = {name: own["at_default"] for name, own in models.items()}
+    chosen = {
+        name: {
+            "distance": own["distance"],
+            "sets": {each: (f1s["columns"], f1s["values"]) for each, f1s in own["sets"].items()},
+            "mean": own["mean"],
+        }
+        for name, own in models.items()
+    }
+    return "\n\n".join(
+        [
+            measured,
+            "F1 of columns and of values at the default distance of each model:",
+            _table(defaults, "distance"),
+            "The same, each data set at the distance chosen on the others:",
+            _table(chosen, "distance of all"),
+        ]
+    )
+
+
+def _table(rows: Mapping[str, Mapping[str, Any]], distance: str) -> str:
+    sets = list(next(iter(rows.values()))["sets"])
+    return "\n".join(
+        [
+            f"| | {distance} | {' | '.join(sets)} | mean |",
+            f"|{'---|' * (len(sets) + 3)}",
+            *(
+                f"| {name} | {own['distance']:.2f} | "
+                f"{' | '.join(' '.join(map(_short, own['sets'][each])) for each in sets)} | "
+                f"{_short(own['mean'])} |"
+                for name, own in rows.items()
+            ),
+        ]
+    )
+
+
+def _short(number: float) -> str:
+    return f"{number:.3f}".removeprefix("0")
