@@ -71,12 +71,13 @@ def write_counted(frame: DataFrame, folder: Path) -> int:
     return rows.get["n"]
 
 
-def stage_names() -> tuple[str, ...]:
-    """Return the stages of builds and updates in order, as passed to `progress`.
+def stage_names(n_models: int = 1) -> tuple[str, ...]:
+    """Return the stages of builds and updates of an index of some models, in order.
 
-    Each command runs some of them.
+    They are passed to `progress`. Each command runs some of them.
     """
-    of_parts = [stage for part in registry.registered() for stage in part.stages]
+    parts = registry.asked(registry.choices(), n_models)
+    of_parts = [stage for part in parts for stage in part.stages]
     return ("list", "changes", "read", "catalog", *of_parts, "commit")
 
 

@@ -186,6 +186,5 @@ def _seconds(
     )
     for each in found:
         seconds.update(each.seconds)
-    return {
-        stage: round(seconds[stage], 1) for stage in ("start", *stage_names()) if stage in seconds
-    }
+    stages = ("start", *stage_names(len(sample.options.models)))
+    return {stage: round(seconds[stage], 1) for stage in stages if stage in seconds}

@@ -53,7 +53,8 @@ def stage_progress() -> Iterator[Callable[[str], None] | None]:
 
         def report(stage: str) -> None:
             bar.set_description_str(stage, refresh=False)
-            bar.n = stages.index(stage)
+            if stage in stages:  # those of further models take the bar no further
+                bar.n = stages.index(stage)
             bar.refresh()
 
         yield report
