@@ -33,7 +33,7 @@ DEVICES = ("auto", "cpu", "cuda")
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
-USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35, "fasttext": 0.22}
+USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35, "fasttext": 0.22, "sentence": 0.34}
 """Default of `max_distance` by the sort of an index's model, `DEFAULT_MAX_DISTANCE` for the others,
 whose values are plain means of word vectors: these lie closer together."""
 
@@ -262,7 +262,7 @@ class SearchOptions:
         ...
     pexeso.errors.InputError: max_distance must be a number in [0, 1]. Got 2.0 instead. It is a \
 fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0.22 for fasttext, \
-0.06 for other models.
+0.34 for sentence, 0.06 for other models.
     """
 
     max_distance: float = DEFAULT_MAX_DISTANCE
