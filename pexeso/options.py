@@ -38,8 +38,8 @@ USUAL_MAX_DISTANCES = {"lexical": 0.4, "hashing": 0.35, "fasttext": 0.22, "sente
 whose values are plain means of word vectors: these lie closer together."""
 
 USUAL_BY_MODEL = ", ".join(
-    [f"{usual} for {model}" for model, usual in USUAL_MAX_DISTANCES.items()]
-    + [f"{DEFAULT_MAX_DISTANCE} for other models"]
+    f"{usual} for {model}"
+    for model, usual in {**USUAL_MAX_DISTANCES, "other models": DEFAULT_MAX_DISTANCE}.items()
 )
 
 DEFAULT_MIN_JOINABILITY = 0.5
@@ -76,19 +76,16 @@ class BuildOptions:
         (None: mean); refused with others. See `embed.registry.create_embedder`.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     map : {"auto", "projection", "pivots"}
-        The contractive map that filters rest on: the leading principal axes and the rest (for the
-        Euclidean and angular metrics), or the paper's pivots. ``"auto"`` takes for each partition
-        what costs least on a sample of its own columns.
+        The contractive map that filters rest on: the leading principal axes and the rest, or the
+        paper's pivots. ``"auto"`` takes what costs least on a sample of a partition's own columns.
     n_axes : int or None
         Axes of the projection, 1 to 127. None: as many as cost least.
     cells : {"blocks", "grid"}
-        What the mapped space is cut into: equal blocks, or the paper's hierarchical grid, which
-        needs a map and its size to be given.
+        What the mapped space is cut into: equal blocks, or the paper's grid, with a map and its size.
     n_pivots : int
         The paper's |P|.
     n_levels : int or None
-        The paper's m; m times the number of coordinates is at most 62 with the grid. None: for each
-        partition the number that costs least by the published model.
+        The paper's m; at most 62 over the number of coordinates. None: what costs least.
     pivot_choice : {"pca", "random"}
     n_partitions : int or None
         How many; None: as many as `partition_bytes` asks for.
@@ -98,16 +95,13 @@ class BuildOptions:
         Which columns can be join keys.
     normaliser : Normaliser
     aliases : str or None
-        A table with a header and two columns, of any format that a lake may have: an alias, and
-        what it stands for. Cells and query values that are aliases, once both are normalised, are
-        read as what they stand for, by every search. The index keeps the table.
+        A table with a header and two columns: an alias, and what it stands for. Cells and query
+        values that are aliases, once normalised, are read as that by every search.
     max_table_bytes : int
-        Larger files (unpacked) are left out, with the reason in the catalog: a table is read whole
-        by one task.
+        Larger files (unpacked) are left out: a table is read whole by one task.
     parts : tuple of str
-        What the index has beside the semantic search, of `pexeso.registry.choices`: ``"overlap"``
-        and ``"containment"`` for joins by equal values; ``"containment"`` rests on ``"overlap"``
-        and brings it.
+        What the index has beside semantic search, of `pexeso.registry.choices`: ``"overlap"`` and
+        ``"containment"``, which brings it, for joins by equal values.
     seed : int
         Of every sample and random choice.
     """
@@ -134,7 +128,6 @@ class BuildOptions:
     def __post_init__(self) -> None:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
-        self._require_for_the_model()
         check_choice(self.model, self.value_vectors)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
@@ -161,6 +154,7 @@ class BuildOptions:
             _require_whole("n_partitions", self.n_partitions, 1)
         if self.cells == "grid":
             self._check_grid()
+        self._require_for_the_model()
 
     def _require_for_the_model(self) -> None:
         if self.models != ("lexical",):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.engine import kernels
+from pexeso.engine.kernels import choice
 from pexeso.engine.layout import maps
 from pexeso.engine.layout import options as grid_options
 from pexeso.engine.lemmas import Lemma
@@ -99,7 +99,7 @@ def test_names_that_two_rooms_keep_are_the_same():
     # The options are checked before the engine is imported, so they hold these names themselves.
     assert METRICS == METRIC_NAMES
     assert (MAPS, PROJECTED_METRICS) == (maps.MAPS, grid_options.PROJECTED_METRICS)
-    assert (CELLS, KERNELS) == (grid_options.CELLS, kernels.KERNELS)
+    assert (CELLS, KERNELS) == (grid_options.CELLS, choice.KERNELS)
     assert tuple(lemma.value for lemma in Lemma) == LEMMAS
 
 

@@ -61,9 +61,10 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
         # Neither the package's folder nor the user's can be written to: compile anew in every
         # process.
         return njit(**options)(function)
-    # What was compiled holds the loops of other modules that it calls, and numba asks for a change
-    # of its own module alone.
-    made._cache._cache_file._source_stamp = _stamp_of(function)
+    if made is not function:  # as it is where numba is told to compile nothing
+        # What was compiled holds the loops of other modules that it calls, and numba asks for a
+        # change of its own module alone.
+        made._cache._cache_file._source_stamp = _stamp_of(function)
     return made
 
 

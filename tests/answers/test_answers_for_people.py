@@ -127,7 +127,9 @@ def test_the_command_line_says_it(index, tmp_path):
     assert "    same values: copy1.csv:city, copy2.csv:city\n" in explained
     assert json.loads(shown("--json").stdout)["n_more"] == 5
     csv = shown("--csv").stdout.splitlines()
-    assert csv[0] == "table,column,joinability,matched,total,n_copies,brings,similarity"
+    assert (
+        csv[0] == "table,column,joinability,matched,total,joinability_of,n_copies,brings,similarity"
+    )
     assert ",2,rank; code0," in csv[1]
 
     mine.write_text("place\n" + "".join(f"{word}\n" for word in [*ODD, *WORDS[:2]]))

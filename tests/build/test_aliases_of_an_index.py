@@ -175,7 +175,7 @@ def test_explanations_name_pairs_by_an_alias(pairs_of_indexes, tmp_path):
     run = CliRunner().invoke
     assert "0.000  alias: new york city" in run(cli, asking).stdout
     told = json.loads(run(cli, [*asking, "--json"]).stdout)
-    assert told["kinds"]["alias"]["rows"] == 1
+    assert told["kinds"]["alias"]["matched"] == 1
     assert {pair[3] for pair in told["pairs"]} >= {"alias"}
 
 

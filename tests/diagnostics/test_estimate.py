@@ -188,7 +188,7 @@ def test_the_rules_count(wide_lake):
 
 
 def test_a_model_that_is_trained_is_trained_on_the_sample(wide_lake):
-    found = estimate_build(wide_lake, BuildOptions(dimensions=8), sample_files=10)
+    found = estimate_build(wide_lake, OPTIONS, sample_files=10)
     assert found.seconds["train"] > 0
     assert tuple(found.seconds) == tuple(
         stage for stage in STAGES if stage not in TOKEN_SETS_PART.stages

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED
 from benchmarks.effectiveness.score.asked import AskedLake, Normalise, without_doubtful
@@ -129,7 +128,7 @@ def _normalise(index: Index) -> Normalise:
 def _frequencies(index: Index) -> np.ndarray:
     """Return how rare each value of the lake is among its columns, from 0 to 1."""
     partition = index._opened.loader.open(0)
-    sizes = np.diff(partition.value_columns.offsets.numpy())
+    sizes = np.diff(partition.value_lists.offsets)
     most = max(partition.n_columns, 2)
     return np.log(most / np.clip(sizes, 1, most)) / np.log(most)
 
@@ -144,15 +143,13 @@ def _compared(
     """Return, for each column found: nearest, mutual, rarity, and nearest the other way."""
     loader, found = index._opened.loader, []
     partition = loader.open(0)
-    positions = torch.tensor([hit.position for hit in hits])
-    owner, value, posting, distance = (
-        each.numpy()
-        for each in loader.space.column_pairs(
-            partition, column.vectors, positions, reach, SearchStats()
-        )
+    positions = np.array([hit.position for hit in hits], np.int64)
+    owner, value, posting, distance = loader.space.column_pairs(
+        partition, column.vectors, positions, reach, SearchStats()
     )
-    lists = partition.column_values
-    starts, sizes = lists.offsets[positions].numpy(), lists.sizes_of(positions).numpy()
+    lists = partition.column_lists
+    starts = lists.offsets[positions]
+    sizes = lists.offsets[positions + 1] - starts
     bounds = np.searchsorted(owner, np.arange(len(hits) + 1))
     for at in range(len(hits)):
         own = slice(bounds[at], bounds[at + 1])
@@ -163,7 +160,7 @@ def _compared(
         mutual, rarity = np.zeros(len(nearest), bool), np.ones(len(nearest))
         mutual[row[(near <= nearest[row]) & (near <= back[other])]] = True
         best = near <= nearest[row]
-        rarity[row[best]] = rarities[lists.members[starts[at] + other[best]].numpy()]
+        rarity[row[best]] = rarities[lists.members[starts[at] + other[best]]]
         found.append((nearest, mutual, rarity, back))
     return found
 
