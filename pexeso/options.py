@@ -81,7 +81,7 @@ class BuildOptions:
     n_axes : int or None
         Axes of the projection, 1 to 127. None: as many as cost least.
     cells : {"blocks", "grid"}
-        What the mapped space is cut into: equal blocks, or the paper's grid, with a map and its size.
+        What the mapped space is cut into: equal blocks, or the paper's grid, with its map and size.
     n_pivots : int
         The paper's |P|.
     n_levels : int or None
