@@ -148,7 +148,7 @@ def test_an_error_of_ours_in_a_task_arrives_as_itself(spark, index):
         searching.search(["oslo"])
     # An index that is there for the driver alone.
     broken = open_index(index.path)
-    moved = replace(broken._opened, store=replace(broken.store, path=index.path / "moved"))
+    moved = replace(broken._opened, whole=replace(broken.store, path=index.path / "moved"))
     vars(moved)["embedder"] = broken.embedder  # the model is open
     broken = Index(moved)
     with pytest.raises(IndexNotFoundError, match="There is no index at"):
