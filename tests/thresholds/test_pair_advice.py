@@ -80,7 +80,8 @@ def crowded(n: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 1.0])
 def test_the_precision_is_not_overrated_where_few_values_have_a_partner(share):
-    # The lake column has five times the values of the query column: five times the strangers.
+    # The lake column has five times the values of the query column, and so as many times the
+    # unrelated neighbours.
     lake, n = crowded(1000, 0), round(200 * share)
     asked = np.concatenate([moved(lake[:n], 0.05, 20), crowded(200 - n, 2)])
     advice = advise(asked, lake)

@@ -10,6 +10,16 @@ from scipy.optimize import minimize
 Measures = Mapping[str, np.ndarray]
 Probabilities = Callable[[Measures], np.ndarray]
 
+_MEASURES = (
+    "similarity",
+    "similarity, mutually nearest",
+    "similarity, by rarity",
+    "similarity, lower bound",
+    "share",
+    "share of the other column",
+    "log of matching values",
+)
+
 FEATURES: dict[str, tuple[str, ...]] = {
     "logistic of similarity": ("similarity",),
     "logistic of shares": (
@@ -18,24 +28,8 @@ FEATURES: dict[str, tuple[str, ...]] = {
         "share",
         "share at 1.25 of the usual distance",
     ),
-    "logistic of measures": (
-        "similarity",
-        "similarity, mutually nearest",
-        "similarity, by rarity",
-        "similarity, lower bound",
-        "share",
-        "share of the other column",
-        "log of matching values",
-    ),
-    "boosted trees of measures": (
-        "similarity",
-        "similarity, mutually nearest",
-        "similarity, by rarity",
-        "similarity, lower bound",
-        "share",
-        "share of the other column",
-        "log of matching values",
-    ),
+    "logistic of measures": _MEASURES,
+    "boosted trees of measures": _MEASURES,
 }
 """What each model is learned from; never equal values as such."""
 

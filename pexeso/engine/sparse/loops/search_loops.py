@@ -266,9 +266,7 @@ def find_matches(
                 else:
                     for position in range(n_touched):
                         near[words[position]] = 0.0
-            for position in range(n_known[0]):
-                known[known_words[position]] = -1.0
-            n_known[0] = 0
+            forget(known, known_words, n_known)
             clear_table(heads, filled, sizes)
         if n_waiting == 0 or (n_waiting < LANES and value < end - 1):
             continue
@@ -305,14 +303,20 @@ def find_matches(
                 found_rows[n_found] = row
                 n_found += 1
             found_sizes[asked - begin] = n_found - found_starts[asked - begin]
-            for position in range(n_known[0]):
-                known[known_words[position]] = -1.0
-            n_known[0] = 0
+            forget(known, known_words, n_known)
             clear_table(heads, filled, sizes)
         work[4] += n_waiting * len(gained)
         lanes[:n_waiting] = 0.0
         n_waiting = 0
     return found_rows[:n_found]
+
+
+@loop
+def forget(known: np.ndarray, known_words: np.ndarray, n_known: np.ndarray) -> None:
+    """Take back what was noted of words for one query value."""
+    for position in range(n_known[0]):
+        known[known_words[position]] = -1.0
+    n_known[0] = 0
 
 
 @loop
