@@ -109,12 +109,7 @@ def plan_partitions(
     _check_frame("vectors", vectors, {"value", "vector"})
     sizes = _column_sizes(postings)
     n_columns, n_values = _totals(sizes)
-    total_bytes = balance.partition_bytes(n_values, n_values, dimensions)
-    limits = (
-        size_limits(partition_bytes, n_columns, total_bytes)
-        if n_partitions is None
-        else fixed_limits(n_partitions, n_columns, total_bytes)
-    )
+    limits = limits_of(n_columns, n_values, dimensions, n_partitions, partition_bytes)
     if limits.n_bins == 1:
         return sizes.select("column_id", sql.lit(0).cast("int").alias("partition")).persist(), 1
     sample = _sample_vectors(vectors, dimensions, seed)
@@ -131,6 +126,31 @@ def plan_partitions(
             outwards.unpersist()
     finally:
         features.frame.unpersist()
+
+
+def limits_of(
+    n_columns: int,
+    n_values: int,
+    dimensions: int,
+    n_partitions: int | None,
+    partition_bytes: int | None,
+) -> Limits:
+    """Return how many partitions `plan_partitions` begins with, and how large they may be.
+
+    With one there is nothing to plan: it gets every column.
+
+    Parameters
+    ----------
+    n_columns : int
+    n_values : int
+        Of all columns together.
+    dimensions, n_partitions, partition_bytes
+        See `plan_partitions`; `partition_bytes` counts where `n_partitions` is None.
+    """
+    total_bytes = balance.partition_bytes(n_values, n_values, dimensions)
+    if n_partitions is None:
+        return size_limits(partition_bytes, n_columns, total_bytes)
+    return fixed_limits(n_partitions, n_columns, total_bytes)
 
 
 def column_histograms(

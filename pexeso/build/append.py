@@ -122,7 +122,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         return Update(store.manifest.generation, False, **counts, of_parts=folder_counts())
     first_id = job.next_column()
     job.read(source, job.frame("changes", LISTING))
-    added = job.write_catalog(first_id, job.frame("changes", SKIPPED))
+    added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
     written = job.write_parts()
     gone = ids_of(store, removed)
     manifest = job.commit(

@@ -78,7 +78,7 @@ def build(
                 f"lines ({listing['skipped']} other files)."
             )
         job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
-        found = job.write_catalog(0, job.frame("list", SKIPPED))
+        found = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
         if not found["postings"]:
             writer.keep = False
             raise LakeError(job.no_column(source.name))

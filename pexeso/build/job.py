@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso import __version__, registry
-from pexeso.build import tasks
+from pexeso.build import at_once, tasks
 from pexeso.build.lake_source.source import Source, spark_schema
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.recorded import described
@@ -157,7 +157,6 @@ class BuildJob:
         self.stages = Stages(writer.scratch, progress, self._keep)
         self._digest: str | None = None
         self._n_folders = 0
-        self._is_small = False
 
     def _keep(self) -> None:
         self.writer.keep = True
@@ -215,7 +214,6 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             return source.list_into(self.spark, folder)
 
-        self._is_small = source.is_small()
         self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
         found = self.stage("list", work)
         if any(
@@ -248,31 +246,36 @@ class BuildJob:
                 total = files.agg(sql.sum("n_bytes")).first()[0]
             wanted = [part.records for part in self.parts]
             options = replace(self.options, normaliser=self.options.normaliser.kept_in(folder))
-            frame = source.records(self.spark, listing, total or 0, options, wanted, meter.measured)
-            frame.write.partitionBy("record").parquet(spark_path(folder / "records"))
+            records = folder / "records"
+            records.mkdir()
+            source.read_into(
+                self.spark, records, listing, total or 0, options, wanted, meter.measured
+            )
             return {"bytes": total or 0}
 
         return self.stage("read", work)
 
-    def write_catalog(self, first_id: int, skipped: DataFrame) -> Facts:
+    def write_catalog(self, first_id: int, skipped: Path) -> Facts:
         """Write the catalog, number the kept columns, and store their values by these numbers.
 
         Parameters
         ----------
         first_id : int
             The number of the first column.
-        skipped : DataFrame
-            ``table, reason``: files that are no tables, for the catalog.
+        skipped : Path
+            A folder of Parquet, ``table, reason``: files that are no tables, for the catalog.
         """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
             position = self.writer.catalog_folder
             self.empty_catalog()
-            tables = self.records("table").unionByName(skipped, allowMissingColumns=True)
-            write_tables(tables, position, alone=self._is_small)
-            columns = number_columns(
-                self.records("column"), position, first_id=first_id, alone=self._is_small
-            )
+            if at_once.fits_the_driver(self.stages.finished("read") or {}):
+                records = self.stages.folder("read") / "records"
+                return at_once.write_catalog(records, skipped, position, folder, first_id)
+            others = read_parquet(self.spark, skipped)
+            tables = self.records("table").unionByName(others, allowMissingColumns=True)
+            write_tables(tables, position)
+            columns = number_columns(self.records("column"), position, first_id=first_id)
             keys = self.kept_columns().select("table", "position", "column_id")
             values = self.records("value").join(keys, ["table", "position"])
             postings = values.select("column_id", "value", "text", "count")

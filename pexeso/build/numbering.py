@@ -4,7 +4,8 @@ Each task writes one file of the sorted whole and numbers the columns in it.
 
 Rows are sorted by ranges, so that the files, taken by name, are in the order of the whole. Every
 task counts its range, the driver adds up what lies before each (one number a task), and the tasks
-write. The driver holds a few numbers for each task, a task one batch of rows.
+write. The driver holds a few numbers for each task, a task one batch of rows. The rows of a small
+lake are written in one go.
 """
 
 from __future__ import annotations
@@ -70,11 +71,7 @@ class _Share:
 
 
 def number_columns(
-    records: DataFrame,
-    folder: str | os.PathLike[str],
-    *,
-    first_id: int = 0,
-    alone: bool = False,
+    records: DataFrame | pa.Table, folder: str | os.PathLike[str], *, first_id: int = 0
 ) -> Written:
     """Write the catalog of columns as sorted files, and number the columns that are kept.
 
@@ -83,7 +80,7 @@ def number_columns(
 
     Parameters
     ----------
-    records : DataFrame
+    records : DataFrame or pa.Table
         Column records, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA` but for
         ``column_id``; others are left out. A column is kept where ``reason`` is null.
     folder : path
@@ -91,8 +88,6 @@ def number_columns(
         ``columns-*.parquet``, are removed first.
     first_id : int
         Id of the first kept column.
-    alone : bool
-        Let one task write all rows, as one file: for small lakes.
 
     Returns
     -------
@@ -104,7 +99,7 @@ def number_columns(
         raise InputError(
             f"The first column id must be a whole number of at least 0. Got {first_id}."
         )
-    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, first_id, alone)
+    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, first_id)
 
 
 def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
@@ -115,44 +110,38 @@ def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Writte
     records : DataFrame
         Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
     """
-    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None, False)
+    return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)
 
 
-def write_tables(
-    records: DataFrame, folder: str | os.PathLike[str], *, alone: bool = False
-) -> Written:
+def write_tables(records: DataFrame | pa.Table, folder: str | os.PathLike[str]) -> Written:
     """Write the catalog of tables as sorted files, ``tables-00000.parquet``, ...
 
     Parameters
     ----------
-    records : DataFrame
+    records : DataFrame or pa.Table
         Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are
         missing are null, so that files that are no tables can be given with ``table`` (their path)
         and ``reason`` alone, by a union.
-    alone : bool
-        As for `number_columns`.
     """
-    return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None, alone)
+    return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)
 
 
 def _write(
-    records: DataFrame,
+    records: DataFrame | pa.Table,
     folder: Path,
     kind: str,
     schema: pa.Schema,
     order: Sequence[str],
     first_id: int | None,
-    alone: bool,
 ) -> Written:
     from pyspark.sql import functions as sql
 
     _remove_earlier(folder, kind)
+    if isinstance(records, pa.Table):
+        return _write_here(records, folder, kind, schema, order, first_id)
     rows = _with_fields(
         records, [name for name in schema.names if first_id is None or name != "column_id"]
     )
-    if alone:
-        rows = rows.coalesce(1).sortWithinPartitions(*order)
-        return _write_alone(rows, kind, schema, folder, first_id)
     ranges = (
         rows.repartitionByRange(*order)
         .sortWithinPartitions(*order)
@@ -177,20 +166,21 @@ def _write(
     return Written(*totals, files)
 
 
-def _write_alone(
-    rows: DataFrame, kind: str, schema: pa.Schema, folder: Path, first_id: int | None
+def _write_here(
+    records: pa.Table,
+    folder: Path,
+    kind: str,
+    schema: pa.Schema,
+    order: Sequence[str],
+    first_id: int | None,
 ) -> Written:
-    """Write the rows of a small lake in one task, which has nothing to wait for."""
-    name, position = part_name(kind, 0), str(folder)
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _write_file(batches, _Share(name, first_id), Path(position), schema)
-
-    found = rows.mapInArrow(write, "rows long, kept long").collect()
-    if not found:  # without rows Spark may start no task
-        _write_file(iter(()), _Share(name, first_id), folder, schema)
-    n_rows, n_kept = found[0] if found else (0, 0)
-    return Written(n_rows, n_kept, (name,))
+    """Write rows that are at hand as one file, in this process."""
+    keys = [(name, "ascending") for name in order]
+    share = _Share(part_name(kind, 0), first_id)
+    known = records.select([name for name in schema.names if name in records.schema.names])
+    rows = pa.concat_tables([schema.empty_table(), known], promote_options="default")
+    done = _write_file(iter(rows.sort_by(keys).to_batches()), share, folder, schema)
+    return Written(done["rows"][0].as_py(), done["kept"][0].as_py(), (share.name,))
 
 
 def _with_fields(records: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -120,15 +120,14 @@ def test_what_is_no_folder_and_no_id_is_refused(spark, tmp_path):
         number_columns(frame, tmp_path, first_id=-1)
 
 
-@pytest.mark.parametrize("n_parts", [1, 3])
-def test_one_task_writes_what_many_write(spark, n_parts, tmp_path):
-    frame = spark.createDataFrame(records()[0]).repartition(n_parts)
+def test_rows_at_hand_are_written_as_those_of_many_tasks(spark, tmp_path):
+    table, _ = records()
     found = []
-    for alone in (False, True):
-        folder = tmp_path / str(alone)
+    for rows in (spark.createDataFrame(table).repartition(3), table):
+        folder = tmp_path / type(rows).__name__
         folder.mkdir()
-        columns = number_columns(frame, folder, first_id=7, alone=alone)
-        tables = write_tables(frame.select("table", "n_rows"), folder, alone=alone)
+        columns = number_columns(rows, folder, first_id=7)
+        tables = write_tables(rows.select(["table", "n_rows"]), folder)
         files = [
             pa.concat_tables(pq.read_table(folder / name) for name in written.files)
             for written in (columns, tables)
@@ -137,8 +136,7 @@ def test_one_task_writes_what_many_write(spark, n_parts, tmp_path):
     assert found[0] == found[1]
 
 
-def test_one_task_writes_a_file_without_rows(spark, tmp_path):
-    frame = spark.createDataFrame(records()[0]).where("table = 'none'")
-    written = number_columns(frame, tmp_path, alone=True)
+def test_no_row_at_hand_is_an_empty_file(tmp_path):
+    written = number_columns(records()[0].slice(0, 0), tmp_path)
     assert written == Written(0, 0, ("columns-00000.parquet",))
     assert pq.read_table(tmp_path / "columns-00000.parquet").schema.equals(COLUMNS_SCHEMA)

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pexeso.build import tasks
+from pexeso.build.at_once import gather_records, write_records
 from pexeso.build.lake_source.listing import list_lake, skipped_row, table_row
 from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables, frame_records
 from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.errors import LakeError
-from pexeso.io.location import Location, is_url, read_parquet
+from pexeso.io.location import Location, is_url, read_parquet, spark_path
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake
 from pexeso.store.local.removal import remove_tree
@@ -85,19 +86,21 @@ class Source(Protocol):
         listing.
         """
 
-    def records(
+    def read_into(
         self,
         spark: SparkSession,
+        folder: Path,
         listing: DataFrame | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
         measured: Measured,
-    ) -> DataFrame:
-        """Return the records of the listed tables, including those that are `wanted`.
+    ) -> None:
+        """Write the records of the listed tables as Parquet, including those that are `wanted`.
 
-        Records have the schema `pexeso.lake.record_schema.SCHEMA`; tasks go through `measured`. The
-        listing is a frame, or the folder of its Parquet files.
+        Records have the schema `pexeso.lake.record_schema.SCHEMA`, and lie in a folder for each
+        kind, ``record=KIND``; tasks go through `measured`. The listing is a frame, or the folder of
+        its Parquet files.
         """
 
 
@@ -174,16 +177,17 @@ class FolderSource:
         remove_tree(folder / "rounds")
         return _listing_facts(spark, folder)
 
-    def records(
+    def read_into(
         self,
         spark: SparkSession,
+        folder: Path,
         listing: DataFrame | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
         measured: Measured,
-    ) -> DataFrame:
-        """See `Source.records`."""
+    ) -> None:
+        """See `Source.read_into`."""
         cores = spark.sparkContext.defaultParallelism
         read = partial(
             tasks.read_tables,
@@ -193,16 +197,20 @@ class FolderSource:
             max_table_bytes=options.max_table_bytes,
             wanted=wanted,
         )
-        schema = spark_schema(record_schema.SCHEMA)
         if self.is_small():
             n_tasks = min(4 * cores, cores + n_bytes // SMALL_READ_BYTES)
             files = pq.read_table(listing) if isinstance(listing, Path) else listing.toArrow()
             hands = dealt_hands(files, n_tasks)
             numbers = spark.range(0, len(hands), 1, len(hands))
-            return numbers.mapInArrow(measured(partial(_read_hands, hands, read)), schema)
+            task = measured(partial(_read_hands, hands, read))
+            write = partial(write_records, task=task, folder=folder)
+            done = numbers.mapInArrow(write, "folder string").collect()
+            gather_records(folder, [row.folder for row in done])
+            return
         n_tasks = max(4 * cores, n_bytes // READ_BYTES_PER_TASK)
         files = read_parquet(spark, listing) if isinstance(listing, Path) else listing
-        return deal_out(files, n_tasks).mapInArrow(measured(read), schema)
+        schema = spark_schema(record_schema.SCHEMA)
+        _write_by_kind(deal_out(files, n_tasks).mapInArrow(measured(read), schema), folder)
 
     def changed(self, doubtful: DataFrame) -> DataFrame:
         """Compare files by content, and return ``table, change``.
@@ -246,17 +254,18 @@ class SparkSource:
             folder, [{"table": table.name, "path": "", "format": "spark"} for table in found], []
         )
 
-    def records(
+    def read_into(
         self,
         spark: SparkSession,
+        folder: Path,
         listing: DataFrame | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
         measured: Measured,
-    ) -> DataFrame:
-        """See `Source.records`."""
-        return frame_records(
+    ) -> None:
+        """See `Source.read_into`."""
+        frame = frame_records(
             self._tables(spark),
             options.rules,
             options.normaliser,
@@ -264,11 +273,16 @@ class SparkSource:
             wanted=wanted,
             every_kind=bool(options.parts),
         )
+        _write_by_kind(frame, folder)
 
     def _tables(self, spark: SparkSession) -> list[SparkTable]:
         if isinstance(self._given, str):
             return find_spark_tables(spark, self._given)
         return [SparkTable("dataframe", self._given)]
+
+
+def _write_by_kind(records: DataFrame, folder: Path) -> None:
+    records.write.mode("append").partitionBy("record").parquet(spark_path(folder))
 
 
 def _write_listing(

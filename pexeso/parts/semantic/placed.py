@@ -55,7 +55,8 @@ class PlacedPartition:
             Its distinct values, sorted, where they are known.
         """
         columns = read_placed(placed, "columns", number, ["column_id", "table", "label"])
-        columns = columns.sort_by("column_id")
+        # The catalog's own files also have columns that are left out.
+        columns = columns.filter(pc.field("column_id").is_valid()).sort_by("column_id")
         postings = read_placed(placed, "postings", number, ["column_id", "value", "text"])
         # Rows come from a shuffle, in any order.
         postings = postings.sort_by([("column_id", "ascending"), ("value", "ascending")])

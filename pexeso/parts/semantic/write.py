@@ -5,6 +5,8 @@ Each partition is built by the task that owns it.
 
 from __future__ import annotations
 
+import os
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ import pyarrow.dataset as ds
 from embed.corpus import MAX_TOKENS, CorpusOptions, write_corpus
 from embed.registry import create_embedder, load_embedder
 from embed.spark import embed_values
-from partition.spark import plan_partitions
+from partition.spark import limits_of, plan_partitions
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.parts.base import Filled, Written
 from pexeso.parts.encode import sparse_vectors
@@ -75,17 +77,29 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         facts = {name: before[name] for name in names if name in before}
     if not found["postings"]:
         return Written([], **told(job.store, model, facts, fingerprints))
-    postings = job.frame("catalog", "postings")
-    if "letters" in facts:
-        vectors = embed_values(job.frame("catalog", "values"), folder)
-    else:
+    embedded = None
+    if "letters" not in facts:
         stage = stage_of("embed", model)
         _embed(job, stage, folder)
-        vectors = job.frame(stage, "vectors")
+        embedded = job.stages.folder(stage) / "vectors"
     n_partitions = job.options.n_partitions if job.store is None else None
-    entries = divide_and_write(
-        job, lambda _: (postings, vectors), facts, n_partitions, folder, model
+
+    def frames(_: Path) -> tuple[DataFrame, DataFrame]:
+        if embedded is None:
+            vectors = embed_values(job.frame("catalog", "values"), folder)
+        else:
+            vectors = read_parquet(job.spark, embedded)
+        return job.frame("catalog", "postings"), vectors
+
+    limits = limits_of(
+        found["columns"],
+        found["postings"],
+        facts["dimensions"],
+        n_partitions,
+        None if n_partitions else job.options.partition_bytes,
     )
+    divide = partial(_place_all, job, embedded) if limits.n_bins == 1 else None
+    entries = divide_and_write(job, frames, facts, n_partitions, folder, model, divide=divide)
     more = {
         "values": facts["values"] + found["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
@@ -127,16 +141,18 @@ def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
 
     Spark draws the sample if the lake is larger than the sample.
     """
-    from pyspark.sql import functions as sql
-
-    pairs = job.frame("catalog", "postings").select(sql.col("column_id").alias("group"), "value")
+    pairs = job.stages.folder("catalog") / "postings"
     n_pairs = job.stages.finished("catalog")["postings"]
     if n_pairs > VALUES_PER_CORPUS:
+        from pyspark.sql import functions as sql
+
         share = VALUES_PER_CORPUS / n_pairs
-        drawn = sql.xxhash64("group", "value", sql.lit(job.options.seed)) % 1_000_000
-        pairs = pairs.where(sql.abs(drawn) < int(share * 1_000_000))
-    pairs.write.parquet(spark_path(pairs_folder))
-    batches = ds.dataset(pairs_folder, format="parquet").to_batches()
+        drawn = sql.xxhash64("column_id", "value", sql.lit(job.options.seed)) % 1_000_000
+        sample = job.frame("catalog", "postings").where(sql.abs(drawn) < int(share * 1_000_000))
+        sample.select("column_id", "value").write.parquet(spark_path(pairs_folder))
+        pairs = pairs_folder
+    columns = {"group": ds.field("column_id"), "value": ds.field("value")}
+    batches = ds.dataset(os.fspath(pairs), format="parquet").to_batches(columns=columns)
     write_corpus(batches, path, CorpusOptions(seed=job.options.seed))
 
 
@@ -160,6 +176,8 @@ def divide_and_write(
     n_partitions: int | None,
     embedder_folder: Path,
     model: int,
+    *,
+    divide: Callable[[Path], int] | None = None,
 ) -> list[FolderEntry]:
     """Divide columns into partitions, lay out what each needs, and have each built by a task.
 
@@ -175,6 +193,9 @@ def divide_and_write(
         None: as many as ``partition_bytes`` asks for.
     embedder_folder, model
         Of the model, and its position in the index.
+    divide : callable, optional
+        Given a folder of the stage, lays out everything there without a frame, and returns the
+        number of partitions.
     """
     from pexeso.engine.layout.options import (
         PartitionLayoutOptions,
@@ -183,6 +204,8 @@ def divide_and_write(
     options, is_lexical = job.options, "letters" in facts
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
+        if divide is not None:
+            return {"partitions": divide(folder)}
         found = frames(folder)
         if found is None:
             return {"partitions": 0}
@@ -217,6 +240,21 @@ def divide_and_write(
     else:
         fill = partial(write_partition, placed, options=PartitionLayoutOptions(**options.grid()))
     return job.write_folders(stage_of("index", model), planned["partitions"], fill)
+
+
+def _place_all(job: BuildJob, vectors: Path | None, folder: Path) -> int:
+    """Lay everything out for one partition, which is what earlier stages left as it is."""
+    left = {
+        "postings": job.stages.folder("catalog") / "postings",
+        "columns": job.writer.catalog_folder,
+        **({} if vectors is None else {"vectors": vectors}),
+    }
+    for name, source in left.items():
+        target = folder / name / "partition=0"
+        target.mkdir(parents=True)
+        for path in source.glob("columns-*.parquet" if name == "columns" else "*.parquet"):
+            shutil.copyfile(path, target / path.name)
+    return 1
 
 
 def _place(job: BuildJob, folder: Path, name: str, frame: DataFrame) -> DataFrame:

@@ -1,0 +1,128 @@
+"""Steps of a build that small lakes take without a job of Spark's.
+
+A job, a shuffle and a file of Spark's each cost tenths of a second in a new Java process, however
+few rows there are. So the tasks that read a small lake write their records themselves, and what is
+small enough for the driver is put together there, by Arrow. The files are where Spark's would be
+and have the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pexeso.build.numbering import number_columns, write_tables
+from pexeso.build.report import Task
+from pexeso.lake import record_schema
+from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA
+
+if TYPE_CHECKING:
+    from pexeso.build.stages import Facts
+
+AT_ONCE_BYTES = 64 << 20
+"""Most bytes of records, as Arrow holds them, that the driver puts together."""
+
+_FILE = "part-00000.parquet"
+
+
+def fits_the_driver(facts: Facts) -> bool:
+    """Return whether the driver can hold the records of a lake.
+
+    Parameters
+    ----------
+    facts : dict
+        Of the stage that read them.
+    """
+    n_bytes = facts.get("report", {}).get("bytes_out")
+    return n_bytes is not None and n_bytes <= AT_ONCE_BYTES
+
+
+def write_records(
+    batches: Iterator[pa.RecordBatch], *, task: Task, folder: Path
+) -> Iterator[pa.RecordBatch]:
+    """Write the records that a task gives as Parquet, and yield the name of their folder.
+
+    Each attempt at the task has a folder of its own, with a folder for each kind of record in it.
+    """
+    name = f"attempt-{secrets.token_hex(8)}"
+    fields = [field for field in record_schema.SCHEMA if field.name != "record"]
+    writers: dict[str, pq.ParquetWriter] = {}
+    try:
+        for batch in task(batches):
+            for kind in batch.column("record").unique().to_pylist():
+                if kind not in writers:
+                    path = folder / name / f"record={kind}"
+                    path.mkdir(parents=True)
+                    writers[kind] = pq.ParquetWriter(path / _FILE, pa.schema(fields))
+                rows = batch.filter(pc.equal(batch.column("record"), kind))
+                writers[kind].write_batch(rows.select(writers[kind].schema.names))
+    finally:
+        for writer in writers.values():
+            writer.close()
+    yield pa.RecordBatch.from_pydict({"folder": pa.array([name], pa.string())})
+
+
+def gather_records(folder: Path, names: Sequence[str]) -> None:
+    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``."""
+    for number, name in enumerate(names):
+        for path in sorted(folder.glob(f"{name}/record=*")):
+            target = folder / path.name
+            target.mkdir(exist_ok=True)
+            os.replace(path / _FILE, target / f"part-{number:05d}.parquet")
+
+
+def read_records(folder: Path, kind: str, names: Sequence[str]) -> pa.Table:
+    """Return some fields of all records of a kind that a stage left."""
+    empty = record_schema.SCHEMA.empty_table().select(names)
+    files = sorted((folder / f"record={kind}").glob("*.parquet"))
+    return pa.concat_tables([empty, *(pq.read_table(file, columns=names) for file in files)])
+
+
+def write_catalog(
+    records: Path, skipped: Path, catalog: Path, folder: Path, first_id: int
+) -> Facts:
+    """Do what `pexeso.build.job.BuildJob.write_catalog` does.
+
+    Parameters
+    ----------
+    records, skipped : Path
+        Folders of the records, and of the files that are no tables.
+    catalog, folder : Path
+        Where the catalog goes, and what the stage leaves.
+    first_id : int
+        The number of the first column.
+    """
+    tables = read_records(records, "table", TABLES_SCHEMA.names)
+    others = pq.read_table(skipped, partitioning=None)
+    write_tables(pa.concat_tables([tables, others], promote_options="default"), catalog)
+    fields = [name for name in COLUMNS_SCHEMA.names if name != "column_id"]
+    columns = number_columns(
+        read_records(records, "column", fields), catalog, first_id=first_id
+    )
+    keys = pq.read_table(catalog / columns.files[0], columns=["table", "position", "column_id"])
+    values = read_records(records, "value", ["table", "position", "value", "text", "count"])
+    postings = values.join(
+        keys.filter(pc.field("column_id").is_valid()),
+        ["table", "position"],
+        join_type="inner",
+        use_threads=False,
+    )
+    postings = postings.select(["column_id", "value", "text", "count"])
+    return {
+        "columns": columns.n_kept,
+        "postings": _write(postings, folder / "postings"),
+        "values": _write(pa.table({"value": postings["value"].unique()}), folder / "values"),
+    }
+
+
+def _write(rows: pa.Table, folder: Path) -> int:
+    folder.mkdir()
+    pq.write_table(rows, folder / _FILE)
+    return rows.num_rows

@@ -1,0 +1,111 @@
+"""Steps of small builds without jobs of Spark's: they leave what Spark leaves."""
+
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.build import at_once
+from pexeso.build.lake_source import source
+from pexeso.index import build_index, open_index
+from pexeso.lake.record_schema import SCHEMA, batch_of
+
+RECORDS = [
+    {"record": "column", "table": "a.csv", "position": 0, "name": "x", "label": "x"},
+    {"record": "column", "table": "a.csv", "position": 1, "name": "y", "reason": "numbers"},
+    {"record": "table", "table": "a.csv", "n_bytes": 7, "notes": ["a note"]},
+    {"record": "value", "table": "a.csv", "position": 0, "value": "v", "text": "V", "count": 2},
+]
+
+
+def written(folder, *batches):
+    """Return the name of the folder of an attempt at a task that gives some records."""
+    task = at_once.write_records(iter(()), task=lambda _: iter(batches), folder=folder)
+    [row] = [row for batch in task for row in batch.to_pylist()]
+    return row["folder"]
+
+
+def test_records_of_several_kinds_go_to_folders_of_their_own(tmp_path):
+    names = [written(tmp_path, batch_of(RECORDS)), written(tmp_path, batch_of(RECORDS[2:3]))]
+    written(tmp_path, batch_of(RECORDS))  # an attempt that nobody asks about again
+    at_once.gather_records(tmp_path, names)
+    found = {kind: at_once.read_records(tmp_path, kind, SCHEMA.names[1:]) for kind in
+             ("column", "table", "value", "token")}  # fmt: skip
+    assert {kind: rows.num_rows for kind, rows in found.items()} == {
+        "column": 2, "table": 2, "value": 1, "token": 0,
+    }  # fmt: skip
+    everything = batch_of(RECORDS[:2]).to_pylist()
+    assert [{"record": "column", **row} for row in found["column"].to_pylist()] == everything
+
+
+def test_a_task_that_fails_leaves_no_record(tmp_path):
+    def broken():
+        yield batch_of(RECORDS)
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        written(tmp_path, *broken())
+    assert list(tmp_path.glob("record=*")) == []
+
+
+def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
+    left_out = {**RECORDS[3], "position": 1, "value": "w"}
+    at_once.gather_records(tmp_path, [written(tmp_path, batch_of([*RECORDS, left_out]))])
+    for name in ("skipped", "catalog", "stage"):
+        (tmp_path / name).mkdir()
+    pq.write_table(
+        pa.Table.from_pylist([{"table": "b.txt", "reason": "no table"}], source.SKIPPED_SCHEMA),
+        tmp_path / "skipped" / "part.parquet",
+    )
+    places = (tmp_path / name for name in ("skipped", "catalog", "stage"))
+    facts = at_once.write_catalog(tmp_path, *places, 5)
+    assert facts == {"columns": 1, "postings": 1, "values": 1}
+    assert pq.read_table(tmp_path / "stage" / "postings").to_pylist() == [
+        {"column_id": 5, "value": "v", "text": "V", "count": 2}
+    ]
+    assert pq.read_table(tmp_path / "stage" / "values").to_pylist() == [{"value": "v"}]
+    tables = pq.read_table(tmp_path / "catalog" / "tables-00000.parquet").to_pylist()
+    assert [(row["table"], row["reason"]) for row in tables] == [
+        ("a.csv", None), ("b.txt", "no table"),
+    ]  # fmt: skip
+
+
+def contents(path):
+    """Return the rows of the catalog, and the bytes of every other file that tells no time."""
+    found = {}
+    for file in sorted(path.rglob("*")):
+        name = str(file.relative_to(path))
+        if file.suffix == ".parquet":
+            found.setdefault(name.partition("-")[0], []).extend(pq.read_table(file).to_pylist())
+        elif file.is_file() and file.name not in ("report.json", "manifest.json"):
+            found[name] = file.read_bytes()
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("model", ["lexical", "hashing"])
+def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
+    small_lake, tmp_path, spark, monkeypatch, model
+):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    for name in ("cities.csv", "numbers.csv", "notes.txt", "broken.parquet"):
+        (lake / name).write_bytes((small_lake / name).read_bytes())
+    build = partial(build_index, lake, model=model, parts=["containment"])
+    if model == "hashing":
+        build = partial(build, dimensions=16)
+    paths = [tmp_path / name for name in ("here", "by-spark")]
+    build(paths[0])
+    with monkeypatch.context() as patched:
+        patched.setattr(at_once, "AT_ONCE_BYTES", -1)
+        patched.setattr(source.FolderSource, "is_small", lambda self: False)
+        build(paths[1])
+    assert contents(paths[0]) == contents(paths[1])
+    (lake / "capitals.csv").write_bytes((small_lake / "nested" / "capitals.tsv").read_bytes())
+    assert open_index(paths[0]).append().columns_added
+    with monkeypatch.context() as patched:
+        patched.setattr(at_once, "AT_ONCE_BYTES", -1)
+        patched.setattr(source.FolderSource, "is_small", lambda self: False)
+        open_index(paths[1]).append()
+    assert contents(paths[0]) == contents(paths[1])
