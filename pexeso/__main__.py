@@ -1,6 +1,6 @@
 """Lets ``python -m pexeso`` do what the command ``pexeso`` does."""
 
-from pexeso.cli.main import main
+from pexeso.cli.process import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -103,9 +103,7 @@ def write_catalog(
     others = pq.read_table(skipped, partitioning=None)
     write_tables(pa.concat_tables([tables, others], promote_options="default"), catalog)
     fields = [name for name in COLUMNS_SCHEMA.names if name != "column_id"]
-    columns = number_columns(
-        read_records(records, "column", fields), catalog, first_id=first_id
-    )
+    columns = number_columns(read_records(records, "column", fields), catalog, first_id=first_id)
     keys = pq.read_table(catalog / columns.files[0], columns=["table", "position", "column_id"])
     values = read_records(records, "value", ["table", "position", "value", "text", "count"])
     postings = values.join(

@@ -7,15 +7,8 @@ of a second, more than a small search.
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 
-
-class _NoPandas(MetaPathFinder):
-    """Refuses pandas."""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is not looked for now", name=fullname)
+from pexeso.runtime.refusing import refusing
 
 
 def use_arrow_alone() -> None:
@@ -26,11 +19,7 @@ def use_arrow_alone() -> None:
     """
     if "pandas" in sys.modules:
         return
-    refusal = _NoPandas()
-    sys.meta_path.insert(0, refusal)
-    try:
+    with refusing("pandas"):
         import pyarrow as pa
 
         pa.array([""])
-    finally:
-        sys.meta_path.remove(refusal)

@@ -10,12 +10,16 @@ arrays about what loading takes; then it has at worst spent twice what was neede
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from pexeso.runtime.refusing import refusing
 
 LOOSE = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"})
 """Sums may be taken in any order and fused: for bounds that carry a tolerance, never for what
@@ -48,7 +52,7 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
     """
     if function is None:
         return partial(loop, loose=loose)
-    from numba import njit
+    njit = _njit()
 
     options: dict[str, Any] = {
         "nogil": True,
@@ -66,6 +70,54 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
         # change of its own module alone.
         made._cache._cache_file._source_stamp = _stamp_of(function)
     return made
+
+
+@cache
+def _njit() -> Callable[..., Any]:
+    """Import numba, as this process wants it."""
+    if _tell is not None:
+        # Modules that numba looks for when it is imported, and when it loads its first loop.
+        with refusing("scipy", "cffi"):
+            import_module("numba.core.typing.cffi_utils")
+            import_module("numba.np.arraymath")
+        _call_when_compiling(_tell)
+    return import_module("numba").njit
+
+
+def _call_when_compiling(tell: Callable[[], None]) -> None:
+    from numba.core import event
+
+    class Listener(event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                self.told = True
+                tell()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Listener())
+
+
+_tell: Callable[[], None] | None = None
+
+
+def own_numba(tell: Callable[[], None]) -> None:
+    """Make numba quick to import, for a process that compiles none but the loops of this package.
+
+    Numba goes without scipy's linear algebra and without cffi, which no loop here calls, and which
+    take a seventh of a second to import. Where numba is imported already, nothing changes.
+
+    Parameters
+    ----------
+    tell : callable
+        Called when the first loop is compiled that no earlier process left: all that a search needs
+        take half a minute.
+    """
+    global _tell
+    _tell = tell if "numba" not in sys.modules else None
 
 
 _stamps: dict[str, str] = {}

@@ -78,7 +78,7 @@ def contents(path):
         name = str(file.relative_to(path))
         if file.suffix == ".parquet":
             found.setdefault(name.partition("-")[0], []).extend(pq.read_table(file).to_pylist())
-        elif file.is_file() and file.name not in ("report.json", "manifest.json"):
+        elif file.is_file() and file.name != "report.json" and "manifest" not in file.name:
             found[name] = file.read_bytes()
     return found
 

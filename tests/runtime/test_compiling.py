@@ -71,6 +71,41 @@ def test_a_loop_is_compiled_anew_where_one_that_it_calls_was_changed(tmp_path):
     assert answer(2) == "30\n"
 
 
+OWN = """
+import sys
+from pexeso.runtime import jit
+jit.own_numba(lambda: print("compiling"))
+from pexeso.runtime.jit import loop
+@loop
+def first(number):
+    return number + 1
+@loop
+def second(number):
+    return first(number) + 1
+print(second(1), second(1.0), "scipy" in sys.modules, "cffi" in sys.modules)
+import scipy.linalg
+"""
+
+
+def test_a_process_is_told_once_that_loops_are_compiled(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+
+    def said():
+        command = [sys.executable, "own.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    assert said() == ["compiling", "3 3.0 False False"]
+    assert said() == ["3 3.0 False False"], "what an earlier process left is only loaded"
+
+
+def test_a_process_that_has_numba_keeps_it_as_it_is(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", sys.modules.get("numba", sys))
+    monkeypatch.setattr(jit, "_tell", None)
+    jit.own_numba(lambda: None)
+    assert jit._tell is None
+
+
 def test_counters_are_of_one_thread():
     counters = borrow_counters(5)
     counters[2] = 7
