@@ -3,8 +3,9 @@
 Each stage reads what the stages before it left.
 
 The driver holds summaries, the training sample and the codebook; file names, values, vectors and
-postings pass between tasks only, through Parquet in the scratch folder. What a task does with its
-Arrow batches is in `pexeso.build.tasks`; what each part of an index adds is in `pexeso.parts`.
+postings pass between tasks only, through Parquet in the scratch folder; but what a small lake holds
+is put together in the driver (`pexeso.build.in_driver`). What a task does with its Arrow batches is
+in `pexeso.build.tasks`; what each part of an index adds is in `pexeso.parts`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso import __version__, registry
-from pexeso.build import at_once, tasks
+from pexeso.build import in_driver, tasks
 from pexeso.build.lake_source.source import Source, spark_schema
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.recorded import described
@@ -269,9 +270,9 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             position = self.writer.catalog_folder
             self.empty_catalog()
-            if at_once.fits_the_driver(self.stages.finished("read") or {}):
+            if in_driver.fits_the_driver(self.stages.finished("read") or {}):
                 records = self.stages.folder("read") / "records"
-                return at_once.write_catalog(records, skipped, position, folder, first_id)
+                return in_driver.write_catalog(records, skipped, position, folder, first_id)
             others = read_parquet(self.spark, skipped)
             tables = self.records("table").unionByName(others, allowMissingColumns=True)
             write_tables(tables, position)

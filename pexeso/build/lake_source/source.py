@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pexeso.build import tasks
-from pexeso.build.at_once import gather_records, write_records
+from pexeso.build.in_driver import gather_records, write_records
 from pexeso.build.lake_source.listing import list_lake, skipped_row, table_row
 from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables, frame_records
 from pexeso.build.report import Task

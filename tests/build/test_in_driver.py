@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.build import at_once
+from pexeso.build import in_driver
 from pexeso.build.lake_source import source
 from pexeso.index import build_index, open_index
 from pexeso.lake.record_schema import SCHEMA, batch_of
@@ -21,7 +21,7 @@ RECORDS = [
 
 def written(folder, *batches):
     """Return the name of the folder of an attempt at a task that gives some records."""
-    task = at_once.write_records(iter(()), task=lambda _: iter(batches), folder=folder)
+    task = in_driver.write_records(iter(()), task=lambda _: iter(batches), folder=folder)
     [row] = [row for batch in task for row in batch.to_pylist()]
     return row["folder"]
 
@@ -29,8 +29,8 @@ def written(folder, *batches):
 def test_records_of_several_kinds_go_to_folders_of_their_own(tmp_path):
     names = [written(tmp_path, batch_of(RECORDS)), written(tmp_path, batch_of(RECORDS[2:3]))]
     written(tmp_path, batch_of(RECORDS))  # an attempt that nobody asks about again
-    at_once.gather_records(tmp_path, names)
-    found = {kind: at_once.read_records(tmp_path, kind, SCHEMA.names[1:]) for kind in
+    in_driver.gather_records(tmp_path, names)
+    found = {kind: in_driver.read_records(tmp_path, kind, SCHEMA.names[1:]) for kind in
              ("column", "table", "value", "token")}  # fmt: skip
     assert {kind: rows.num_rows for kind, rows in found.items()} == {
         "column": 2, "table": 2, "value": 1, "token": 0,
@@ -51,7 +51,7 @@ def test_a_task_that_fails_leaves_no_record(tmp_path):
 
 def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
     left_out = {**RECORDS[3], "position": 1, "value": "w"}
-    at_once.gather_records(tmp_path, [written(tmp_path, batch_of([*RECORDS, left_out]))])
+    in_driver.gather_records(tmp_path, [written(tmp_path, batch_of([*RECORDS, left_out]))])
     for name in ("skipped", "catalog", "stage"):
         (tmp_path / name).mkdir()
     pq.write_table(
@@ -59,7 +59,7 @@ def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
         tmp_path / "skipped" / "part.parquet",
     )
     places = (tmp_path / name for name in ("skipped", "catalog", "stage"))
-    facts = at_once.write_catalog(tmp_path, *places, 5)
+    facts = in_driver.write_catalog(tmp_path, *places, 5)
     assert facts == {"columns": 1, "postings": 1, "values": 1}
     assert pq.read_table(tmp_path / "stage" / "postings").to_pylist() == [
         {"column_id": 5, "value": "v", "text": "V", "count": 2}
@@ -98,14 +98,14 @@ def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
     paths = [tmp_path / name for name in ("here", "by-spark")]
     build(paths[0])
     with monkeypatch.context() as patched:
-        patched.setattr(at_once, "AT_ONCE_BYTES", -1)
+        patched.setattr(in_driver, "IN_DRIVER_BYTES", -1)
         patched.setattr(source.FolderSource, "is_small", lambda self: False)
         build(paths[1])
     assert contents(paths[0]) == contents(paths[1])
     (lake / "capitals.csv").write_bytes((small_lake / "nested" / "capitals.tsv").read_bytes())
     assert open_index(paths[0]).append().columns_added
     with monkeypatch.context() as patched:
-        patched.setattr(at_once, "AT_ONCE_BYTES", -1)
+        patched.setattr(in_driver, "IN_DRIVER_BYTES", -1)
         patched.setattr(source.FolderSource, "is_small", lambda self: False)
         open_index(paths[1]).append()
     assert contents(paths[0]) == contents(paths[1])

@@ -26,7 +26,7 @@ from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA
 if TYPE_CHECKING:
     from pexeso.build.stages import Facts
 
-AT_ONCE_BYTES = 64 << 20
+IN_DRIVER_BYTES = 64 << 20
 """Most bytes of records, as Arrow holds them, that the driver puts together."""
 
 _FILE = "part-00000.parquet"
@@ -41,7 +41,7 @@ def fits_the_driver(facts: Facts) -> bool:
         Of the stage that read them.
     """
     n_bytes = facts.get("report", {}).get("bytes_out")
-    return n_bytes is not None and n_bytes <= AT_ONCE_BYTES
+    return n_bytes is not None and n_bytes <= IN_DRIVER_BYTES
 
 
 def write_records(
