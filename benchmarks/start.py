@@ -38,7 +38,7 @@ def same(batches):
     yield from batches
 
 with spark_session(conf=SMALL_LAKE_SETTINGS) as spark:
-    print(spark.range(0, 2, 1, 2).mapInArrow(same, "id long").count())
+    print(spark.range(0, 2, 1, 2).mapInArrow(same, "id long").collect())
 """
 """A session with the settings of small builds, and one job that does nothing."""
 
