@@ -60,12 +60,12 @@ def foreign_from_babel() -> dict[str, list[str]]:
             if code in names:
                 own.append(names[code])
     named = [(code, name) for code, own in spelled.items() for name in dict.fromkeys(own)]
-    normalise = Normaliser().switched(off=["territories"]).normalise
-    forms = normalise(pa.array([name for _, name in named], pa.string()))
+    normaliser = Normaliser().switched(off=["territories"])
+    forms = normaliser.normalise(pa.array([name for _, name in named], pa.string()))
     meant: dict[str | None, set[str]] = defaultdict(set)
     for (code, _), form in zip(named, forms.to_pylist(), strict=True):
         meant[form].add(code)
-    known = set(english_names(normalise).texts.to_pylist())
+    known = set(english_names(normaliser.normalise_columns).texts.to_pylist())
     found: dict[str, dict[str, str]] = {code: {} for code in english}
     for (code, name), form in zip(named, forms.to_pylist(), strict=True):
         if form and len(meant[form]) == 1 and form not in known:

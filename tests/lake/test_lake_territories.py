@@ -12,7 +12,7 @@ from pexeso.lake.normalise.territories import Territories, foreign, packaged, te
 
 @cache
 def made() -> Territories:
-    return territories(Normaliser().normalise)
+    return territories(Normaliser().normalise_columns)
 
 
 def written(*columns: list[str | None]) -> list[list[str | None]]:

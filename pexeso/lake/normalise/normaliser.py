@@ -276,7 +276,7 @@ class Normaliser:
     @cached_property
     def _territories(self) -> Territories:
         return territories(
-            Normaliser([name for name in self.rules if name != "territories"]).normalise
+            Normaliser([name for name in self.rules if name != "territories"]).normalise_columns
         )
 
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:

@@ -23,7 +23,7 @@ Great Britain by itself may be the island, and stays near and not the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -39,7 +39,7 @@ list, or names, for these to be written out."""
 
 _FORMS = ("{}", "The {}", "{}, the")
 
-Normalise = Callable[[pa.StringArray], pa.StringArray]
+Normalise = Callable[[Sequence[pa.StringArray]], list[pa.StringArray]]
 
 
 @dataclass(frozen=True)
@@ -119,30 +119,28 @@ def territories(normalise: Normalise) -> Territories:
     Parameters
     ----------
     normalise
-        The other rules of a normaliser, value by value.
+        The other rules of a normaliser, for several columns in one pass, each by itself.
     """
     written = {code: names[0] for code, names in _names_by_code().items()}
     two, three = _country_codes(written)
     abroad = [(name, written[code]) for code, names in foreign().items() for name in names]
-    return Territories(
-        english_names(normalise),
-        [_list(each.items(), normalise) for each in (three, packaged()["states"], two)],
-        _list(abroad, normalise),
-    )
+    codes = [each.items() for each in (three, packaged()["states"], two)]
+    english, *codes, abroad = _lists([_english_names(), *codes, abroad], normalise)
+    return Territories(english, codes, abroad)
 
 
 def english_names(normalise: Normalise) -> NameList:
     """Return the English names of territories, and the one that each is written as."""
-    named = _names_by_code()
-    return _list(
-        [
-            (form.format(name), names[0])
-            for form in _FORMS
-            for names in named.values()
-            for name in names
-        ],
-        normalise,
-    )
+    return _lists([_english_names()], normalise)[0]
+
+
+def _english_names() -> list[tuple[str, str]]:
+    return [
+        (form.format(name), names[0])
+        for form in _FORMS
+        for names in _names_by_code().values()
+        for name in names
+    ]
 
 
 @cache
@@ -183,9 +181,14 @@ def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str
     return dict(written), given["home_nations"] | sports | standard
 
 
-def _list(entries: Any, normalise: Normalise) -> NameList:
-    texts, names = zip(*entries, strict=True)
-    texts, names = (normalise(pa.array(each, pa.string())).to_pylist() for each in (texts, names))
+def _lists(entries: Sequence[Iterable[tuple[str, str]]], normalise: Normalise) -> list[NameList]:
+    """Return a list of each sequence of texts and names."""
+    columns = [pa.array(side, pa.string()) for each in entries for side in zip(*each, strict=True)]
+    done = [column.to_pylist() for column in normalise(columns)]
+    return [_list(*sides) for sides in zip(done[::2], done[1::2], strict=True)]
+
+
+def _list(texts: list[str | None], names: list[str | None]) -> NameList:
     unique = {
         text: name
         for text, name in reversed(list(zip(texts, names, strict=True)))
