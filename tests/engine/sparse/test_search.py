@@ -108,14 +108,14 @@ def test_lists_are_left_out_and_nothing_is_missed():
     assert len(found.members) == (exact <= 0.06).sum()
 
 
-@pytest.mark.parametrize("many", [0.0, 1e9])
+@pytest.mark.parametrize("visits", [1e9, 0.0])
 @pytest.mark.parametrize("seed", range(2))
-def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, many, monkeypatch):
-    """With `many`, no value, or each that reads lists, goes through all rows, in full lanes."""
+def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, visits, monkeypatch):
+    """With `visits`, no value, or each that reads lists, goes through all rows, in full lanes."""
     values, partition = lake_of(seed, 300)
     asked = vectors_of(misspelt(values[::5], np.random.default_rng(seed)))
     exact = asked.distances(partition.vectors)
-    monkeypatch.setattr(compiled, "MANY", many)
+    monkeypatch.setattr(compiled, "VISITS_A_SCAN", visits)
     for limit in (0.06, 0.3, 0.45, 0.6, float(exact[np.isfinite(exact)].max())):
         work = Work()
         found = compiled.matching_rows(partition, asked, min(limit, 0.7), 1, work)
