@@ -86,6 +86,8 @@ class SparsePartition:
         IndexCorruptError
             The arrays are no partition.
         """
+        # Plain arrays are handed over to compiled loops without Python looking at each.
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
         require_shapes(arrays)
         require_words(arrays)
         vectors = SparseVectors(

@@ -124,6 +124,8 @@ def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, visits, monkeyp
         np.testing.assert_array_equal(
             found.offsets[1:], np.bincount(which, minlength=len(asked)).cumsum()
         )
+        if limit == 0.6:
+            assert (work.candidates >= 6 * partition.n_values) == (visits == 0.0)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])

@@ -8,7 +8,7 @@ from pexeso.engine.sparse.loops.key_loops import common_of
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 
-SELECTIVE = 0.5
+SELECTIVE = 0.6
 """Lists are left out where what is read of a value must still be so similar to it, as a cosine."""
 
 _A_VALUE = 64

@@ -12,6 +12,10 @@ from pexeso.runtime.jit import loop
 
 _LITTLE = np.float32(1e-9)
 
+_AHEAD = 64
+"""Words whose lists are looked up before the first of them is read, so that memory is asked for
+several at a time."""
+
 _A_LOOK = 6
 """To look at all words of a row takes as long as to visit so many by one of them."""
 
@@ -64,34 +68,46 @@ def collect_rows(
         steps[band] = FULL / (255.0 * needed)
         # Where any word that is near enough will do, each is enough.
         at_least[band] = FULL if share == 1.0 else 1
-    for word in words:
-        nearness, band = near[word] * stored.scales[word], np.int64(stored.first_bands[word])
-        first, last = stored.word_value_offsets[word], stored.word_value_offsets[word + 1]
-        end, limit = stored.band_ends[band], limits[band]
-        step, least = (nearness - limit) * steps[band], at_least[band]
-        for entry in range(first, last):
-            row = stored.word_values[entry]
-            if row < 0 or row >= len(gained):
-                raise IndexCorruptError(NO_LIST)
-            if row >= end:
-                while band < n_bands - 1 and row >= stored.band_ends[band]:
-                    band += 1
-                end, limit = stored.band_ends[band], limits[band]
-                step, least = (nearness - limit) * steps[band], at_least[band]
-            if nearness < limit:
-                last = entry
-                break
-            before = np.int64(gained[row])
-            added = np.int64(min(stored.value_shares[entry] * step, np.float32(MOST))) + least
-            after = min(before + added, MOST)
-            gained[row] = after
-            if before == 0:
-                touched[n_touched] = row
-                n_touched += 1
-            if before < FULL and after >= FULL:
-                rows[n_rows] = row
-                n_rows += 1
-        n_entries += last - first
+    firsts, lasts = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
+    nearnesses, bands = np.empty(_AHEAD, np.float32), np.empty(_AHEAD, np.int64)
+    asked_for = np.empty(_AHEAD, np.int64)
+    for begin in range(0, len(words), _AHEAD):
+        n_some = min(_AHEAD, len(words) - begin)
+        for number in range(n_some):
+            word = words[begin + number]
+            first = stored.word_value_offsets[word]
+            firsts[number], lasts[number] = first, stored.word_value_offsets[word + 1]
+            nearnesses[number] = near[word] * stored.scales[word]
+            bands[number] = stored.first_bands[word]
+            asked_for[number] = stored.word_values[first] ^ stored.value_shares[first]
+        for number in range(n_some):
+            first, last, nearness = firsts[number], lasts[number], nearnesses[number]
+            band = bands[number]
+            end, limit = stored.band_ends[band], limits[band]
+            step, least = (nearness - limit) * steps[band], at_least[band]
+            for entry in range(first, last):
+                row = stored.word_values[entry]
+                if row < 0 or row >= len(gained):
+                    raise IndexCorruptError(NO_LIST)
+                if row >= end:
+                    while band < n_bands - 1 and row >= stored.band_ends[band]:
+                        band += 1
+                    end, limit = stored.band_ends[band], limits[band]
+                    step, least = (nearness - limit) * steps[band], at_least[band]
+                if nearness < limit:
+                    last = entry
+                    break
+                before = np.int64(gained[row])
+                added = np.int64(min(stored.value_shares[entry] * step, np.float32(MOST))) + least
+                after = min(before + added, MOST)
+                gained[row] = after
+                if before == 0:
+                    touched[n_touched] = row
+                    n_touched += 1
+                if before < FULL and after >= FULL:
+                    rows[n_rows] = row
+                    n_rows += 1
+            n_entries += last - first
         if n_entries + _A_LOOK * n_rows > max_cost:
             return n_rows, n_touched, n_entries, False
     return n_rows, n_touched, n_entries, True

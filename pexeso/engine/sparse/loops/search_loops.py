@@ -256,9 +256,7 @@ def read_value(
         stored.word_value_offsets, shares, norms[:n_pairs], lists, costs,
     )  # fmt: skip
     order = np.argsort(costs[:n_pairs])
-    n_read, n_entries, bound = count_read(
-        order, norms, lists, stored.list_offsets, letters, cosine
-    )
+    n_read, n_entries, bound = count_read(order, norms, lists, stored.list_offsets, letters, cosine)
     dense, n_words = n_entries * DENSE >= len(near), 0
     if letters < 1.0:
         for position in range(first, last):
