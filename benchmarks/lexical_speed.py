@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,32 +93,36 @@ def measured(partition: SparsePartition, distances: tuple[float, ...]) -> list[d
         rng.standard_normal((partition.n_values, DIMENSIONS), dtype=np.float32)
     )
     found = []
+    n_lone, n_batch = int(sizes[chosen[:N_LONE]].sum()), int(sizes[chosen].sum())
     for distance in distances:
         goal = Goal(distance)
-        lone = min(_seconds(_ask_alone, space, partition, chosen[:N_LONE], goal))
-        batch = min(_seconds(_ask_together, space, partition, chosen, goal))
-        n_lone = int(sizes[chosen[:N_LONE]].sum())
-        n_batch = int(sizes[chosen].sum())
-        product = min(_seconds(_multiply, stored, 20, _LONE_BLOCK)) / 20
-        together = min(_seconds(_multiply, stored, 1024, _BATCH_BLOCK)) / 1024
+        times = [
+            (
+                _seconds(_multiply, stored, 20, _LONE_BLOCK) / 20,
+                _seconds(_ask_alone, space, partition, chosen[:N_LONE], goal) / n_lone,
+                _seconds(_multiply, stored, 1024, _BATCH_BLOCK) / 1024,
+                _seconds(_ask_together, space, partition, chosen, goal) / n_batch,
+            )
+            for _ in range(REPEATS)
+        ]
+        product, lone, together, batch = np.min(times, 0)
         found.append(
             {
                 "max_distance": distance,
-                "microseconds_a_value": round(lone / n_lone * 1e6),
-                "microseconds_a_value_in_a_batch": round(batch / n_batch * 1e6),
-                "product_over_search": round(product * n_lone / lone, 2),
-                "product_over_search_in_a_batch": round(together * n_batch / batch, 2),
+                "microseconds_a_value": round(lone * 1e6),
+                "microseconds_a_value_in_a_batch": round(batch * 1e6),
+                "product_over_search": round(product / lone, 2),
+                "product_over_search_in_a_batch": round(together / batch, 2),
             }
         )
         click.echo(json.dumps(found[-1]))
     return found
 
 
-def _seconds(function: Callable[..., None], *arguments: Any) -> Iterator[float]:
-    for _ in range(REPEATS):
-        started = time.process_time()
-        function(*arguments)
-        yield time.process_time() - started
+def _seconds(function: Callable[..., None], *arguments: Any) -> float:
+    started = time.process_time()
+    function(*arguments)
+    return time.process_time() - started
 
 
 def _ask_alone(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -14,7 +14,15 @@ from pexeso.engine.kernels.numba.counts import count_batch
 from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.loops import word_loops
 from pexeso.engine.sparse.loops.lane_loops import LANES
-from pexeso.engine.sparse.loops.search_loops import find_matches
+from pexeso.engine.sparse.loops.search_loops import (
+    CANDIDATES,
+    DECIDED,
+    ENTRIES,
+    LEFT_OUT,
+    VISITS,
+    find_matches,
+)
+from pexeso.engine.sparse.loops.views import Asked, Room
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.runtime.ranges import offsets_of
@@ -22,8 +30,8 @@ from pexeso.runtime.ranges import offsets_of
 VALUES_A_TASK = 32
 """Query values that are worth a thread of their own."""
 
-MANY = 3.0
-"""To go through all rows takes as long as to look at one in so many of them here and there."""
+VISITS_A_SCAN = 1.5
+"""To go through all rows takes as long as to visit so many times as many here and there."""
 
 _MATCHES_A_TASK = 1 << 12
 _LEAST_COSINE = 1e-9
@@ -55,51 +63,38 @@ class Work:
 
     def add(self, counts: np.ndarray) -> None:
         """Add the counts of a task."""
-        self.entries += int(counts[0])
-        self.visits += int(counts[1])
-        self.candidates += int(counts[4])
-        self.decided += int(counts[2])
-        self.lists_left_out += int(counts[3])
-
-
-@dataclass
-class _Scratch:
-    """Working memory of one thread: 56 bytes a word and 12 a value of the partition."""
-
-    n_words: int
-    n_values: int
-    lanes: np.ndarray = field(init=False)
-    packed: np.ndarray = field(init=False)
-    words: np.ndarray = field(init=False)
-    known: np.ndarray = field(init=False)
-    known_words: np.ndarray = field(init=False)
-    gained: np.ndarray = field(init=False)
-    touched: np.ndarray = field(init=False)
-    rows: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.lanes = np.zeros((LANES, self.n_words), np.float32)
-        self.packed = np.empty((self.n_words, 2), np.uint64)
-        self.words = np.empty(self.n_words, np.int32)
-        self.known = np.full(self.n_words, -1.0)
-        self.known_words = np.empty(self.n_words, np.int32)
-        self.gained = np.zeros(self.n_values, np.float32)
-        self.touched = np.empty(self.n_values, np.int32)
-        self.rows = np.empty(self.n_values, np.int32)
+        self.entries += int(counts[ENTRIES])
+        self.visits += int(counts[VISITS])
+        self.candidates += int(counts[CANDIDATES])
+        self.decided += int(counts[DECIDED])
+        self.lists_left_out += int(counts[LEFT_OUT])
 
 
 _kept = threading.local()
 
 
-def _scratch(partition: SparsePartition) -> _Scratch:
-    """Return the working memory of this thread for a partition; that for the last one is kept."""
-    kept = getattr(_kept, "scratch", None)
-    sizes = partition.n_words, partition.n_values
-    if kept is None or (kept.n_words, kept.n_values) != sizes:
-        kept = _Scratch(*sizes)
+def _room_for(partition: SparsePartition) -> Room:
+    """Return the working memory of this thread for a partition; that for the last one is kept.
+
+    It takes 61 bytes a word and 9 a value of the partition.
+    """
+    n_words, n_values = partition.n_words, partition.n_values
+    kept = getattr(_kept, "room", None)
     # Not there while it is in use, so that a search that fails leaves none that is not empty.
-    _kept.scratch = None
-    return kept
+    _kept.room = None
+    if kept is not None and (len(kept.words), len(kept.rows)) == (n_words, n_values):
+        return kept
+    return Room(
+        lanes=np.zeros((LANES, n_words), np.float32),
+        packed=np.empty((n_words, 2), np.uint64),
+        words=np.empty(n_words, np.int32),
+        flags=np.zeros(-(-n_words // 8) * 8, np.uint8),
+        known=np.full(n_words, -1.0),
+        known_words=np.empty(n_words, np.int32),
+        gained=np.zeros(n_values, np.uint8),
+        touched=np.empty(n_values, np.int32),
+        rows=np.empty(n_values, np.int32),
+    )
 
 
 def matching_rows(
@@ -154,23 +149,20 @@ def _find(
     end: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, where those of each value begin, their numbers, and the work."""
-    scratch, words, space = _scratch(partition), partition.vectors, partition.space
+    room = _room_for(partition)
     starts, sizes = np.zeros((2, end - begin), np.int64)
     counts = np.zeros(5, np.int64)
     cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
-    rows = find_matches(
-        begin, end, vectors.text, vectors.starts, vectors.weights, vectors.squares,
-        vectors.offsets, vectors.members, vectors.norms, own_words,
-        words.text, words.starts, partition.longest_word, partition.most_value_words,
-        words.weights, words.squares, partition.scales, partition.factors, partition.reach,
-        partition.keys, partition.key_words.offsets, partition.key_words.members,
-        partition.word_values.offsets, partition.word_values.members, partition.value_shares,
-        words.offsets, words.members, words.norms, partition.value_lengths, *partition.bands,
-        space.letters, cosine, max_distance, MANY,
-        scratch.lanes, scratch.packed, scratch.words, scratch.known, scratch.known_words,
-        scratch.gained, scratch.touched, scratch.rows, starts, sizes, counts,
+    asked = Asked(
+        vectors.text, vectors.starts, vectors.weights, vectors.squares, vectors.offsets,
+        vectors.members, vectors.norms, own_words,
     )  # fmt: skip
-    _kept.scratch = scratch
+    rows = find_matches(
+        begin, end, asked, partition.stored, room, partition.longest_word,
+        partition.most_value_words, partition.space.letters, cosine, max_distance,
+        VISITS_A_SCAN, starts, sizes, counts,
+    )  # fmt: skip
+    _kept.room = room
     return rows, starts, sizes, counts
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pexeso.engine.lists import Lists
+from pexeso.engine.sparse.loops.views import Stored
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.validation import require_shapes, require_words
 from pexeso.engine.sparse.vectors import SparseVectors
@@ -85,6 +86,8 @@ class SparsePartition:
         IndexCorruptError
             The arrays are no partition.
         """
+        # Plain arrays are handed over to compiled loops without Python looking at each.
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
         require_shapes(arrays)
         require_words(arrays)
         vectors = SparseVectors(
@@ -167,6 +170,18 @@ class SparsePartition:
         return np.sqrt(self.vectors.norms).astype(np.float32)
 
     @cached_property
+    def stored(self) -> Stored:
+        """What compiled loops go through."""
+        vectors, (words, keys) = self.vectors, (self.word_values, self.key_words)
+        return Stored(
+            vectors.text, vectors.starts, vectors.weights, vectors.squares,
+            self.scales, self.factors, self.reach, self.first_bands,
+            self.keys, keys.offsets, keys.members,
+            words.offsets, words.members, self.value_shares,
+            vectors.offsets, vectors.members, vectors.norms, self.value_lengths, *self.bands,
+        )  # fmt: skip
+
+    @cached_property
     def bands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bands of rows of about equal sums.
 
@@ -177,7 +192,7 @@ class SparsePartition:
         sums : numpy.ndarray of shape (K,), float32
             The largest sum of each band.
         shares : numpy.ndarray of shape (K,), float32
-            See `pexeso.engine.sparse.loops.search_loops.collect_rows`.
+            See `pexeso.engine.sparse.loops.row_loops.collect_rows`.
         """
         if not self.n_values:
             return np.zeros(1, np.int64), np.ones(1, np.float32), np.ones(1, np.float32)
@@ -191,18 +206,28 @@ class SparsePartition:
         return np.array([*starts[1:], self.n_values], np.int64), sums, share_of(sums)
 
     @cached_property
+    def first_bands(self) -> np.ndarray:
+        """The band of the first value of each word, uint8 (V,); 0 for a word without."""
+        first = self.word_values.offsets[:-1]
+        filled = self._is_filled
+        rows = np.zeros(self.n_words, np.int64)
+        rows[filled] = self.word_values.members[first[filled]]
+        ends, _, _ = self.bands
+        return np.minimum(np.searchsorted(ends, rows, side="right"), len(ends) - 1).astype(np.uint8)
+
+    @property
+    def _is_filled(self) -> np.ndarray:
+        """Which words have values."""
+        return self.word_values.offsets[1:] > self.word_values.offsets[:-1]
+
+    @cached_property
     def reach(self) -> np.ndarray:
         """What a word's nearness is held against, float32 (V,).
 
         Its scale times the largest sum of its values over the share of that sum's band, rounded up.
         """
-        first = self.word_values.offsets[:-1]
-        filled = self.word_values.offsets[1:] > first
-        rows = np.zeros(self.n_words, np.int64)
-        rows[filled] = self.word_values.members[first[filled]]
-        ends, sums, shares = self.bands
-        band = np.minimum(np.searchsorted(ends, rows, side="right"), len(ends) - 1)
-        largest = np.where(filled, sums[band] / shares[band], 0.0)
+        _, sums, shares = self.bands
+        largest = np.where(self._is_filled, (sums / shares)[self.first_bands], 0.0)
         return (largest * self.scales * np.float32(1 + 2**-20)).astype(np.float32)
 
 

@@ -8,13 +8,11 @@ from pexeso.engine.sparse.loops.key_loops import common_of
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 
-SELECTIVE = 0.5
+SELECTIVE = 0.6
 """Lists are left out where what is read of a value must still be so similar to it, as a cosine."""
 
 _A_VALUE = 64
 """To look at a value of a word takes as long as to read so many entries of lists."""
-
-_BLOCK = 64
 
 NO_LIST = (
     "The lists of a partition lead out of it: 'pexeso check' lists the damage; restore the index, "
@@ -57,20 +55,38 @@ def bound_of(rest: float, cosine: float) -> float:
     return kept * cosine - np.sqrt(kept * rest) * np.sqrt(max(1.0 - cosine * cosine, 0.0))
 
 
-@loop(loose=True)
-def select_words(near: np.ndarray, reach: np.ndarray, bound: float, words: np.ndarray) -> int:
-    """Write the words with ``near * reach >= bound``; return their number."""
-    n_words = 0
-    for begin in range(0, len(near), _BLOCK):
-        end = min(begin + _BLOCK, len(near))
-        largest = np.float32(0.0)
-        for word in range(begin, end):
-            largest = max(largest, near[word] * reach[word])
-        if largest >= bound:
-            for word in range(begin, end):
-                if near[word] * reach[word] >= bound:
+@loop
+def select_words(
+    near: np.ndarray, reach: np.ndarray, bound: float, flags: np.ndarray, words: np.ndarray
+) -> int:
+    """Write the words with ``near * reach >= bound``, ascending; return their number.
+
+    Parameters
+    ----------
+    flags : numpy.ndarray, uint8
+        Eight at once are looked at: as long as `near`, and up to a multiple of 8 with zeros behind.
+    """
+    for word in range(len(near)):
+        flags[word] = near[word] * reach[word] >= bound
+    n_words, eights = 0, flags.view(np.uint64)
+    for eight in range(len(eights)):
+        if eights[eight]:
+            for word in range(8 * eight, 8 * eight + 8):
+                if flags[word]:
                     words[n_words] = word
                     n_words += 1
+    return n_words
+
+
+@loop
+def keep_words(near: np.ndarray, reach: np.ndarray, bound: float, words: np.ndarray) -> int:
+    """Move the words with ``near * reach >= bound`` to the beginning; return their number."""
+    n_words = 0
+    for position in range(len(words)):
+        word = words[position]
+        if near[word] * reach[word] >= bound:
+            words[position], words[n_words] = words[n_words], word
+            n_words += 1
     return n_words
 
 

@@ -5,162 +5,226 @@ from __future__ import annotations
 import numpy as np
 
 from pexeso.engine.sparse.loops.list_loops import NO_LIST
+from pexeso.engine.sparse.loops.views import Asked, Noted, Stored
 from pexeso.engine.sparse.loops.word_loops import compare_text, count_common, similarity
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 
 _LITTLE = np.float32(1e-9)
 
+_AHEAD = 64
+"""Words whose lists are looked up before the first of them is read, so that memory is asked for
+several at a time."""
+
+_A_LOOK = 6
+"""To look at all words of a row takes as long as to visit so many by one of them."""
+
+FULL, MOST = 128, 255
+"""Steps that a row needs to be worth a look, and those after which they are not counted."""
+
 
 @loop
 def collect_rows(
     words: np.ndarray,
     near: np.ndarray,
-    reach: np.ndarray,
-    scales: np.ndarray,
-    word_value_offsets: np.ndarray,
-    word_values: np.ndarray,
-    value_shares: np.ndarray,
-    band_ends: np.ndarray,
-    band_sums: np.ndarray,
-    band_shares: np.ndarray,
+    stored: Stored,
     floor: float,
     rounding: float,
+    max_cost: float,
     gained: np.ndarray,
     touched: np.ndarray,
     rows: np.ndarray,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, bool]:
     """Write the rows whose words that are near enough add up to enough, each once.
 
     Rows are in bands of about equal sums S. For a similarity d a row can only match if what its
     words have beyond d, ``sum_j b_j max(g_j - d, 0)``, is at least ``floor - d * S``. With
     ``d = floor / S`` that is any word at least so near; rows of many words, of which nearly each
-    has one, are looked at from a part of that on, so that one such word is not enough.
+    has one, are looked at from a part of that on, so that one such word is not enough. What words
+    add is counted in steps of which a row needs `FULL`, rounded up.
 
     Parameters
     ----------
-    value_shares : numpy.ndarray, uint8
-        The scaled weight of the word in each row, in steps of 1/255, rounded up.
-    band_ends : numpy.ndarray of shape (K,), int64
-        The first row after each band.
-    band_sums, band_shares : numpy.ndarray of shape (K,), float32
-        The largest S of each band, and the part of ``floor / S`` from which on words count.
-    gained : numpy.ndarray of shape (N,), float32
+    words : numpy.ndarray, int32
+        With ``near * reach >= floor``.
+    max_cost : float
+        In visits of a row; inclusive. Where it would take more, the rest is left undone.
+    gained : numpy.ndarray of shape (N,), uint8
         Zeros; what is not is listed in `touched`.
 
     Returns
     -------
     n_rows, n_touched, n_entries : int
+    is_done : bool
     """
     n_rows, n_touched, n_entries = 0, 0, 0
-    n_bands = len(band_ends)
-    limits, needed = np.empty(n_bands, np.float32), np.empty(n_bands, np.float32)
+    n_bands = len(stored.band_ends)
+    limits, steps = np.empty(n_bands, np.float32), np.empty(n_bands, np.float32)
+    at_least = np.empty(n_bands, np.int64)
     for band in range(n_bands):
-        limits[band] = band_shares[band] * floor / band_sums[band]
-        kept = (1.0 - band_shares[band]) * floor * (1.0 - 1e-4 - rounding)
-        needed[band] = max(kept, _LITTLE) * 255.0
-    for word in words:
-        if near[word] * reach[word] < floor:
-            continue
-        nearness, band = near[word] * scales[word], 0
-        first, last = word_value_offsets[word], word_value_offsets[word + 1]
-        for entry in range(first, last):
-            row = word_values[entry]
-            if row < 0 or row >= len(gained):
-                raise IndexCorruptError(NO_LIST)
-            while band < n_bands - 1 and row >= band_ends[band]:
-                band += 1
-            if nearness < limits[band]:
-                last = entry
-                break
-            before = gained[row]
-            after = before + value_shares[entry] * (nearness - limits[band]) + 512 * _LITTLE
-            gained[row] = after
-            if before == 0.0:
-                touched[n_touched] = row
-                n_touched += 1
-            if before < needed[band] and after >= needed[band]:
-                rows[n_rows] = row
-                n_rows += 1
-        n_entries += last - first
-    return n_rows, n_touched, n_entries
+        share = stored.band_shares[band]
+        limits[band] = share * floor / stored.band_sums[band]
+        needed = max((1.0 - share) * floor * (1.0 - 1e-4 - rounding), _LITTLE)
+        steps[band] = FULL / (255.0 * needed)
+        # Where any word that is near enough will do, each is enough.
+        at_least[band] = FULL if share == 1.0 else 1
+    firsts, lasts = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
+    nearnesses, bands = np.empty(_AHEAD, np.float32), np.empty(_AHEAD, np.int64)
+    asked_for = np.empty(_AHEAD, np.int64)
+    for begin in range(0, len(words), _AHEAD):
+        n_some = min(_AHEAD, len(words) - begin)
+        for number in range(n_some):
+            word = words[begin + number]
+            first = stored.word_value_offsets[word]
+            firsts[number], lasts[number] = first, stored.word_value_offsets[word + 1]
+            nearnesses[number] = near[word] * stored.scales[word]
+            bands[number] = stored.first_bands[word]
+            asked_for[number] = stored.word_values[first] ^ stored.value_shares[first]
+        for number in range(n_some):
+            first, last, nearness = firsts[number], lasts[number], nearnesses[number]
+            band = bands[number]
+            end, limit = stored.band_ends[band], limits[band]
+            step, least = (nearness - limit) * steps[band], at_least[band]
+            for entry in range(first, last):
+                row = stored.word_values[entry]
+                if row < 0 or row >= len(gained):
+                    raise IndexCorruptError(NO_LIST)
+                if row >= end:
+                    while band < n_bands - 1 and row >= stored.band_ends[band]:
+                        band += 1
+                    end, limit = stored.band_ends[band], limits[band]
+                    step, least = (nearness - limit) * steps[band], at_least[band]
+                if nearness < limit:
+                    last = entry
+                    break
+                before = np.int64(gained[row])
+                added = np.int64(min(stored.value_shares[entry] * step, np.float32(MOST))) + least
+                after = min(before + added, MOST)
+                gained[row] = after
+                if before == 0:
+                    touched[n_touched] = row
+                    n_touched += 1
+                if before < FULL and after >= FULL:
+                    rows[n_rows] = row
+                    n_rows += 1
+            n_entries += last - first
+        if n_entries + _A_LOOK * n_rows > max_cost:
+            return n_rows, n_touched, n_entries, False
+    return n_rows, n_touched, n_entries, True
 
 
 @loop
-def count_visits(words: np.ndarray, word_value_offsets: np.ndarray) -> int:
-    """Return how often rows have any of some words."""
-    n_visits = 0
-    for word in words:
-        n_visits += word_value_offsets[word + 1] - word_value_offsets[word]
-    return n_visits
+def look_at_rows(
+    rows: np.ndarray,
+    near: np.ndarray,
+    value: int,
+    asked: Asked,
+    stored: Stored,
+    noted: Noted,
+    floor: float,
+    sure: float,
+    letters: float,
+    max_distance: float,
+) -> tuple[int, int]:
+    """Move the rows that match a query value to the beginning.
+
+    Parameters
+    ----------
+    near : numpy.ndarray of shape (V,), float32
+        What the lists tell of each word.
+    floor, sure : float
+        With a similarity below the one, by what the lists tell, a row does not match; from the
+        other on it does. Between them the definition decides.
+
+    Returns
+    -------
+    n_rows, n_decided : int
+    """
+    n_hits, n_decided = 0, 0
+    for row in rows:
+        first, last = stored.value_word_offsets[row], stored.value_word_offsets[row + 1]
+        if first < 0 or last < first or last > len(stored.value_words):
+            raise IndexCorruptError(NO_LIST)
+        estimate = np.float32(0.0)
+        for position in range(first, last):
+            word = stored.value_words[position]
+            if word < 0 or word >= len(near):
+                raise IndexCorruptError(NO_LIST)
+            estimate += near[word] * stored.factors[word]
+        estimate /= stored.value_lengths[row]
+        if estimate < floor:
+            continue
+        if estimate < sure:
+            n_decided += 1
+            if not within(row, value, asked, stored, noted, letters, max_distance):
+                continue
+        rows[n_hits] = row
+        n_hits += 1
+    return n_hits, n_decided
 
 
 @loop
 def within(
     row: int,
-    first: int,
-    last: int,
-    text: np.ndarray,
-    starts: np.ndarray,
-    weights: np.ndarray,
-    squares: np.ndarray,
-    members: np.ndarray,
-    norm: float,
-    word_text: np.ndarray,
-    word_starts: np.ndarray,
-    word_weights: np.ndarray,
-    word_squares: np.ndarray,
-    value_word_offsets: np.ndarray,
-    value_words: np.ndarray,
-    value_norms: np.ndarray,
+    value: int,
+    asked: Asked,
+    stored: Stored,
+    noted: Noted,
     letters: float,
     max_distance: float,
-    word_keys: np.ndarray,
-    pairs: np.ndarray,
-    heads: np.ndarray,
-    chain: np.ndarray,
-    counts: np.ndarray,
-    known: np.ndarray,
-    known_words: np.ndarray,
-    n_known: np.ndarray,
 ) -> bool:
     """Return whether a stored row matches a query value by the definition.
 
     Parameters
     ----------
-    first, last : int
-        Where the words of the query value are in `members`; their pairs are in the table.
-    known : numpy.ndarray of shape (V,), float64
-        The nearness of words to the query value by the definition, -1 where it is not known.
-    known_words, n_known
-        The words that are known, and their number.
+    noted : Noted
+        Of this query value.
     """
-    dot = 0.0
-    for position in range(value_word_offsets[row], value_word_offsets[row + 1]):
-        word = value_words[position]
-        if known[word] >= 0.0:
-            dot += np.float64(word_weights[word]) * known[word]
+    first, last = asked.offsets[value], asked.offsets[value + 1]
+    counts, dot = noted.counts[: last - first], 0.0
+    for position in range(stored.value_word_offsets[row], stored.value_word_offsets[row + 1]):
+        word = stored.value_words[position]
+        if noted.known[word] >= 0.0:
+            dot += np.float64(stored.word_weights[word]) * noted.known[word]
             continue
-        begin, end = word_starts[word], word_starts[word + 1]
+        begin, end = stored.word_starts[word], stored.word_starts[word + 1]
         count_common(
-            word_text, begin, end, word_keys, pairs, heads, chain, counts[: last - first],
+            stored.word_text, begin, end,
+            noted.word_keys, noted.pairs, noted.heads, noted.chain, counts,
         )  # fmt: skip
         nearness = 0.0
         for number in range(last - first):
-            mine = members[first + number]
+            mine = asked.members[first + number]
             if counts[number] == 0:
                 continue
-            if (
-                counts[number] == squares[mine]
-                and compare_text(text, starts[mine], starts[mine + 1], word_text, begin, end) == 0
-            ):
-                nearness += np.float64(weights[mine])
+            if counts[number] == asked.squares[mine] and same_text(mine, word, asked, stored):
+                nearness += np.float64(asked.weights[mine])
             else:
-                nearness += np.float64(weights[mine]) * similarity(
-                    counts[number], squares[mine], word_squares[word], letters
+                nearness += np.float64(asked.weights[mine]) * similarity(
+                    counts[number], asked.squares[mine], stored.word_squares[word], letters
                 )
-        known[word], known_words[n_known[0]] = nearness, word
-        n_known[0] += 1
-        dot += np.float64(word_weights[word]) * nearness
-    fraction = np.sqrt(max(1.0 - dot / np.sqrt(norm * value_norms[row]), 0.0) * 0.5)
-    return fraction <= max_distance
+        noted.known[word], noted.known_words[noted.n_known[0]] = nearness, word
+        noted.n_known[0] += 1
+        dot += np.float64(stored.word_weights[word]) * nearness
+    square = asked.norms[value] * stored.value_norms[row]
+    return np.sqrt(max(1.0 - dot / np.sqrt(square), 0.0) * 0.5) <= max_distance
+
+
+@loop
+def same_text(mine: int, word: int, asked: Asked, stored: Stored) -> bool:
+    """Return whether a word of the query is one of the partition."""
+    return (
+        compare_text(
+            asked.text, asked.starts[mine], asked.starts[mine + 1],
+            stored.word_text, stored.word_starts[word], stored.word_starts[word + 1],
+        )
+        == 0
+    )  # fmt: skip
+
+
+@loop
+def forget(noted: Noted) -> None:
+    """Take back what was noted of words for one query value."""
+    for position in range(noted.n_known[0]):
+        noted.known[noted.known_words[position]] = -1.0
+    noted.n_known[0] = 0

@@ -39,20 +39,29 @@ from pexeso.engine.sparse.loops.lane_loops import (
     units_of,
 )
 from pexeso.engine.sparse.loops.list_loops import (
-    NO_LIST,
     count_read,
+    keep_words,
     largest_value,
     read_lists,
     select_words,
     weigh_pairs,
 )
-from pexeso.engine.sparse.loops.row_loops import collect_rows, count_visits, within
+from pexeso.engine.sparse.loops.row_loops import (
+    collect_rows,
+    forget,
+    look_at_rows,
+    within,
+)
+from pexeso.engine.sparse.loops.views import Asked, Noted, Room, Stored
 from pexeso.engine.sparse.loops.word_loops import add_words, clear_table, slots_for
-from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 
 DENSE = 8
 """Where more than one in so many words of a partition is read, all words are looked through."""
+
+ENTRIES, VISITS, DECIDED, LEFT_OUT, CANDIDATES = range(5)
+"""What is counted: entries of lists of words, and of rows, rows decided by the definition, lists
+left out, rows whose similarity was added up."""
 
 _ROOM = 1 << 12
 _ROUNDING = np.float64(2.0**-22)
@@ -62,52 +71,15 @@ _ROUNDING = np.float64(2.0**-22)
 def find_matches(
     begin: int,
     end: int,
-    # The query values, as in `pexeso.engine.sparse.vectors.SparseVectors`.
-    text: np.ndarray,
-    starts: np.ndarray,
-    weights: np.ndarray,
-    squares: np.ndarray,
-    offsets: np.ndarray,
-    members: np.ndarray,
-    norms: np.ndarray,
-    own_words: np.ndarray,
-    # The partition's words, keys and values.
-    word_text: np.ndarray,
-    word_starts: np.ndarray,
+    asked: Asked,
+    stored: Stored,
+    room: Room,
     longest_word: int,
     most_value_words: int,
-    word_weights: np.ndarray,
-    word_squares: np.ndarray,
-    scales: np.ndarray,
-    factors: np.ndarray,
-    reach: np.ndarray,
-    keys: np.ndarray,
-    list_offsets: np.ndarray,
-    list_words: np.ndarray,
-    word_value_offsets: np.ndarray,
-    word_values: np.ndarray,
-    value_shares: np.ndarray,
-    value_word_offsets: np.ndarray,
-    value_words: np.ndarray,
-    value_norms: np.ndarray,
-    value_lengths: np.ndarray,
-    band_ends: np.ndarray,
-    band_sums: np.ndarray,
-    band_shares: np.ndarray,
-    # The space and the threshold.
     letters: float,
     cosine: float,
     max_distance: float,
-    many: float,
-    # Working memory, and what is found.
-    lanes: np.ndarray,
-    packed: np.ndarray,
-    words: np.ndarray,
-    known: np.ndarray,
-    known_words: np.ndarray,
-    gained: np.ndarray,
-    touched: np.ndarray,
-    candidates: np.ndarray,
+    visits_a_scan: float,
     found_starts: np.ndarray,
     found_sizes: np.ndarray,
     work: np.ndarray,
@@ -118,205 +90,296 @@ def find_matches(
     ----------
     begin, end : int
         The run of query values.
-    own_words : numpy.ndarray of shape (u,), int64
-        The partition's number of each word of the query, -1 where it has it not.
     longest_word : int
         Bytes of the partition's longest word.
     most_value_words : int
         Words of the partition's value that has most: sums over them are off by their number.
-    scales, factors : numpy.ndarray of shape (V,), float32
-        ``letters / sqrt(square)`` of each word, and that times its weight.
-    reach : numpy.ndarray of shape (V,), float32
-        The scale of each word times the largest S of its values, over the share of its band.
-    keys : numpy.ndarray of shape (F,), int64
-        Pairs with their blocks, ascending.
-    list_offsets, list_words : numpy.ndarray, int64 and int32
-        The words of each key, a word as often as it has it.
-    word_value_offsets, word_values : numpy.ndarray, int64 and int32
-        The rows of each word, ascending, a row once.
-    value_shares, band_ends, band_sums, band_shares
-        See `collect_rows`.
-    value_norms, value_lengths : numpy.ndarray of shape (N,), float64 and float32
-        The dot product of each row with itself, and its root.
     cosine : float
         Above 0: less is no match, whatever the rounding.
-    many : float
-        Where visits of rows, times this, are as many as there are rows, all are gone through.
-    lanes : numpy.ndarray of shape (LANES, V), float32
-        Zeros; given back as such.
-    packed : numpy.ndarray of shape (V, 2), uint64
-    words, known_words : numpy.ndarray of shape (V,), int32
-    known : numpy.ndarray of shape (V,), float64
-        All -1; given back as such.
-    gained : numpy.ndarray of shape (N,), float32
-        Zeros; given back as such.
-    touched, candidates : numpy.ndarray of shape (N,), int32
+    visits_a_scan : float
+        To go through all rows for several values takes as long as to visit each so often.
     found_starts, found_sizes : numpy.ndarray of shape (end - begin,), int64
         Where the rows of each value begin in what is returned, and how many it has.
     work : numpy.ndarray of shape (5,), int64
-        Adds entries of lists of words, and of rows, rows decided by the definition, lists left out,
-        rows whose similarity was added up.
+        `ENTRIES` and so on are added.
 
     Returns
     -------
     numpy.ndarray, int32
         The matching rows of each value, in no order.
     """
-    longest, room, most_words = largest_value(starts, offsets, members, begin, end)
-    word_keys = np.empty(max(longest, 2 * longest_word + 1), np.int64)
-    n_slots = slots_for(room)
-    pairs, heads = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
-    chain, filled = np.empty((room, 4), np.int32), np.empty(room, np.int32)
-    sizes, counts = np.zeros(2, np.int64), np.zeros(most_words, np.int64)
-    entry_shares, pair_norms, costs = np.empty(room), np.empty(room), np.empty(room)
-    lists, n_known = np.empty((room, 2), np.int64), np.zeros(1, np.int64)
-    waiting, floors = np.empty(LANES, np.int64), np.empty(LANES, np.float32)
-    sure_from, n_waiting = np.empty(LANES), 0
+    longest, most_keys, most_words = largest_value(
+        asked.starts, asked.offsets, asked.members, begin, end
+    )
+    n_slots = slots_for(most_keys)
+    noted = Noted(
+        np.empty(max(longest, 2 * longest_word + 1), np.int64),
+        np.zeros(most_words, np.int64),
+        np.empty(n_slots, np.int64),
+        np.full(n_slots, -1, np.int32),
+        np.empty((most_keys, 4), np.int32),
+        np.empty(most_keys, np.int32),
+        np.zeros(2, np.int64),
+        room.known,
+        room.known_words,
+        np.zeros(1, np.int64),
+    )
+    shares, norms, costs = np.empty(most_keys), np.empty(most_keys), np.empty(most_keys)
+    lists = np.empty((most_keys, 2), np.int64)
     found_rows, n_found = np.empty(_ROOM, np.int32), 0
-    found_sizes[:] = 0
-    longest_value = np.float64(value_lengths.max()) if len(value_lengths) else 1.0
+    found_starts[:], found_sizes[:] = 0, 0
+    n_rows, n_waiting = len(room.gained), 0
+    waiting, floors, sure_from = np.empty(LANES, np.int64), np.empty(LANES), np.empty(LANES)
     for value in range(begin, end):
-        first, last = offsets[value], offsets[value + 1]
+        first, last = asked.offsets[value], asked.offsets[value + 1]
+        near = room.lanes[n_waiting]
         if first < last:
-            add_words(
-                text, starts, members[first:last], word_keys, pairs, heads, chain, filled, sizes
-            )
-            n_pairs, length, near = sizes[1], np.sqrt(norms[value]), lanes[n_waiting]
-            weigh_pairs(
-                first, length, weights, squares, members, own_words,
-                pairs, heads, chain, filled, keys, list_offsets, word_value_offsets,
-                entry_shares, pair_norms[:n_pairs], lists, costs,
+            take_note(value, asked, noted)
+            n_words, dense, bound, is_whole = read_value(
+                value, asked, stored, noted, shares, norms, costs, lists, letters, cosine,
+                near, room.words, work,
             )  # fmt: skip
-            order = np.argsort(costs[:n_pairs])
-            n_read, n_entries, bound = count_read(
-                order, pair_norms, lists, list_offsets, letters, cosine
-            )
-            rounding = (sizes[0] + last - first + most_value_words + 64) * _ROUNDING
+            rounding = rounding_of(value, asked, noted, most_value_words)
             floor = np.float32(bound * (1.0 - rounding))
-            sure = np.float32(cosine * (1.0 + rounding) + 1e-6 if n_read == n_pairs else np.inf)
-            dense = n_entries * DENSE >= len(near)
-            n_words = 0
-            if letters < 1.0:
-                for position in range(first, last):
-                    word = own_words[members[position]]
-                    if word < 0:
-                        continue
-                    if near[word] == 0.0 and not dense:
-                        words[n_words] = word
-                        n_words += 1
-                    near[word] += np.float32(
-                        weights[members[position]] / length * (1.0 - letters)
-                        / np.float64(scales[word])
-                    )  # fmt: skip
-            n_words = read_lists(
-                order[:n_read], lists, filled, heads, chain, entry_shares, keys, list_offsets,
-                list_words, dense, near, words, n_words,
-            )  # fmt: skip
-            work[0] += n_entries
-            work[3] += n_pairs - n_read
-            n_touched, many = n_words, False
+            sure = np.float32(cosine * (1.0 + rounding) + 1e-6 if is_whole else np.inf)
+            max_cost = np.inf
             if dense:
-                n_words = select_words(near, reach, floor, words)
-                many = count_visits(words[:n_words], word_value_offsets) * many >= len(gained)
-            if many:
+                n_near = select_words(near, stored.reach, floor, room.flags, room.words)
+                max_cost = visits_a_scan * n_rows / LANES
+            else:
+                n_near = keep_words(near, stored.reach, floor, room.words[:n_words])
+            n_hits = look_up(
+                room.words[:n_near], near, value, asked, stored, noted, room, floor, sure,
+                rounding, max_cost, letters, max_distance, work,
+            )  # fmt: skip
+            if n_hits < 0:
                 waiting[n_waiting], floors[n_waiting], sure_from[n_waiting] = value, floor, sure
                 n_waiting += 1
             else:
-                n_candidates, n_rows, n_looked_at = collect_rows(
-                    words[:n_words], near, reach, scales, word_value_offsets, word_values,
-                    value_shares, band_ends, band_sums, band_shares, floor, rounding, gained,
-                    touched, candidates,
-                )  # fmt: skip
-                for position in range(n_rows):
-                    gained[touched[position]] = 0.0
-                n_hits = 0
-                for number in range(n_candidates):
-                    row = candidates[number]
-                    begin_words, end_words = value_word_offsets[row], value_word_offsets[row + 1]
-                    if begin_words < 0 or end_words < begin_words or end_words > len(value_words):
-                        raise IndexCorruptError(NO_LIST)
-                    estimate = np.float32(0.0)
-                    for position in range(begin_words, end_words):
-                        word = value_words[position]
-                        if word < 0 or word >= len(near):
-                            raise IndexCorruptError(NO_LIST)
-                        estimate += near[word] * factors[word]
-                    estimate /= value_lengths[row]
-                    if estimate < floor:
-                        continue
-                    if estimate < sure:
-                        work[2] += 1
-                        if not within(
-                            row, first, last, text, starts, weights, squares, members,
-                            norms[value], word_text, word_starts, word_weights, word_squares,
-                            value_word_offsets, value_words, value_norms, letters, max_distance,
-                            word_keys, pairs, heads, chain, counts, known, known_words, n_known,
-                        ):  # fmt: skip
-                            continue
-                    candidates[n_hits] = row
-                    n_hits += 1
-                found_rows = with_room(found_rows, n_found, n_hits)
-                found_rows[n_found : n_found + n_hits] = candidates[:n_hits]
+                found_rows = with_rows(found_rows, n_found, room.rows[:n_hits])
                 found_starts[value - begin], found_sizes[value - begin] = n_found, n_hits
                 n_found += n_hits
-                work[1] += n_looked_at
-                work[4] += n_candidates
                 if dense:
                     near[:] = 0.0
                 else:
-                    for position in range(n_touched):
-                        near[words[position]] = 0.0
-            forget(known, known_words, n_known)
-            clear_table(heads, filled, sizes)
+                    for position in range(n_words):
+                        near[room.words[position]] = 0.0
         if n_waiting == 0 or (n_waiting < LANES and value < end - 1):
             continue
-        scale = scale_of(floors[:n_waiting], longest_value, most_value_words)
-        pack_lanes(lanes[:n_waiting], factors, floors, scale, packed)
-        rows, masks, sums = scan_rows(
-            packed, value_word_offsets, value_words, value_lengths, scale, most_value_words
-        )
-        found_rows = with_room(found_rows, n_found, n_waiting * len(rows))
-        for lane in range(n_waiting):
-            asked = waiting[lane]
-            first, last = offsets[asked], offsets[asked + 1]
-            # What a row needs for each unit of its length to match for certain.
-            enough = scale * (sure_from[lane] / np.float64(floors[lane])) * (1.0 + ROW_ROUNDING)
-            found_starts[asked - begin] = n_found
-            for number in range(len(rows)):
-                if not masks[number] >> lane & 1:
-                    continue
-                row, units = rows[number], units_of(sums[number], lane)
-                if units < np.float64(value_lengths[row]) * enough:
-                    work[2] += 1
-                    if sizes[0] == 0:
-                        add_words(
-                            text, starts, members[first:last],
-                            word_keys, pairs, heads, chain, filled, sizes,
-                        )  # fmt: skip
-                    if not within(
-                        row, first, last, text, starts, weights, squares, members,
-                        norms[asked], word_text, word_starts, word_weights, word_squares,
-                        value_word_offsets, value_words, value_norms, letters, max_distance,
-                        word_keys, pairs, heads, chain, counts, known, known_words, n_known,
-                    ):  # fmt: skip
-                        continue
-                found_rows[n_found] = row
-                n_found += 1
-            found_sizes[asked - begin] = n_found - found_starts[asked - begin]
-            forget(known, known_words, n_known)
-            clear_table(heads, filled, sizes)
-        work[4] += n_waiting * len(gained)
-        lanes[:n_waiting] = 0.0
+        if 2 * n_waiting >= LANES:
+            found_rows, n_found = scan_for(
+                waiting[:n_waiting], floors, sure_from, begin, asked, stored, noted, room,
+                most_value_words, letters, max_distance, found_rows, n_found,
+                found_starts, found_sizes, work,
+            )  # fmt: skip
+        else:
+            # Too few to be worth it.
+            for lane in range(n_waiting):
+                late, near, floor = waiting[lane], room.lanes[lane], np.float32(floors[lane])
+                take_note(late, asked, noted)
+                n_near = select_words(near, stored.reach, floor, room.flags, room.words)
+                n_hits = look_up(
+                    room.words[:n_near], near, late, asked, stored, noted, room, floor,
+                    np.float32(sure_from[lane]), rounding_of(late, asked, noted, most_value_words),
+                    np.inf, letters, max_distance, work,
+                )  # fmt: skip
+                found_rows = with_rows(found_rows, n_found, room.rows[:n_hits])
+                found_starts[late - begin], found_sizes[late - begin] = n_found, n_hits
+                n_found += n_hits
+        room.lanes[:n_waiting] = 0.0
         n_waiting = 0
+    forget(noted)
     return found_rows[:n_found]
 
 
 @loop
-def forget(known: np.ndarray, known_words: np.ndarray, n_known: np.ndarray) -> None:
-    """Take back what was noted of words for one query value."""
-    for position in range(n_known[0]):
-        known[known_words[position]] = -1.0
-    n_known[0] = 0
+def take_note(value: int, asked: Asked, noted: Noted) -> None:
+    """Fill the table with the pairs of a query value, in the place of another's."""
+    forget(noted)
+    clear_table(noted.heads, noted.filled, noted.sizes)
+    add_words(
+        asked.text, asked.starts, asked.members[asked.offsets[value] : asked.offsets[value + 1]],
+        noted.word_keys, noted.pairs, noted.heads, noted.chain, noted.filled, noted.sizes,
+    )  # fmt: skip
+
+
+@loop
+def rounding_of(value: int, asked: Asked, noted: Noted, most_value_words: int) -> float:
+    """Return the share by which sums of float32 may be off for a query value."""
+    n_words = asked.offsets[value + 1] - asked.offsets[value]
+    return (noted.sizes[0] + n_words + most_value_words + 64) * _ROUNDING
+
+
+@loop
+def read_value(
+    value: int,
+    asked: Asked,
+    stored: Stored,
+    noted: Noted,
+    shares: np.ndarray,
+    norms: np.ndarray,
+    costs: np.ndarray,
+    lists: np.ndarray,
+    letters: float,
+    cosine: float,
+    near: np.ndarray,
+    words: np.ndarray,
+    work: np.ndarray,
+) -> tuple[int, bool, float, bool]:
+    """Add up from lists how near each word of the partition is to a query value.
+
+    Parameters
+    ----------
+    shares, norms, costs, lists : numpy.ndarray
+        Room; see `weigh_pairs`.
+    near : numpy.ndarray of shape (V,), float32
+        Zeros; written, up to the scale of each word.
+    words : numpy.ndarray of shape (V,), int32
+        The words that were reached are written, unless all are to be looked through.
+
+    Returns
+    -------
+    n_words : int
+        Words written.
+    dense : bool
+        All are to be looked through.
+    bound : float
+        What was read of a match is at least so similar.
+    is_whole : bool
+        All lists were read.
+    """
+    first, last = asked.offsets[value], asked.offsets[value + 1]
+    n_pairs, length = noted.sizes[1], np.sqrt(asked.norms[value])
+    weigh_pairs(
+        first, length, asked.weights, asked.squares, asked.members, asked.own_words,
+        noted.pairs, noted.heads, noted.chain, noted.filled, stored.keys, stored.list_offsets,
+        stored.word_value_offsets, shares, norms[:n_pairs], lists, costs,
+    )  # fmt: skip
+    order = np.argsort(costs[:n_pairs])
+    n_read, n_entries, bound = count_read(order, norms, lists, stored.list_offsets, letters, cosine)
+    dense, n_words = n_entries * DENSE >= len(near), 0
+    if letters < 1.0:
+        for position in range(first, last):
+            word = asked.own_words[asked.members[position]]
+            if word < 0:
+                continue
+            if near[word] == 0.0 and not dense:
+                words[n_words] = word
+                n_words += 1
+            near[word] += np.float32(
+                asked.weights[asked.members[position]] / length * (1.0 - letters)
+                / np.float64(stored.scales[word])
+            )  # fmt: skip
+    n_words = read_lists(
+        order[:n_read], lists, noted.filled, noted.heads, noted.chain, shares, stored.keys,
+        stored.list_offsets, stored.list_words, dense, near, words, n_words,
+    )  # fmt: skip
+    work[ENTRIES] += n_entries
+    work[LEFT_OUT] += n_pairs - n_read
+    return n_words, dense, bound, n_read == n_pairs
+
+
+@loop
+def look_up(
+    words: np.ndarray,
+    near: np.ndarray,
+    value: int,
+    asked: Asked,
+    stored: Stored,
+    noted: Noted,
+    room: Room,
+    floor: float,
+    sure: float,
+    rounding: float,
+    max_cost: float,
+    letters: float,
+    max_distance: float,
+    work: np.ndarray,
+) -> int:
+    """Write the rows that match a query value to ``room.rows``; return their number.
+
+    It is -1 where to look them up costs more than `max_cost`; see `collect_rows`.
+    """
+    n_rows, n_touched, n_visits, is_done = collect_rows(
+        words, near, stored, floor, rounding, max_cost, room.gained, room.touched, room.rows
+    )
+    for position in range(n_touched):
+        room.gained[room.touched[position]] = 0
+    work[VISITS] += n_visits
+    if not is_done:
+        return -1
+    n_hits, n_decided = look_at_rows(
+        room.rows[:n_rows], near, value, asked, stored, noted, floor, sure, letters, max_distance
+    )
+    work[CANDIDATES] += n_rows
+    work[DECIDED] += n_decided
+    return n_hits
+
+
+@loop
+def scan_for(
+    waiting: np.ndarray,
+    floors: np.ndarray,
+    sure_from: np.ndarray,
+    begin: int,
+    asked: Asked,
+    stored: Stored,
+    noted: Noted,
+    room: Room,
+    most_value_words: int,
+    letters: float,
+    max_distance: float,
+    found_rows: np.ndarray,
+    n_found: int,
+    found_starts: np.ndarray,
+    found_sizes: np.ndarray,
+    work: np.ndarray,
+) -> tuple[np.ndarray, int]:
+    """Find the rows that match the waiting query values by going through all rows once.
+
+    Returns
+    -------
+    found_rows : numpy.ndarray
+    n_found : int
+    """
+    floors = floors[: len(waiting)].astype(np.float32)
+    longest = np.float64(stored.value_lengths.max())
+    scale = scale_of(floors, longest, most_value_words)
+    pack_lanes(room.lanes[: len(waiting)], stored.factors, floors, scale, room.packed)
+    rows, masks, sums = scan_rows(
+        room.packed, stored.value_word_offsets, stored.value_words, stored.value_lengths, scale,
+        most_value_words,
+    )  # fmt: skip
+    found_rows = with_room(found_rows, n_found, len(waiting) * len(rows))
+    for lane in range(len(waiting)):
+        value, is_noted = waiting[lane], False
+        # What a row needs for each unit of its length to match for certain.
+        enough = scale * (sure_from[lane] / np.float64(floors[lane])) * (1.0 + ROW_ROUNDING)
+        found_starts[value - begin] = n_found
+        for number in range(len(rows)):
+            if not masks[number] >> lane & 1:
+                continue
+            row, units = rows[number], units_of(sums[number], lane)
+            if units < np.float64(stored.value_lengths[row]) * enough:
+                work[DECIDED] += 1
+                if not is_noted:
+                    take_note(value, asked, noted)
+                    is_noted = True
+                if not within(row, value, asked, stored, noted, letters, max_distance):
+                    continue
+            found_rows[n_found] = row
+            n_found += 1
+        found_sizes[value - begin] = n_found - found_starts[value - begin]
+    work[CANDIDATES] += len(waiting) * len(room.gained)
+    return found_rows, n_found
+
+
+@loop
+def with_rows(found_rows: np.ndarray, n_found: int, rows: np.ndarray) -> np.ndarray:
+    """Return an array that begins with what was found, and goes on with some rows."""
+    found_rows = with_room(found_rows, n_found, len(rows))
+    found_rows[n_found : n_found + len(rows)] = rows
+    return found_rows
 
 
 @loop
