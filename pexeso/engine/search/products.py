@@ -197,7 +197,7 @@ def product_candidates(
         with stats.phase("block"):
             found, n_found, n_rows = _multiply(partition, part, threshold, room)
         stats.distances += len(part) * n_rows
-        stats.bytes_read += n_rows * partition.dimensions * 4
+        stats.bytes_read += n_rows * partition.vector_bytes
         if found is None:
             n_parts = int(_MORE_PARTS * n_found / room * partition.n_values / n_rows) + 1
             todo += torch.tensor_split(members, min(n_parts, len(members)))[::-1]
@@ -267,7 +267,7 @@ def _multiply(
             return
         if partition.pages is not None:
             fetch_columns(partition, torch.arange(begin, end))
-        products = query.vectors @ partition.vectors[begin:end].T
+        products = query.vectors @ partition.vectors[begin:end].float().T
         near, n_near = _near(products, possibly)
         n_found, n_rows = n_found + n_near, n_rows + end - begin
         if n_near and n_found <= room:

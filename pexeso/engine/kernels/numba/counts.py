@@ -14,13 +14,19 @@ over scattered memory nothing that can be measured.
 Arrays are named alike in all loops: `members` int64 (m,) are query values and `weights` int64 (m,)
 theirs; `offsets` int64 (n + 1,) and `rows` int32 (p,) are the pairs by query value, a complement
 being a match without a look; `column_offsets` int64 (N + 1,) and `columns` int32 the columns of
-each row; `possible`, `matched` and `counts` int64 (C,). `last` int32 (C,) holds the last mark that
+each row; `possible`, `matched` and `counts` int64 (C,). `vectors` are float32, or the bits of
+float16 as uint16, which `as_single` reads. `last` int32 (C,) holds the last mark that
 each column got.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
 
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
@@ -34,10 +40,49 @@ _NO_RUN = f"The offsets of value_columns in a partition lead out of its postings
 _NO_COLUMN = f"The postings of a partition name a column that it does not have: {_WAY_OUT}"
 
 
+def as_single(entry: Any) -> Any:
+    """Return an entry of a stored vector as float32: as it is, or from the bits of a float16."""
+    return np.float32(entry.view(np.float16)) if isinstance(entry, np.uint16) else entry
+
+
+@intrinsic
+def _widened(context, bits):
+    """Turn the bits of a finite float16 into that number as float32.
+
+    By steps on whole numbers, as numba knows no float16 on the CPU, and as not every processor has
+    an instruction for it. Exponents are moved by 112. A number too small for that has none: its
+    bits are read as those of a number from ``2**-14`` on, which is taken off again. No step meets
+    a float32 below the normal ones, which processors may be set to take for zero; and as whole
+    numbers come last, loose arithmetic cannot reorder what is done here.
+    """
+
+    def generate(context, builder, signature, arguments):
+        whole, single = ir.IntType(32), ir.FloatType()
+        bits = builder.zext(arguments[0], whole)
+        rest = builder.shl(builder.and_(bits, whole(0x7FFF)), whole(13))
+        normal = builder.add(rest, whole(112 << 23))
+        after = builder.bitcast(builder.add(rest, whole(113 << 23)), single)
+        small = builder.bitcast(builder.fsub(after, single(2.0**-14)), whole)
+        is_small = builder.icmp_unsigned("<", rest, whole(1 << 23))
+        sign = builder.shl(builder.and_(bits, whole(0x8000)), whole(16))
+        value = builder.or_(builder.select(is_small, small, normal), sign)
+        return builder.bitcast(value, single)
+
+    return types.float32(types.uint16), generate
+
+
+@overload(as_single)
+def _as_single(entry):
+    if isinstance(entry, types.Integer):
+        return lambda entry: _widened(entry)
+    return lambda entry: entry
+
+
 @loop(loose=True)
 def quick_distance(left, right, metric, limit):
     """Compute the float32 distance of two vectors (squared if Euclidean), with early exit.
 
+    `left` is float32; `right` is a stored vector.
     Some number beyond `limit` is returned once the distance is sure to be beyond it.
     """
     total = np.float32(0.0)
@@ -47,16 +92,16 @@ def quick_distance(left, right, metric, limit):
         part = np.float32(0.0)
         if metric == EUCLIDEAN:
             for axis in range(begin, end):
-                difference = left[axis] - right[axis]
+                difference = left[axis] - as_single(right[axis])
                 part += difference * difference
             total += part
         elif metric == MANHATTAN:
             for axis in range(begin, end):
-                part += abs(left[axis] - right[axis])
+                part += abs(left[axis] - as_single(right[axis]))
             total += part
         else:
             for axis in range(begin, end):
-                part = max(part, abs(left[axis] - right[axis]))
+                part = max(part, abs(left[axis] - as_single(right[axis])))
             total = max(total, part)
         if total > limit:
             return total
@@ -73,10 +118,11 @@ def defining_distance(left, right, metric, terms):
     if metric == CHEBYSHEV:
         largest = 0.0
         for axis in range(n):
-            largest = max(largest, abs(np.float64(left[axis]) - np.float64(right[axis])))
+            entry = np.float64(as_single(right[axis]))
+            largest = max(largest, abs(np.float64(left[axis]) - entry))
         return largest
     for axis in range(n):
-        difference = np.float64(left[axis]) - np.float64(right[axis])
+        difference = np.float64(left[axis]) - np.float64(as_single(right[axis]))
         terms[axis] = abs(difference) if metric == MANHATTAN else difference * difference
     width = n
     while width > 1:
