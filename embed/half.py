@@ -6,8 +6,9 @@ numbers that are stored. So nothing depends on where or when vectors were rounde
 
 What rounding changes, at most: an entry ``x`` is moved by ``2**-11 |x|``, or by ``2**-25`` where it
 is small, so a vector of length L by ``2**-11 L + sqrt(d) 2**-25``, and by the triangle inequality a
-distance of two vectors by twice that: for unit vectors of up to 4,096 dimensions, by 0.00049 of
-the largest distance there is. The Manhattan distance has the same bound, as ``|v|_1 <= sqrt(d)
+distance of two vectors by twice that: for unit vectors of up to 4,096 dimensions, by less than
+0.0005 of the largest distance there is, 2 (under the angular metric, which compares chords, this is
+said of the chord). The Manhattan distance has the same bound, as ``|v|_1 <= sqrt(d)
 |v|_2`` and the largest distance is ``2 sqrt(d)``. Only a pair that is no farther than this from
 `max_distance` can match with one precision and not with the other.
 """
