@@ -330,7 +330,7 @@ def _quick_distances(
 
     The band is the range around tau that the rounded distances cannot decide.
     """
-    difference = query.vectors[queries] - partition.vectors_of(rows)
+    difference = query.vectors[queries] - partition.vectors[rows].float()
     band = difference_band(partition.metric, tau, partition.dimensions)
     if partition.metric.name == "manhattan":
         return difference.abs_().sum(1), band
