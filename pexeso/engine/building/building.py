@@ -80,11 +80,11 @@ def _as_halves(vectors: np.ndarray) -> np.ndarray:
     Cells are made of what is stored: vectors that were rounded after it would lie outside.
     """
     halves = np.empty(vectors.shape, np.float16)
-    at_once = max(1, _ITEMS_AT_ONCE // max(1, vectors.shape[1]))
-    for begin in range(0, len(vectors), at_once):
-        piece = vectors[begin : begin + at_once]
-        halves[begin : begin + at_once] = piece
-        if not np.array_equal(halves[begin : begin + at_once], piece):
+    chunk_size = max(1, _ITEMS_AT_ONCE // max(1, vectors.shape[1]))
+    for begin in range(0, len(vectors), chunk_size):
+        piece = vectors[begin : begin + chunk_size]
+        halves[begin : begin + chunk_size] = piece
+        if not np.array_equal(halves[begin : begin + chunk_size], piece):
             raise InputError(
                 "Vectors that are stored as float16 must hold numbers that float16 has. Got "
                 f"others among rows {begin:,} to {begin + len(piece) - 1:,}: round them before "
