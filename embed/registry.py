@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from embed import stored
+from embed.half import SINGLE, with_precision
 from embed.lexical.weights import WEIGHTED, check_value_vectors
 from embed.protocol import Embedder
 from pexeso.errors import EmbedderError, InputError
@@ -160,7 +161,7 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
             f"The model in {folder} does not have the fingerprint it was saved with; build the "
             "index again."
         )
-    return embedder
+    return with_precision(embedder, model.precision or SINGLE)
 
 
 def _classes(kind: str) -> Any:

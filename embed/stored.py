@@ -4,7 +4,8 @@ None of the files runs code.
 
 ::
 
-    embedder.json    format version, kind, options, fingerprint; size and digest of each other file
+    embedder.json    format version, kind, options, fingerprint; size and digest of each other file;
+                     `precision`, "half", where vectors are rounded (`embed.half`)
     rows.npy         float32 (v + buckets, dimensions), of trained models
     signs.npy        uint8 (buckets, ceil(dimensions / 8)), of untrained ones
     centre.npy       float32 (dimensions,)
@@ -65,12 +66,15 @@ class StoredModel:
     Attributes
     ----------
     options : mapping
+    precision : str or None
+        Where vectors are rounded: `embed.half.HALF`.
     """
 
     folder: Path
     kind: str
     options: Mapping[str, Any]
     fingerprint: str
+    precision: str | None = None
 
     def option(self, name: str, kind: type) -> Any:
         """Return one option, or raise EmbedderError if it is missing or not of the type."""
@@ -194,6 +198,17 @@ def write_description(
     (folder / DESCRIPTION).write_bytes(_pretty(description))
 
 
+def set_precision(folder: Path, precision: str) -> None:
+    """Note in the description of a model that was just written how its vectors are rounded."""
+    description, _ = _read_description(folder)
+    try:
+        (folder / DESCRIPTION).write_bytes(_pretty({**description, "precision": precision}))
+    except OSError as error:
+        raise OutputError(
+            f"The model cannot be written to {folder}: {error.strerror or error}."
+        ) from error
+
+
 def load(folder: Path, *, verify: bool = False) -> StoredModel:
     """Open a model folder.
 
@@ -211,18 +226,20 @@ def load(folder: Path, *, verify: bool = False) -> StoredModel:
         )
     kind, options = description.get("kind"), description.get("options")
     mark, files = description.get("fingerprint"), description.get("files")
+    precision = description.get("precision")
     if not (
         isinstance(kind, str)
         and isinstance(options, dict)
         and isinstance(mark, str)
         and isinstance(files, dict)
+        and precision in (None, "half")
     ):
         raise EmbedderError(f"{folder / DESCRIPTION} is not complete; build the model again.")
     if verify and raw != _pretty(description):
         raise EmbedderError(f"{folder / DESCRIPTION} has been changed; build the model again.")
     for name, entry in files.items():
         _check_file(folder, name, entry, verify)
-    return StoredModel(folder, kind, options, mark)
+    return StoredModel(folder, kind, options, mark, precision)
 
 
 def file_digest(path: Path) -> str:

@@ -44,14 +44,17 @@ More partitions than that share centres.
 
 
 def partition_bytes(
-    n_values: int | np.ndarray, n_postings: int | np.ndarray, dimensions: int
+    n_values: int | np.ndarray,
+    n_postings: int | np.ndarray,
+    dimensions: int,
+    entry_bytes: int = 4,
 ) -> int | np.ndarray:
     """Bytes that values and postings take in a partition: int or ndarray of int.
 
     For a whole partition, the sum over its columns is an upper bound: a value that several of its
-    columns hold is stored once.
+    columns hold is stored once. `entry_bytes` is the size of each entry of a vector as stored.
     """
-    return n_values * (4 * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
+    return n_values * (entry_bytes * dimensions + VALUE_OVERHEAD_BYTES) + n_postings * POSTING_BYTES
 
 
 @dataclass(frozen=True)

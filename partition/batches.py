@@ -131,13 +131,13 @@ def add_divergences(
 
 
 def assign_columns(
-    batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int
+    batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int, entry_bytes: int = 4
 ) -> Iterator[pa.RecordBatch]:
     """Features to :data:`ASSIGNED`: every column's size, nearest centre and divergence from it."""
     for part in _slices(batches, centres.shape[1]):
         clusters, divergences = nearest(features_of(part, centres.shape[1]), centres)
         n_values = part.column("n_values").to_numpy()
-        n_bytes = partition_bytes(n_values, n_values, dimensions)
+        n_bytes = partition_bytes(n_values, n_values, dimensions, entry_bytes)
         columns = [part.column("column_id"), pa.array(n_bytes), part.column("tie")]
         yield pa.RecordBatch.from_arrays(
             [*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED

@@ -63,6 +63,7 @@ def plan_partitions(
     vectors: DataFrame,
     *,
     dimensions: int,
+    entry_bytes: int = 4,
     n_partitions: int | None = None,
     partition_bytes: int | None = None,
     n_codes: int = MAX_CODES,
@@ -79,6 +80,8 @@ def plan_partitions(
         missing here, count as values without meaning.
     dimensions : int
         Of the vectors.
+    entry_bytes : int, default 4
+        Of each entry, as partitions store it.
     n_partitions : int or None
         So many partitions, or one a column where there are fewer columns. Exactly one of this and
         `partition_bytes` is given.
@@ -109,7 +112,7 @@ def plan_partitions(
     _check_frame("vectors", vectors, {"value", "vector"})
     sizes = _column_sizes(postings)
     n_columns, n_values = _totals(sizes)
-    limits = limits_of(n_columns, n_values, dimensions, n_partitions, partition_bytes)
+    limits = limits_of(n_columns, n_values, dimensions, n_partitions, partition_bytes, entry_bytes)
     if limits.n_bins == 1:
         return sizes.select("column_id", sql.lit(0).cast("int").alias("partition")).persist(), 1
     sample = _sample_vectors(vectors, dimensions, seed)
@@ -119,7 +122,7 @@ def plan_partitions(
     features.frame.persist()
     try:
         centres = _centres(features, n_columns, limits, seed)
-        outwards = _outwards(_assign(features, centres, dimensions), limits).persist()
+        outwards = _outwards(_assign(features, centres, dimensions, entry_bytes), limits).persist()
         try:
             return _place(_cut(outwards, limits), centres, limits, n_columns)
         finally:
@@ -134,6 +137,7 @@ def limits_of(
     dimensions: int,
     n_partitions: int | None,
     partition_bytes: int | None,
+    entry_bytes: int = 4,
 ) -> Limits:
     """Return how many partitions `plan_partitions` begins with, and how large they may be.
 
@@ -144,10 +148,10 @@ def limits_of(
     n_columns : int
     n_values : int
         Of all columns together.
-    dimensions, n_partitions, partition_bytes
+    dimensions, n_partitions, partition_bytes, entry_bytes
         See `plan_partitions`; `partition_bytes` counts where `n_partitions` is None.
     """
-    total_bytes = balance.partition_bytes(n_values, n_values, dimensions)
+    total_bytes = balance.partition_bytes(n_values, n_values, dimensions, entry_bytes)
     if n_partitions is None:
         return size_limits(partition_bytes, n_columns, total_bytes)
     return fixed_limits(n_partitions, n_columns, total_bytes)
@@ -295,10 +299,14 @@ def _centres(features: _Features, n_columns: int, limits: Limits, seed: int) -> 
     return iterate(measure, farthest, first)
 
 
-def _assign(features: _Features, centres: np.ndarray, dimensions: int) -> DataFrame:
+def _assign(
+    features: _Features, centres: np.ndarray, dimensions: int, entry_bytes: int
+) -> DataFrame:
     schema = "column_id long, n_bytes long, tie long, cluster int, divergence double"
     return features.with_centres(
-        partial(batches.assign_columns, dimensions=dimensions), schema, centres
+        partial(batches.assign_columns, dimensions=dimensions, entry_bytes=entry_bytes),
+        schema,
+        centres,
     )
 
 

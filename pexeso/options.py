@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from embed.half import HALF, check_precision
 from embed.registry import check_choice
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
@@ -24,7 +25,8 @@ MAPS = ("projection", "pivots")
 PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
 OF_VECTORS = (
-    "dimensions", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels", "pivot_choice"
+    "dimensions", "vector_precision", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels",
+    "pivot_choice",
 )  # fmt: skip
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
 COUNTS = ("exact", "decide")
@@ -74,6 +76,8 @@ class BuildOptions:
     value_vectors : {"weighted", "mean"} or None
         How words make up a value with a fastText model (None: weighted) or a file of word vectors
         (None: mean); refused with others. See `embed.registry.create_embedder`.
+    vector_precision : {"half", "single"}
+        Of vectors: rounded to float16, half the bytes, or float32; see `embed.half`.
     metric : {"euclidean", "angular", "manhattan", "chebyshev"}
     map : {"auto", "projection", "pivots"}
         The contractive map that filters rest on: the leading principal axes and the rest, or the
@@ -109,6 +113,7 @@ class BuildOptions:
     model: str = "lexical"
     dimensions: int | None = None
     value_vectors: str | None = None
+    vector_precision: str = HALF
     metric: str = "euclidean"
     map: str = "auto"
     n_axes: int | None = None
@@ -129,6 +134,7 @@ class BuildOptions:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
         check_choice(self.model, self.value_vectors)
+        check_precision(self.vector_precision)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
         _require_choice("metric", self.metric, METRICS)
@@ -207,10 +213,12 @@ class BuildOptions:
 
     def grid(self) -> dict[str, Any]:
         """Return the fields of `pexeso.engine.layout.options.PartitionLayoutOptions`."""
-        names = ("metric", "map", "cells", "n_axes", "n_pivots", "n_levels", "pivot_choice", "seed")
+        names = (*OF_VECTORS[1:], "seed")
         options = {name: getattr(self, name) for name in names}
         if self.cells == "grid" and self.n_axes is None:
             del options["n_axes"]
+        if self.models == ("lexical",):
+            del options["vector_precision"]
         return options
 
 
@@ -344,7 +352,7 @@ def require_k(k: Any) -> None:
     """Raise InputError unless `k` is a whole number of columns, ``"all"``, or None."""
     if k is None or (isinstance(k, str) and k == ALL):
         return
-    if not isinstance(small_enough("k", k), int) or isinstance(k, bool) or k < 1:
+    if not isinstance(_small_enough("k", k), int) or isinstance(k, bool) or k < 1:
         raise InputError(
             "k must be a whole number of at least 1, or 'all' for every column that there is. Got "
             f"{shown(k)} instead."
@@ -464,16 +472,8 @@ def _texts(name: str, values: Any) -> list[str]:
     return list(values)
 
 
-def small_enough(name: str, value: Any) -> Any:
-    """Return an option as a plain value, or raise InputError if it exceeds 64 bits.
-
-    JSON readers and Arrow refuse larger whole numbers.
-
-    Raises
-    ------
-    InputError
-        It is such a number.
-    """
+def _small_enough(name: str, value: Any) -> Any:
+    """Return an option as a plain value; JSON readers and Arrow refuse numbers of over 64 bits."""
     value = plain_scalar(value)
     if isinstance(value, int) and value.bit_length() > 63:
         raise InputError(f"{name} must be a whole number below 2^63. Got {shown(value)} instead.")

@@ -19,6 +19,7 @@ from pexeso.store.texts import write_texts
 
 LAYOUTS = {
     "projection-blocks": PartitionLayoutOptions(map="projection", n_axes=7),
+    "halves": PartitionLayoutOptions(map="projection", n_axes=7, vector_precision="half"),
     "pivots-blocks": PartitionLayoutOptions(map="pivots", n_pivots=5),
     "projection-grid": PartitionLayoutOptions(map="projection", n_axes=3, cells="grid", n_levels=4),
     "pivots-grid": PartitionLayoutOptions(map="pivots", n_pivots=4, cells="grid", n_levels=4),
@@ -65,7 +66,8 @@ def _lay_out(store: Store, number: int, options: PartitionLayoutOptions) -> Fold
     }
     folder = store.path / entry.folder
     offsets, members = old["column_values_offsets"], old["column_values_members"]
-    arrays, order = build_partition(old["vectors"], offsets, members.astype(np.int64), options)
+    vectors = old["vectors"].astype(np.float32)
+    arrays, order = build_partition(vectors, offsets, members.astype(np.int64), options)
     column = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     row = np.argsort(order)[members]
     arrays["column_ids"] = old["column_ids"]

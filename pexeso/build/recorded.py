@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from embed.half import SINGLE
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import IndexCorruptError, InputError
@@ -33,11 +34,10 @@ def options_of(store: Store) -> BuildOptions:
     """Return the options that an index was built with; its aliases are the normaliser's."""
     described = store.manifest.options
     try:
-        grid = {
-            name: value
-            for name, value in described["grid"].items()
-            if name in BuildOptions.__dataclass_fields__
-        }
+        # Without the field vectors are of 32 bits. A lexical index has none, nor options of them.
+        recorded = {"vector_precision": SINGLE, **described["grid"]}
+        fields = () if described["model"] == "lexical" else BuildOptions.__dataclass_fields__
+        grid = {name: value for name, value in recorded.items() if name in (*fields, "seed")}
         names = ("n_partitions", "partition_bytes", "max_table_bytes")
         return BuildOptions(
             **{name: described[name] for name in names},

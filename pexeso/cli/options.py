@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
+from embed.half import PRECISIONS
 from embed.lexical.weights import VALUE_VECTORS
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
@@ -247,6 +248,12 @@ _BUILD_OPTIONS = with_options(
         "rare words counting more; or the mean of their unit vectors, as published.  [default: "
         "weighted, mean for a file of word vectors]",
         type=click.Choice(VALUE_VECTORS),
+    ),
+    _of_build(
+        "vector_precision",
+        "Of vectors: half takes half the room on disk and in memory, and moves a distance by at "
+        "most 0.0005; single rounds nothing.",
+        type=click.Choice(PRECISIONS),
     ),
     _of_build("metric", "Distance.", type=click.Choice(METRICS)),
     _of_build(

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pexeso.containment.options import FEW_SETS
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 from pexeso.runtime.scratch_buffers import borrow_counters, give_back
@@ -35,9 +36,9 @@ class BandTables:
 
     Attributes
     ----------
-    values : uint32 (m, s)
-        ``values[k]``: the k-th values of all sets, ascending.
-    sets : int32 (m, s)
+    values : uint16 or uint32 (m, s)
+        ``values[k]``: the k-th values of all sets, ascending; of the type of the signatures.
+    sets : uint16 or int32 (m, s)
         The set that each value is of: a row of the signatures; ascending where values are equal.
     """
 
@@ -52,7 +53,7 @@ def build_tables(signatures: np.ndarray) -> BandTables:
 
     Parameters
     ----------
-    signatures : uint32 (s, m)
+    signatures : uint16 or uint32 (s, m)
 
     Examples
     --------
@@ -61,8 +62,8 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     """
     n_sets, permutations = signatures.shape
     values, sets = (
-        np.empty((permutations, n_sets), np.uint32),
-        np.empty((permutations, n_sets), np.int32),
+        np.empty((permutations, n_sets), signatures.dtype),
+        np.empty((permutations, n_sets), np.uint16 if n_sets <= FEW_SETS else np.int32),
     )
     for row in range(
         0, n_sets, _ROWS_TURNED
@@ -91,8 +92,8 @@ def band_hits(
 
     Parameters
     ----------
-    signatures : uint32 (s, m)
-    query : uint32 (m,)
+    signatures : uint16 or uint32 (s, m)
+    query : of the same type (m,)
     ranges : int64 (p, 3)
         For each partition to look into: its first row, its end, and the first row that counts.
         Ascending and apart.

@@ -25,7 +25,7 @@ from pexeso.containment.bands import BandTables, band_hits, build_tables
 from pexeso.containment.conversion import containment_of, tokens_needed
 from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
 from pexeso.containment.lists import QueryLists, TokenLists
-from pexeso.containment.minhash import seeds_of, signatures, similarities
+from pexeso.containment.minhash import SHORT_BITS, seeds_of, shortened, signatures, similarities
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.partitioning import equal_partitions, optimal_partitions
 from pexeso.containment.tuning import Tuner
@@ -129,7 +129,8 @@ class Ensemble:
         Ids and sizes by row. Empty sets have no row.
     starts : int64 (n + 1,)
         Partition i has the rows ``starts[i]:starts[i + 1]``.
-    signatures : uint32 (s, m)
+    signatures : uint16 (s, m)
+        Of an index that was stored before they were shortened, uint32.
     lists : TokenLists
         Posting lists and sets by id.
     """
@@ -152,8 +153,8 @@ class Ensemble:
     ) -> Ensemble:
         """Index sets.
 
-        O(tokens * m + s m log s) time. Memory: 4 m bytes a set for signatures, 8 m for tables, and
-        16 a token while it is built.
+        O(tokens * m + s m log s) time. Memory: 2 m bytes a set for signatures, 4 m or 6 m for
+        tables, and 16 a token and 4 m bytes a set while it is built.
 
         Parameters
         ----------
@@ -175,7 +176,7 @@ class Ensemble:
         divide = optimal_partitions if options.partitioning == "optimal" else equal_partitions
         upper = divide(sizes, options.partitions).upper
         starts = np.concatenate([[0], np.searchsorted(sizes, upper, side="right")]).astype(np.int64)
-        signed = signatures(hashes, ends, seeds_of(options.permutations, options.seed))
+        signed = shortened(signatures(hashes, ends, seeds_of(options.permutations, options.seed)))
         del hashes
         tables = build_tables(signed)
         for array in (order, sizes, starts, signed, tables.values, tables.sets):
@@ -341,6 +342,7 @@ class Ensemble:
         asked, ranges = self._plan(len(hashed), needed, threshold, tuner)
         settings = np.stack([asked.bands, asked.rows], axis=1)
         signed = signatures(hashed, np.array([0, len(hashed)]), self._seeds)[0]
+        signed = signed if self.signatures.dtype == signed.dtype else shortened(signed)
         rows, hits = band_hits(self.tables, self.signatures, signed, ranges, settings)
         sets, rows, hits = _without(left_out, self.sets[rows], rows, hits)
         n_candidates, counts = len(sets), np.full(len(sets), -1, np.int64)
@@ -410,7 +412,7 @@ def bands_seconds(
     A set has the query's value of a hash function in common if it holds the one token of the query
     that gives the minimum, and if that is its own minimum too: for one in as many of the sets with
     that token as they have tokens. So the sets that are met are in proportion to the lengths of the
-    query's lists here too.
+    query's lists here too. Others are met by chance, one value in ``2**16`` of each table.
 
     Parameters
     ----------
@@ -425,6 +427,7 @@ def bands_seconds(
     """
     steps = permutations * math.log2(max(n_sets, 2))
     hits = permutations * n_entries / max(n_tokens, 1) / usual_size
+    hits += permutations * n_sets / (1 << SHORT_BITS)
     return (
         BANDS_SEARCH + BANDS_STEP * steps + BANDS_HASH * permutations * n_tokens + BANDS_HIT * hits
     )

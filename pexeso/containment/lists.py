@@ -73,11 +73,11 @@ class CsrLists:
 
     Attributes
     ----------
-    token_offsets : int64 (u + 1,)
+    token_offsets : int32 or int64 (u + 1,)
         The list of token t is ``list_sets[token_offsets[t]:token_offsets[t + 1]]``.
     list_sets : int32 (e,)
         Sets, each once in a list.
-    set_offsets : int64 (n + 1,)
+    set_offsets : int32 or int64 (n + 1,)
         Set s holds ``set_tokens[set_offsets[s]:set_offsets[s + 1]]``.
     set_tokens : int32 or int64 (e,)
         Ascending within a set.
@@ -95,7 +95,8 @@ class CsrLists:
 
     def sizes_of(self, sets: np.ndarray) -> np.ndarray:
         """Return the sizes of sets, int64 (c,)."""
-        return self.set_offsets[sets + 1] - self.set_offsets[sets]
+        sizes = self.set_offsets[sets + 1] - self.set_offsets[sets]
+        return sizes.astype(np.int64, copy=False)
 
     def query(self, tokens: np.ndarray, size: int) -> CsrQuery:
         """Take a query's tokens.

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from pexeso.errors import InputError
 
+FEW_SETS = 1 << 16
+"""Sets that 16 bits can name."""
+
 MAX_PERMUTATIONS = 4096
 PARTITIONINGS = ("optimal", "equal")
 MAX_ROWS = 64

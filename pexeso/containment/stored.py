@@ -23,12 +23,15 @@ from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.files import read_document, write_document
 from pexeso.store.manifest import FileEntry
 
-VERSION = 1
+VERSION = 2
+READ_VERSIONS = (1, 2)
+"""In version 1 signatures have 32 bits."""
+
 DOCUMENT = "containment.json"
 
 _PREFIX = "containment_"
-_INDEX = {"sets": "i8", "sizes": "i8", "starts": "i8", "signatures": "u4"}
-_TABLES = {"table_values": "u4", "table_sets": "i4"}
+_INDEX = {"sets": ("i8",), "sizes": ("i8",), "starts": ("i8",), "signatures": ("u2", "u4")}
+_TABLES = {"table_values": ("u2", "u4"), "table_sets": ("u2", "i4")}
 _ALWAYS = {"tables": True, "keep_tokens": True}
 """Options that the format has a place for, and that every index of this version has."""
 
@@ -94,10 +97,10 @@ def _document(folder: Path) -> EnsembleOptions:
         )
     document: Any = read_document(path)
     version = document.get("version") if isinstance(document, dict) else None
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in READ_VERSIONS:
         raise IndexVersionError(
-            f"'{path}' is of version {version!r}; this pexeso reads version {VERSION}: build it "
-            "again."
+            f"'{path}' is of version {version!r}; this pexeso reads the versions "
+            f"{' and '.join(map(str, READ_VERSIONS))}: build it again."
         )
     try:
         options = dict(document["options"])
@@ -116,12 +119,14 @@ def _signed(array: np.ndarray) -> np.ndarray:
     return array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array
 
 
-def _opened(path: Path, name: str) -> np.ndarray:
-    array, dtype = np.asarray(open_array(path)), np.dtype(name)
-    if array.dtype.kind == "i" and array.dtype.itemsize == dtype.itemsize:
-        return array.view(dtype)
+def _opened(path: Path, names: tuple[str, ...]) -> np.ndarray:
+    array = np.asarray(open_array(path))
+    for name in names:
+        if array.dtype == np.dtype(f"i{np.dtype(name).itemsize}"):
+            return array.view(name)
     raise IndexCorruptError(
-        f"'{path}' must hold integers of {name} or the signed ones as wide. Got {array.dtype}."
+        f"'{path}' must hold integers of {' or '.join(names)}, as the signed ones as wide. Got "
+        f"{array.dtype}."
     )
 
 
@@ -134,6 +139,8 @@ def _require_shapes(arrays: dict[str, np.ndarray], options: EnsembleOptions, fol
     shapes = {name: (n_sets,) for name in ("sets", "sizes")} | {"signatures": (n_sets, m)}
     shapes |= dict.fromkeys(_TABLES, (m, n_sets))
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
+    if arrays["signatures"].dtype != arrays["table_values"].dtype:
+        wrong.append("table_values")
     starts = arrays["starts"]
     sound = (
         starts.ndim == 1

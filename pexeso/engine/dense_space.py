@@ -117,7 +117,7 @@ class DenseSpace(VectorSpace):
 
     def stored(self, partition: Partition, rows: np.ndarray) -> torch.Tensor:
         """Return stored vectors on the CPU."""
-        return partition.vectors[torch.from_numpy(rows).to(partition.device)].cpu()
+        return partition.vectors_of(torch.from_numpy(rows).to(partition.device)).cpu()
 
     def open(
         self,
@@ -244,7 +244,7 @@ class DenseSpace(VectorSpace):
         vectors = vectors.to(partition.device)
         there = torch.from_numpy(rows).to(partition.device)
         position = self._nearest(partition, vectors, there)
-        distance = self.pair_distances(vectors, partition.vectors[there[position]])
+        distance = self.pair_distances(vectors, partition.vectors_of(there[position]))
         return position.numpy(force=True), distance
 
     def _nearest(

@@ -35,8 +35,11 @@ for each of three matches of a batch."""
 WORKING_BYTES = 128 << 20
 """What a search takes whatever it holds, at most: pieces of boxes, codes and vectors."""
 
-LAYOUT_VERSION = 2
-"""Of the arrays of a partition: changes when one written before cannot be searched any more."""
+LAYOUT_VERSION = 3
+"""Of the arrays of a partition: changes when an older version could not search them."""
+
+READ_LAYOUTS = (2, 3)
+"""Those that are searched: in 2 all vectors were float32."""
 
 _DECIMALS = 10**9
 

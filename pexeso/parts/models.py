@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embed.half import ENTRY_BYTES, SINGLE
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import OF_VECTORS, BuildOptions
 from pexeso.parts.metadata import require_contents
@@ -45,6 +46,14 @@ def options_for_model(options: BuildOptions, model: int) -> BuildOptions:
     name = options.models[model]
     unused = OF_VECTORS if name == "lexical" else ()
     return replace(options, model=name, **{each: getattr(BuildOptions, each) for each in unused})
+
+
+def entry_bytes(options: BuildOptions) -> int:
+    """Return the bytes of an entry of the vectors of a build's one model.
+
+    Those of a lexical one are sketches, by which its columns are divided.
+    """
+    return ENTRY_BYTES[SINGLE if options.model == "lexical" else options.vector_precision]
 
 
 def number_of_model(store: Store, name: str | None) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pexeso.engine.vector_space import LAYOUT_VERSION
+from pexeso.engine.vector_space import READ_LAYOUTS
 from pexeso.errors import DeviceError, IndexVersionError, InputError
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -121,12 +121,12 @@ def _device_of_letters(device: str, kernel: str) -> torch.device | None:
 def _require_layout(store: Store) -> None:
     """Refuse an index whose partitions were laid out by another version."""
     found = store.manifest.options.get("layout", 1)
-    if found != LAYOUT_VERSION:
+    if found not in READ_LAYOUTS:
         raise IndexVersionError(
             f"The index '{store.path}' was written by {store.manifest.written_by} with "
             f"partitions of layout {found}, and this version "
-            f"reads layout {LAYOUT_VERSION}. Build it again with this version, or search it with "
-            "the one that wrote it."
+            f"reads layout {' and '.join(map(str, READ_LAYOUTS))}. Build it again with this "
+            "version, or search it with the one that wrote it."
         )
 
 

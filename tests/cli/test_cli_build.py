@@ -26,8 +26,8 @@ def builds(monkeypatch, small_index):
 
 def test_every_option_reaches_the_build(run, builds):
     given = (
-        "--model hashing --dimensions 8 --metric angular --map pivots --cells grid --n-axes "
-        "9 --n-pivots 3 --n-levels 4"
+        "--model hashing --dimensions 8 --vector-precision single --metric angular --map pivots "
+        "--cells grid --n-axes 9 --n-pivots 3 --n-levels 4"
     )
     given += (
         " --n-partitions 2 --column-types text,number --min-rows 2 --min-distinct 3 "
@@ -55,6 +55,7 @@ def test_every_option_reaches_the_build(run, builds):
         "model": "hashing",
         "dimensions": 8,
         "value_vectors": None,
+        "vector_precision": "single",
         "metric": "angular",
         "n_pivots": 3,
         "n_levels": 4,

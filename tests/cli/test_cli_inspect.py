@@ -26,7 +26,7 @@ def test_info_for_people(run, small_index, small_lake):
         "files       7, of which 5 are tables",
         "columns     12, of which 7 are indexed",
         "values      33 distinct, in 42 (column, value) pairs",
-        "model       hashing, 64 dimensions",
+        "model       hashing, 64 dimensions of 16 bits",
         "metric      euclidean, projected on 15 axes, blocks",
         "partitions  1",
     ]

@@ -131,7 +131,7 @@ def test_models_of_a_combined_search_in_python(built):
 def test_info_and_estimate_list_the_models(run, built, lake):
     lines = shown(run, "info", built["both"]).splitlines()
     models = [line.split(maxsplit=1)[1] for line in lines if line.startswith("model ")]
-    assert models == ["lexical, 19 words", "hashing, 256 dimensions"]
+    assert models == ["lexical, 19 words", "hashing, 256 dimensions of 16 bits"]
     found = json.loads(shown(run, "estimate", lake, "--model", "lexical,hashing", "--json"))
     [further] = found["further_models"]
     assert (further["model"], further["dimensions"]) == ("hashing", 256)

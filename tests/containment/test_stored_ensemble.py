@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from synthetic_sets import NumberLists, ensemble_of, ragged, some_of, vocabularies
 
-from pexeso.containment.hashing import distinct_sorted
+from pexeso.containment.bands import build_tables
+from pexeso.containment.hashing import distinct_sorted, gathered
+from pexeso.containment.minhash import seeds_of, shortened, signatures
 from pexeso.containment.options import EnsembleOptions
 from pexeso.containment.stored import DOCUMENT, read_ensemble, write_ensemble
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, OutputError
@@ -49,6 +51,37 @@ def test_a_stored_index_gives_the_same_answers(tmp_path):
             assert one.sets.tolist() == other.sets.tolist()
             assert one.containments.tolist() == other.containments.tolist()
             assert one.exact.all()
+
+
+def test_an_index_of_32_bits_is_read_as_it_was_written(tmp_path):
+    """Those of version 1."""
+    hashes, ends = distinct_sorted(*ragged(SETS))
+    short = written(tmp_path)
+    gathered_hashes, gathered_ends = gathered(hashes, ends, short.sets)
+    minima = signatures(gathered_hashes, gathered_ends, seeds_of(32, OPTIONS.seed))
+    assert np.array_equal(shortened(minima), short.signatures)
+    table = build_tables(minima)
+    old = {"signatures": minima, "table_values": table.values, "table_sets": table.sets}
+    for name, array in old.items():
+        array = array.astype(np.int32) if name == "table_sets" else array.view(np.int32)
+        np.save(tmp_path / f"containment_{name}.npy", array)
+    changed(tmp_path, lambda document: document.update(version=1))
+    opened = read_ensemble(tmp_path, LISTS)
+    assert check_ensemble(opened) == []
+    for query in SETS[:9]:
+        for threshold in (0.2, 0.7):
+            one, other = (
+                index.search(query, threshold, route="bands") for index in (short, opened)
+            )
+            assert set(other.sets.tolist()) <= set(one.sets.tolist())
+            assert len(other)
+
+
+def test_values_and_signatures_of_different_widths_do_not_fit_together(folder):
+    path = folder / "containment_table_values.npy"
+    np.save(path, np.load(path).astype(np.int32))
+    with pytest.raises(IndexCorruptError, match="do not fit together, as table_values tells"):
+        read_ensemble(folder, LISTS)
 
 
 def test_an_empty_index_is_stored(tmp_path):
@@ -106,7 +139,7 @@ def changed(folder, change):
     (folder / DOCUMENT).write_text(json.dumps(document), encoding="ascii")
 
 
-@pytest.mark.parametrize("version", [2, None, "1"])
+@pytest.mark.parametrize("version", [3, None, "1"])
 def test_another_version_is_named(folder, version):
     changed(folder, lambda document: document.update(version=version))
     with pytest.raises(IndexVersionError, match="build it again"):
@@ -137,7 +170,7 @@ def test_a_changed_document_is_named(folder, change):
 def test_a_file_that_is_cut_short_missing_or_of_another_width_is_named(folder, name):
     path = folder / f"containment_{name}.npy"
     whole = path.read_bytes()
-    np.save(path, np.load(path).astype(np.int16))
+    np.save(path, np.load(path).astype(np.int8))
     with pytest.raises(IndexCorruptError, match=name):
         read_ensemble(folder, LISTS)
     path.write_bytes(whole[:-1])
@@ -162,7 +195,7 @@ DAMAGE = {
     "starts": [],
     "signatures": [(3, 7)],
     "table_values": [(5, 7)],
-    "table_sets": [(5, -1), (5, 10**6), (5, 0)],
+    "table_sets": [(5, -1), (5, 32_000), (5, 0)],
 }
 
 

@@ -173,7 +173,7 @@ def test_more_dimensions_take_more_bytes(wide_lake):
     )
     assert (
         large.index_bytes - large.model_bytes - (small.index_bytes - small.model_bytes)
-        == 4 * 48 * small.values
+        == 2 * 48 * small.values
     )
     assert large.model_bytes > small.model_bytes
 

@@ -14,12 +14,18 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
+from embed.half import in_half
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.grid import MAX_CODE_BITS
 from pexeso.engine.layout.maps import MAPS, slack
-from pexeso.engine.layout.options import CELLS, PROJECTED_METRICS, PartitionLayoutOptions
+from pexeso.engine.layout.options import (
+    CELLS,
+    PROJECTED_METRICS,
+    VECTOR_PRECISIONS,
+    PartitionLayoutOptions,
+)
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.metrics import METRIC_NAMES, Metric
@@ -254,6 +260,7 @@ def options(
         chosen["n_levels"] = draw(st.integers(1, min(8, MAX_CODE_BITS // n_coordinates)))
     else:
         chosen["block_size"] = draw(st.sampled_from((1, 2, 3, 7, 64)))
+    chosen["vector_precision"] = draw(st.sampled_from(VECTOR_PRECISIONS))
     return PartitionLayoutOptions(**chosen)
 
 
@@ -297,6 +304,8 @@ def draw_case(
     vectors[rng.random(n_values) < 0.05] = 0
     columns = draw_columns(rng, n_values, n_columns)
     query = draw_query(rng, vectors, n_query, dims)
+    if chosen.vector_precision == "half":
+        vectors, query = in_half(vectors), in_half(query)
     partition, order = build(vectors, columns, chosen)
     weights = (
         rng.integers(1, 4, size=n_query) if rng.random() < 0.5 else np.ones(n_query, dtype=np.int64)

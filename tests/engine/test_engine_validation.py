@@ -18,6 +18,7 @@ from engine_lakes import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embed.half import in_half
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.kernels.choice import choose_kernel
@@ -44,6 +45,7 @@ OPTIONS = {
     "projection": PartitionLayoutOptions(map="projection", n_axes=7),
     "pivots": PartitionLayoutOptions(map="pivots", block_size=17),
     "manhattan": PartitionLayoutOptions(metric="manhattan", map="pivots", n_pivots=3),
+    "halves": PartitionLayoutOptions(map="projection", n_axes=7, vector_precision="half"),
     "grid": PartitionLayoutOptions(map="pivots", n_pivots=3, cells="grid", n_levels=3),
     "projected grid": PartitionLayoutOptions(map="projection", n_axes=3, cells="grid", n_levels=2),
 }
@@ -54,6 +56,7 @@ def build(name: str, n: int = 700, n_columns: int = 23, seed: int = 0) -> dict[s
     rng = np.random.default_rng(seed)
     vectors = sphere(rng, n, DIMENSIONS)
     vectors[: n // 50] = 0
+    vectors = in_half(vectors) if OPTIONS[name].vector_precision == "half" else vectors
     sizes = rng.integers(0, 60, n_columns) if n else np.zeros(n_columns, np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     arrays, _ = build_partition(

@@ -320,3 +320,14 @@ def test_nothing_to_find():
     )
     assert len(none) == 0
     assert none.offsets.tolist() == [0]
+
+
+@pytest.mark.parametrize("dims", [3, 17, 40])
+def test_vectors_of_16_bits(dims):
+    options = PartitionLayoutOptions(map="projection", n_axes=3, vector_precision="half")
+    for seed, tau in enumerate(("tie", "above", "below", "middle")):
+        rng = np.random.default_rng(seed)
+        case = draw_case(rng, options, dims, 60, 12, 9, "clustered", tau)
+        assert case.partition.vectors.dtype == torch.float16
+        check_matches(case)
+        check_search(case)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from embed.half import ENTRY_BYTES
 from pexeso.cli.errors import Failure
 from pexeso.cli.options import index_argument, takes
 from pexeso.cli.output.build_report import report_lines
@@ -91,7 +92,7 @@ def _model_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the lines about a model and the search of its vectors."""
     if found["letters"] is None:
         return [
-            ("model", f"{found['model']}, {found['dimensions']} dimensions"),
+            ("model", f"{found['model']}, {found['dimensions']} dimensions{_bits(found)}"),
             ("metric", f"{found['metric']}, {_map(found)}"),
         ]
     words = sum(partition["words"] for partition in found["partitions"])
@@ -99,6 +100,10 @@ def _model_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("model", f"{found['model']}, {count(words, 'word')}"),
         ("metric", "euclidean, posting lists of pairs of letters"),
     ]
+
+
+def _bits(found: Mapping[str, Any]) -> str:
+    return f" of {8 * ENTRY_BYTES[found['vector_precision']]} bits"
 
 
 def _further_models(found: IndexInfo) -> Iterator[tuple[str, str]]:

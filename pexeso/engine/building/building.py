@@ -24,6 +24,7 @@ from pexeso.errors import InputError
 
 _ROWS_AT_ONCE = 1 << 20
 _LENGTH_ERROR = 1e-3
+_ITEMS_AT_ONCE = 1 << 20
 
 
 def build_partition(
@@ -40,7 +41,8 @@ def build_partition(
     ----------
     vectors : float32 (n, d)
         The distinct values' vectors: unit length, or zero where a value has no meaning. Zero
-        vectors are left out: they match nothing.
+        vectors are left out: they match nothing. Where the options store them as float16, their
+        entries are numbers that float16 has.
     column_offsets : int64 (C + 1,)
     column_values : int64 (column_offsets[-1],)
         Row numbers of `vectors` for each column (CSR); repeats are merged.
@@ -66,9 +68,29 @@ def build_partition(
         for part in (column_offsets, column_values)
     )
     tensors, order = build_checked(as_tensor(vectors, device), stored.to(device), *columns, options)
-    return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}, order.numpy(
-        force=True
-    )
+    arrays = {name: tensor.numpy(force=True) for name, tensor in tensors.items()}
+    if options.vector_precision == "half":
+        arrays["vectors"] = _as_halves(arrays["vectors"])
+    return arrays, order.numpy(force=True)
+
+
+def _as_halves(vectors: np.ndarray) -> np.ndarray:
+    """Return float32 vectors as float16, for which their entries must be float16 numbers already.
+
+    Cells are made of what is stored: vectors that were rounded after it would lie outside.
+    """
+    halves = np.empty(vectors.shape, np.float16)
+    chunk_size = max(1, _ITEMS_AT_ONCE // max(1, vectors.shape[1]))
+    for begin in range(0, len(vectors), chunk_size):
+        piece = vectors[begin : begin + chunk_size]
+        halves[begin : begin + chunk_size] = piece
+        if not np.array_equal(halves[begin : begin + chunk_size], piece):
+            raise InputError(
+                "Vectors that are stored as float16 must hold numbers that float16 has. Got "
+                f"others among rows {begin:,} to {begin + len(piece) - 1:,}: round them before "
+                "the partition is built (embed.half.in_half)."
+            )
+    return halves
 
 
 def n_cells(arrays: Mapping[str, np.ndarray]) -> int:

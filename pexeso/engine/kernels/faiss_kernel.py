@@ -71,9 +71,9 @@ def _range_search(
     rows = (blocks[:, None] * size + torch.arange(size)).flatten()
     rows = rows[rows < partition.n_values]
     index = faiss.IndexFlatL2(partition.dimensions)
-    index.add(partition.vectors[rows].numpy())
+    index.add(partition.vectors_of(rows).numpy())
     stats.vectors_touched += len(rows) * len(query)
-    stats.bytes_read += len(rows) * partition.dimensions * 4
+    stats.bytes_read += len(rows) * partition.vector_bytes
     # faiss leaves out what lies at the radius itself.
     radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
     offsets, _, positions = index.range_search(np.ascontiguousarray(query.vectors.numpy()), radius)

@@ -222,12 +222,12 @@ class TorchKernel(Kernel):
     ) -> torch.Tensor:
         quick, band = _quick_distances(partition, query, queries, rows, threshold.tau)
         stats.distances += len(rows)
-        stats.bytes_read += len(rows) * partition.dimensions * 4
+        stats.bytes_read += len(rows) * partition.vector_bytes
         hit = quick <= band.surely
         band_pairs = torch.nonzero(~hit & (quick <= band.possibly))[:, 0]
         stats.defining_distances += len(band_pairs)
         distance = partition.metric.distances(
-            query.vectors[queries[band_pairs]], partition.vectors[rows[band_pairs]]
+            query.vectors[queries[band_pairs]], partition.vectors_of(rows[band_pairs])
         )
         hit[band_pairs] = distance <= threshold.tau
         return hit
@@ -330,7 +330,7 @@ def _quick_distances(
 
     The band is the range around tau that the rounded distances cannot decide.
     """
-    difference = query.vectors[queries] - partition.vectors[rows]
+    difference = query.vectors[queries] - partition.vectors[rows].float()
     band = difference_band(partition.metric, tau, partition.dimensions)
     if partition.metric.name == "manhattan":
         return difference.abs_().sum(1), band

@@ -12,6 +12,7 @@ from pexeso.errors import InputError
 
 PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
+VECTOR_PRECISIONS = ("single", "half")
 MAX_AXES = 127
 
 MAX_BLOCK_SIZE = 4096
@@ -44,6 +45,8 @@ class PartitionLayoutOptions:
         more. None: as many as cost least.
     block_size : int
         Vectors of a block, 1 to 4,096.
+    vector_precision : {"single", "half"}
+        Stored vectors are float32, or float16, which must hold the entries as they are given.
     """
 
     metric: str = "euclidean"
@@ -55,11 +58,16 @@ class PartitionLayoutOptions:
     n_axes: int | None = 15
     block_size: int = BLOCK_SIZE
     cells: str = "blocks"
+    vector_precision: str = "single"
 
     def __post_init__(self) -> None:
         Metric(self.metric)
         check_pivot_choice(self.pivot_choice)
-        for name, allowed in (("map", ("auto", *MAPS)), ("cells", CELLS)):
+        for name, allowed in (
+            ("map", ("auto", *MAPS)),
+            ("cells", CELLS),
+            ("vector_precision", VECTOR_PRECISIONS),
+        ):
             if getattr(self, name) not in allowed:
                 raise InputError(
                     f"The option {name} must be one of {', '.join(allowed)}. Got "

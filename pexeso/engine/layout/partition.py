@@ -94,8 +94,9 @@ class Partition:
 
     Attributes
     ----------
-    vectors : float32 (N, d)
-        In the order of the cells.
+    vectors : float32 or float16 (N, d)
+        In the order of the cells. What is computed with them is computed in float32 or float64,
+        which hold each float16 number as it is: so no band depends on how they are stored.
     map : PivotMap or ProjectionMap
     cells : Cells
         Blocks or GridCells.
@@ -135,6 +136,16 @@ class Partition:
     def dimensions(self) -> int:
         """d: vector dimensions."""
         return self.vectors.shape[1]
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one stored vector."""
+        return self.dimensions * self.vectors.element_size()
+
+    def vectors_of(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the vectors of stored rows, float32 (n, d); `rows` is int64 (n,)."""
+        # Row by row: indexing with a tensor goes number by number.
+        return self.vectors.index_select(0, rows).float()
 
     @property
     def device(self) -> torch.device:

@@ -50,7 +50,7 @@ def require_plausible_rows(partition: Partition, where: str) -> None:
         return
     rows = torch.arange(n) * partition.n_values // n
     partition.cells.fetch_rows(partition, rows)
-    vectors = partition.vectors[rows]
+    vectors = partition.vectors_of(rows)
     lengths = vectors.double().square().sum(1).sqrt()
     # Written so that NaN, which compares false with everything, is wrong.
     n_wrong = int((~((lengths - 1.0).abs() <= _LENGTH_ERROR)).sum())

@@ -47,7 +47,7 @@ _GRID_ARRAYS = {
     "cell_upper": ("float32", 2),
 }
 _KINDS = {
-    "vectors": ("float32", 2),
+    "vectors": ("float32 or float16", 2),
     "axes": ("float64", 2),
     "pivots": ("float32", 2),
     "boxes": ("float32", 4),
@@ -85,7 +85,10 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
         _refuse("A partition must have one of the arrays axes and pivots")
     for name, array in arrays.items():
         dtype, n_axes = _KINDS.get(name, (None, None))
-        if dtype is not None and (array.dtype != np.dtype(dtype) or array.ndim != n_axes):
+        if dtype is not None and (
+            array.dtype not in [np.dtype(each) for each in dtype.split(" or ")]
+            or array.ndim != n_axes
+        ):
             _refuse(
                 f"The array {name} of a partition holds {array.dtype} with {array.ndim} axes, "
                 f"where {dtype} with {n_axes} must be"
@@ -259,6 +262,7 @@ def _check_options(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[
     """
     found = {"cells": "blocks" if "block_codes" in arrays else "grid"}
     found["map"] = "projection" if "axes" in arrays else "pivots"
+    found["vector_precision"] = "half" if arrays["vectors"].dtype == np.float16 else "single"
     for name, value in found.items():
         if getattr(options, name) not in (value, "auto"):
             yield (
@@ -292,7 +296,7 @@ def _check_vectors(vectors: np.ndarray) -> Iterator[str]:
     chunk_size = max(1, ITEMS_AT_ONCE // vectors.shape[1])
     n_wrong, first = 0, -1
     for begin in range(0, len(vectors), chunk_size):
-        rows = vectors[begin : begin + chunk_size]
+        rows = vectors[begin : begin + chunk_size].astype(np.float32, copy=False)
         lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
         # Written so that NaN, which compares false with everything, is wrong.
         wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_ERROR))

@@ -158,8 +158,8 @@ def compare_with_columns(
     rows = torch.unique(csr.members[posting])
     chunk_size = max(1, min(_PRODUCTS_AT_ONCE, max_pairs) // max(1, len(rows)))
     fetch_columns(partition, rows)
-    stored = partition.vectors.index_select(0, rows)
-    stats.bytes_read += stored.nbytes
+    stored = partition.vectors_of(rows)
+    stats.bytes_read += len(rows) * partition.vector_bytes
     for begin in range(0, len(query), chunk_size):
         part = query.take(slice(begin, begin + chunk_size))
         with few_threads(stored.numel()):

@@ -32,7 +32,7 @@ class MappedIndex(OverlapIndex):
     def held_set_offsets(self) -> np.ndarray:
         """The offsets of sets, in memory: int64 (n + 1,)."""
         self.pages.want("set_offsets", np.zeros(1, np.int64), np.full(1, self.n_sets + 1))
-        return np.array(self.set_offsets)
+        return np.array(self.set_offsets, np.int64)
 
     @cached_property
     def ids_are_numbers(self) -> bool:
@@ -52,7 +52,7 @@ class MappedIndex(OverlapIndex):
 
     def groups_of(self, tokens: np.ndarray) -> np.ndarray:
         """Return the duplicate groups of tokens whose frequencies were asked for."""
-        return self.groups[tokens]
+        return self.groups[tokens].astype(np.int64, copy=False)
 
     def ids_of(self, numbers: np.ndarray) -> np.ndarray:
         """Return the ids of sets."""
@@ -69,7 +69,9 @@ class MappedIndex(OverlapIndex):
         # Offsets of sets are held, and those of tokens were read with their frequencies: neither
         # need be asked for.
         offsets = self.held_set_offsets if name == "set_offsets" else self.token_offsets
-        begins, ends = offsets[rows], offsets[rows + 1]
+        begins, ends = (
+            offsets[each].astype(np.int64, copy=False) for each in (rows, np.asarray(rows) + 1)
+        )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()
         ):

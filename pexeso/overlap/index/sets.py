@@ -33,15 +33,15 @@ class OverlapIndex:
     ----------
     dictionary : Dictionary
         Texts of the tokens.
-    groups : int64 (u,)
+    groups : int32 or int64 (u,)
         The duplicate group of each token.
-    token_offsets : int64 (u + 1,)
+    token_offsets : int32 or int64 (u + 1,)
         The posting list of token t is entries ``token_offsets[t]`` to ``token_offsets[t + 1]``.
     list_sets : int32 (e,)
         The set of each entry, ascending within a list.
     list_places : int32 (e, 2)
         The token's position in that set, and the set's size.
-    set_offsets : int64 (n + 1,)
+    set_offsets : int32 or int64 (n + 1,)
         Set s holds ``set_tokens[set_offsets[s]:set_offsets[s + 1]]``.
     set_tokens : int32 or int64 (e,)
         Token numbers, ascending within a set.
@@ -87,7 +87,8 @@ class OverlapIndex:
     def frequencies(self, tokens: np.ndarray) -> np.ndarray:
         """Return the lengths of posting lists."""
         self.pages.want("token_offsets", tokens, tokens + 2)
-        return self.token_offsets[tokens + 1] - self.token_offsets[tokens]
+        lengths = self.token_offsets[tokens + 1] - self.token_offsets[tokens]
+        return lengths.astype(np.int64, copy=False)
 
     def pairs_from(self, token: int) -> int:
         """Return the number of entries of the posting lists from that of a token on."""
@@ -96,7 +97,7 @@ class OverlapIndex:
     def groups_of(self, tokens: np.ndarray) -> np.ndarray:
         """Return the duplicate groups of tokens."""
         self.pages.want("groups", tokens, tokens + 1)
-        return self.groups[tokens]
+        return self.groups[tokens].astype(np.int64, copy=False)
 
     def posting_lists(self, tokens: np.ndarray) -> tuple[PostingList, np.ndarray]:
         """Read posting lists, one after the other as one, and give their lengths."""
@@ -162,7 +163,9 @@ class OverlapIndex:
     def _runs(self, name: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.pages.want(name, rows, rows + 2)
         offsets = getattr(self, name)
-        begins, ends = offsets[rows], offsets[rows + 1]
+        begins, ends = (
+            offsets[each].astype(np.int64, copy=False) for each in (rows, np.asarray(rows) + 1)
+        )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()
         ):
@@ -254,11 +257,11 @@ def _arranged(
     groups = duplicate_groups(token_offsets, list_sets, max_grouped=max_grouped)
     return OverlapIndex(
         dictionary,
-        groups,
-        token_offsets,
+        _narrow(groups),
+        _narrow(token_offsets),
         list_sets,
         positions[by_token],
-        set_offsets,
+        _narrow(set_offsets),
         _narrow(tokens),
         ids,
     )

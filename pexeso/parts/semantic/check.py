@@ -15,7 +15,7 @@ from pexeso.engine.building.building import n_cells, n_coordinates, n_levels
 from pexeso.engine.layout.validation import check_arrays
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.validation import check_arrays as check_sparse_arrays
-from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
+from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.parts.metadata import require_contents, stored_normaliser, stored_space
@@ -56,10 +56,10 @@ def check_model(store: Store) -> list[Problem]:
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "content", str(error))]
     layout = manifest.options.get("layout", 1)
-    if layout != LAYOUT_VERSION:
+    if layout not in READ_LAYOUTS:
         sentence = (
             f"'{store.path}' has partitions of layout {layout!r}, and this version reads "
-            f"layout {LAYOUT_VERSION}: build it again."
+            f"layout {' and '.join(map(str, READ_LAYOUTS))}: build it again."
         )
         problems.append(Problem(MANIFEST, "version", sentence))
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from partition.balance import partition_bytes
 from pexeso.parts.base import PartEstimate
 from pexeso.parts.estimation.sample import LakeSample, grown, n_distinct
-from pexeso.parts.models import options_for_model
+from pexeso.parts.models import entry_bytes, options_for_model
 from pexeso.parts.semantic.part import stage_of
 from pexeso.parts.semantic.rates import Costs
 
@@ -85,7 +85,7 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
     if not sample.exact:
         values, _ = grown(sampled, postings)
     costs = Costs.measure(sampled, values / sample_values, postings / n_sampled, options)
-    vectors_bytes = partition_bytes(values, postings, costs.dimensions)
+    vectors_bytes = partition_bytes(values, postings, costs.dimensions, entry_bytes(options))
     partitions = options.n_partitions or max(1, math.ceil(vectors_bytes / options.partition_bytes))
     measured = Measured(
         train=costs.train_seconds,
@@ -108,6 +108,7 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
             "postings": postings,
             "values": values,
             "dimensions": costs.dimensions,
+            "vector_precision": None if options.model == "lexical" else options.vector_precision,
             "model_bytes": costs.model_bytes,
             "partitions": partitions,
         },

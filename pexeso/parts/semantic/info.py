@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from embed.half import SINGLE
 from pexeso.parts.models import models_of, store_of_model
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -19,7 +20,8 @@ def info(store: Store, *, model: int = 0) -> dict[str, Any]:
     -------
     dict
         ``values``: distinct normalised values; ``postings``: (column, distinct value) pairs;
-        ``model``, ``dimensions`` and ``metric``; ``letters``, where the model is lexical: how
+        ``model``, ``dimensions`` and ``metric``; ``vector_precision``: ``"half"`` or ``"single"``,
+        None for a lexical model; ``letters``, where the model is lexical: how
         words are compared; ``map``, the contractive map that was asked for:
         ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``: ``"blocks"`` or ``"grid"``;
         ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
@@ -42,6 +44,9 @@ def _of_model(store: Store) -> dict[str, Any]:
         "postings": manifest.facts["postings"],
         "model": manifest.options["model"],
         "dimensions": manifest.facts["dimensions"],
+        "vector_precision": None
+        if "letters" in manifest.facts
+        else grid.get("vector_precision", SINGLE),
         "letters": manifest.facts.get("letters"),
         "metric": grid["metric"],
         "map": grid["map"],

@@ -21,6 +21,7 @@ import torch
 from embed.checking import require_unit_or_zero
 from embed.corpus import MAX_TOKENS, CorpusCounts, count_corpus, write_corpus
 from embed.fasttext import TrainingOptions, train
+from embed.half import with_precision
 from embed.protocol import Embedder
 from embed.registry import create_embedder
 from pexeso.engine.building.building import build_partition
@@ -69,6 +70,7 @@ class Costs:
             embedder, train_seconds, rows = _model(
                 sample, more_words, more_pairs, options, Path(folder)
             )
+            embedder = with_precision(embedder, options.vector_precision)
             saved = Path(folder, "model")
             saved.mkdir()
             embedder.save(saved)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from embed.corpus import MAX_TOKENS, CorpusOptions, write_corpus
+from embed.half import with_precision
 from embed.registry import create_embedder, load_embedder
 from embed.spark import embed_values
 from partition.spark import limits_of, plan_partitions
@@ -25,6 +26,7 @@ from pexeso.parts.base import Filled, Written
 from pexeso.parts.encode import sparse_vectors
 from pexeso.parts.models import (
     embedder_folder,
+    entry_bytes,
     folder_of_model,
     options_for_model,
     store_of_model,
@@ -97,6 +99,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         facts["dimensions"],
         n_partitions,
         None if n_partitions else job.options.partition_bytes,
+        entry_bytes(options_for_model(job.options, model)),
     )
     divide = partial(_place_all, job, embedded) if limits.n_bins == 1 else None
     entries = divide_and_write(job, frames, facts, n_partitions, folder, model, divide=divide)
@@ -122,6 +125,7 @@ def _make_model(job: BuildJob, model: int) -> Facts:
             value_vectors=options.value_vectors,
             seed=options.seed,
         )
+        embedder = with_precision(embedder, options.vector_precision)
         saved = folder_of_model(job.writer.embedder_folder, model)
         saved.mkdir(exist_ok=True)
         empty_folder(saved)
@@ -214,6 +218,7 @@ def divide_and_write(
             postings.select("column_id", "value"),
             vectors,
             dimensions=facts["dimensions"],
+            entry_bytes=entry_bytes(options_for_model(options, model)),
             n_partitions=n_partitions,
             partition_bytes=None if n_partitions else options.partition_bytes,
             seed=options.seed,

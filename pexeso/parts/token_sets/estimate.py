@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.options import FEW_SETS, EnsembleOptions
 from pexeso.parts.base import PartEstimate
 from pexeso.parts.estimation.sample import LakeSample, grown
 from pexeso.parts.token_sets.write import own_choices, shards_needed
@@ -20,17 +20,20 @@ from pexeso.parts.token_sets.write import own_choices, shards_needed
 PAIR_BYTES = 16
 """On the disk: a set in a posting list with its place, and a token in a set."""
 
-TOKEN_BYTES = 28
+TOKEN_BYTES = 20
 """Beside the letters of a distinct token: where these end, its number, its group, and where its
 list begins."""
 
-SET_BYTES = 28
+SET_BYTES = 24
 """Beside the letters of a set's table and column: where these end, its id, its position, and where
 its tokens begin."""
 
-SIGNED_SET_BYTES = 12 * EnsembleOptions().permutations + 16
-"""A signature of 32-bit numbers, in the tables a value and a set for each of them, and the set's id
+SIGNED_SET_BYTES = 6 * EnsembleOptions().permutations + 16
+"""A signature of 16-bit numbers, in the tables a value and a set for each of them, and the set's id
 and size."""
+
+MORE_IN_LARGE_SHARDS = 2 * EnsembleOptions().permutations
+"""Of sets in shards that hold more than `FEW_SETS`: 32 bits name a set there."""
 
 
 MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 200, 6 << 10
@@ -97,6 +100,7 @@ def estimate(sample: LakeSample) -> PartEstimate:
         tokens_written=tokens_of_shards(tokens, shards, growth),
         token_bytes=(pc.sum(pc.binary_length(distinct)).as_py() or 0) / max(1, len(distinct)),
         name_bytes=name_bytes / max(1, len(sets)),
+        shards=shards,
     )
     found = TokenSetsEstimate(parts, columns, tokens, pairs, shards, n_bytes)
     seconds = {
@@ -132,6 +136,7 @@ def parts_bytes(
     tokens_written: int,
     token_bytes: float,
     name_bytes: float,
+    shards: int = 1,
 ) -> int:
     """Return the bytes of the shards of an index on the disk.
 
@@ -144,8 +149,13 @@ def parts_bytes(
         twice.
     token_bytes, name_bytes
         Mean letters of a token, and of the names of a column and its table.
+    shards
+        How many there are.
     """
-    each_set = SET_BYTES + name_bytes + (SIGNED_SET_BYTES if "containment" in parts else 0)
+    each_set = SET_BYTES + name_bytes
+    if "containment" in parts:
+        is_large = columns > FEW_SETS * max(1, shards)
+        each_set += SIGNED_SET_BYTES + (MORE_IN_LARGE_SHARDS if is_large else 0)
     return round(
         PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns
     )

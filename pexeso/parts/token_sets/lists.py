@@ -95,7 +95,7 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
         )
     hashes[numbers] = hash_tokens(index.dictionary.texts)
     return Ensemble.build(
-        hashes[index.set_tokens], np.asarray(index.set_offsets), OverlapLists(index), options
+        hashes[index.set_tokens], index.set_offsets.astype(np.int64), OverlapLists(index), options
     )
 
 

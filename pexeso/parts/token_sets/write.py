@@ -103,7 +103,7 @@ def _without_gaps(folder: Path) -> int:
 def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:
     """Return how many shards take what there is, each of about `partition_bytes`."""
     # A signature, and in the tables a value and a set for each of its places.
-    of_a_set = 12 * EnsembleOptions().permutations if "containment" in parts else 0
+    of_a_set = 8 * EnsembleOptions().permutations if "containment" in parts else 0
     return -(-(n_pairs * PAIR_BYTES + n_sets * of_a_set) // partition_bytes)
 
 

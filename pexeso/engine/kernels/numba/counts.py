@@ -14,7 +14,8 @@ over scattered memory nothing that can be measured.
 Arrays are named alike in all loops: `members` int64 (m,) are query values and `weights` int64 (m,)
 theirs; `offsets` int64 (n + 1,) and `rows` int32 (p,) are the pairs by query value, a complement
 being a match without a look; `column_offsets` int64 (N + 1,) and `columns` int32 the columns of
-each row; `possible`, `matched` and `counts` int64 (C,). `last` int32 (C,) holds the last mark that
+each row; `possible`, `matched` and `counts` int64 (C,). `vectors` are float32, or the bits of
+float16 as uint16, which `as_single` reads. `last` int32 (C,) holds the last mark that
 each column got.
 """
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.halves import as_single
 from pexeso.runtime.jit import loop
 
 EUCLIDEAN, MANHATTAN, CHEBYSHEV = 0, 1, 2
@@ -38,6 +40,7 @@ _NO_COLUMN = f"The postings of a partition name a column that it does not have: 
 def quick_distance(left, right, metric, limit):
     """Compute the float32 distance of two vectors (squared if Euclidean), with early exit.
 
+    `left` is float32; `right` is a stored vector.
     Some number beyond `limit` is returned once the distance is sure to be beyond it.
     """
     total = np.float32(0.0)
@@ -47,16 +50,16 @@ def quick_distance(left, right, metric, limit):
         part = np.float32(0.0)
         if metric == EUCLIDEAN:
             for axis in range(begin, end):
-                difference = left[axis] - right[axis]
+                difference = left[axis] - as_single(right[axis])
                 part += difference * difference
             total += part
         elif metric == MANHATTAN:
             for axis in range(begin, end):
-                part += abs(left[axis] - right[axis])
+                part += abs(left[axis] - as_single(right[axis]))
             total += part
         else:
             for axis in range(begin, end):
-                part = max(part, abs(left[axis] - right[axis]))
+                part = max(part, abs(left[axis] - as_single(right[axis])))
             total = max(total, part)
         if total > limit:
             return total
@@ -73,10 +76,11 @@ def defining_distance(left, right, metric, terms):
     if metric == CHEBYSHEV:
         largest = 0.0
         for axis in range(n):
-            largest = max(largest, abs(np.float64(left[axis]) - np.float64(right[axis])))
+            entry = np.float64(as_single(right[axis]))
+            largest = max(largest, abs(np.float64(left[axis]) - entry))
         return largest
     for axis in range(n):
-        difference = np.float64(left[axis]) - np.float64(right[axis])
+        difference = np.float64(left[axis]) - np.float64(as_single(right[axis]))
         terms[axis] = abs(difference) if metric == MANHATTAN else difference * difference
     width = n
     while width > 1:

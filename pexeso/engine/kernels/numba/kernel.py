@@ -274,7 +274,7 @@ class CompiledKernel(Kernel):
                 pairs.offsets.numpy(),
                 pairs.rows.numpy(),
                 query.vectors.numpy(),
-                partition.vectors.numpy(),
+                _stored_vectors(partition),
                 _METRICS[partition.metric.name],
                 threshold.tau,
                 band.surely,
@@ -294,7 +294,7 @@ class CompiledKernel(Kernel):
         stats.distances += distances
         stats.defining_distances += defining
         stats.pairs_skipped += skipped
-        stats.bytes_read += distances * partition.dimensions * 4
+        stats.bytes_read += distances * partition.vector_bytes
         return states
 
 
@@ -356,6 +356,12 @@ class _Scratch:
             kept = self._kept.setdefault(n_columns, [])
             if len(kept) < available_threads():
                 kept.append(counts)
+
+
+def _stored_vectors(partition: Partition) -> np.ndarray:
+    """Return the vectors as loops take them: float32, or the bits of float16."""
+    vectors = partition.vectors.numpy()
+    return vectors.view(np.uint16) if vectors.dtype == np.float16 else vectors
 
 
 def _columns_of(partition: Partition) -> tuple[np.ndarray, np.ndarray]:

@@ -148,7 +148,7 @@ class CandidateSearch:
         if self._decides:
             stats.distances += n_rows + products
             stats.defining_distances += work[lists.BAND.value]
-            n_bytes += (n_rows + products) * 4 * self._partition.dimensions
+            n_bytes += (n_rows + products) * self._partition.vector_bytes
         stats.bytes_read += n_bytes
 
     def _run_slab(self, lengths: list[torch.Tensor], begin: int, end: int) -> None:

@@ -1,0 +1,112 @@
+"""Partitions of float16 vectors: every number is read as it is, and answers are those of float32.
+
+What all tests of kernels draw has vectors of both precisions (`engine_lakes.options`).
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from engine_lakes import draw_columns, sphere, to_csr
+
+from embed.half import in_half
+from pexeso.engine.building.building import build_partition
+from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.kernels.numba import counts as loops
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.partition import Partition
+from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.stats import SearchStats
+from pexeso.errors import InputError
+from pexeso.runtime.jit import loop
+
+SINGLE = PartitionLayoutOptions(map="projection", n_axes=7)
+HALF = dataclasses.replace(SINGLE, vector_precision="half")
+
+
+@loop(loose=True)
+def read_loosely(stored, given, entries, differences):
+    for row in range(stored.shape[0]):
+        entries[row] = loops.as_single(stored[row])
+        differences[row] = given[row] - loops.as_single(stored[row])
+
+
+def both(n: int, dims: int, seed: int = 0, options: PartitionLayoutOptions = SINGLE):
+    """Return one lake with vectors of 32 and of 16 bits, and the vectors."""
+    rng = np.random.default_rng(seed)
+    vectors = in_half(sphere(rng, n, dims, "clustered"))
+    columns = to_csr(draw_columns(rng, n, 40))
+    half = dataclasses.replace(options, vector_precision="half")
+    arrays = [build_partition(vectors, *columns, each)[0] for each in (options, half)]
+    return *(Partition.from_arrays(each, options) for each in arrays), torch.from_numpy(vectors)
+
+
+def test_loops_read_every_finite_number():
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    bits = bits[np.isfinite(bits.view(np.float16))]
+    expected = bits.view(np.float16).astype(np.float32)
+    given = np.linspace(-1, 1, len(bits), dtype=np.float32)
+    entries, differences = np.empty((2, len(bits)), np.float32)
+    read_loosely(bits, given, entries, differences)
+    assert entries.tobytes() == expected.tobytes()
+    assert differences.tobytes() == (given - expected).tobytes()
+    read_loosely(expected, given, entries, differences)
+    assert entries.tobytes() == expected.tobytes()
+    assert [loops.as_single(each) for each in bits[::999]] == expected[::999].tolist()
+
+
+def test_half_the_bytes_hold_the_same_numbers():
+    single, half, _ = both(700, 24)
+    assert half.vectors.dtype == torch.float16
+    assert (half.vector_bytes, single.vector_bytes) == (48, 96)
+    assert torch.equal(half.vectors.float(), single.vectors)
+    assert torch.equal(half.blocks.codes, single.blocks.codes)
+
+
+def test_vectors_that_float16_does_not_have_are_refused():
+    vectors = in_half(sphere(np.random.default_rng(0), 30, 8))
+    columns = to_csr([[0, 29]])
+    build_partition(vectors, *columns, HALF)
+    vectors[29, 3] += np.float32(2.0**-20)
+    with pytest.raises(InputError, match=r"must hold numbers that float16 has.*rows 0 to 29"):
+        build_partition(vectors, *columns, HALF)
+
+
+@pytest.mark.parametrize("name", ["compiled", "torch"])
+@pytest.mark.parametrize("distance", [0.01, 0.3, 0.6])
+def test_searches_and_batches_give_what_float32_gives(name, distance):
+    """Large enough for products, of which 0.6 leaves nearly all pairs."""
+    *partitions, vectors = both(3000, 64)
+    kernel = choose_kernel(name, torch.device("cpu"))
+    query, ones = vectors[5:800:9], torch.ones(89, dtype=torch.int64)
+    batch = [BatchQuery(torch.arange(n), ones[:n], 2) for n in (3, 40, 89)]
+    found = []
+    for partition in partitions:
+        stats = SearchStats()
+        alone = search_partition(
+            partition, query, ones, 89, Goal(distance, 2), stats, kernel=kernel
+        )
+        together = search_batch_partition(partition, query, batch, distance, stats, kernel=kernel)
+        found.append([each.tolist() for pair in (alone, *together) for each in pair])
+        assert stats.distances > 0
+    assert found[0] == found[1]
+    assert any(found[0])
+
+
+def test_pairs_and_nearest_values_are_those_of_float32():
+    *partitions, vectors = both(900, 32)
+    space, rows, columns = DenseSpace(SINGLE), np.arange(3, 890, 2), np.arange(40)
+    single, half = (
+        [
+            space.stored(partition, rows).numpy(),
+            *space.nearest(partition, vectors[:50], rows),
+            *space.column_pairs(partition, vectors[:50], columns, 0.3, SearchStats()),
+        ]
+        for partition in partitions
+    )
+    for left, right in zip(single, half, strict=True):
+        assert left.dtype == right.dtype
+        assert np.array_equal(left, right)
+    assert len(single[-1])
