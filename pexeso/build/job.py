@@ -42,6 +42,7 @@ from pexeso.lake.catalog import (
 )
 from pexeso.options import BuildOptions
 from pexeso.parts.base import IndexPart, OfParts, Written
+from pexeso.parts.models import models_of
 from pexeso.store.files import write_document
 from pexeso.store.id_ranges import Ranges
 from pexeso.store.local.build_writer import BuildWriter
@@ -173,6 +174,10 @@ class BuildJob:
     def parts(self) -> list[IndexPart]:
         """The parts that the index has, or is to have."""
         return registry.asked(self.options.parts, len(self.options.models))
+
+    def makes_model(self, model: int) -> bool:
+        """Return whether the index is to get the model at a position in this job."""
+        return self.store is None or model >= len(models_of(self.store.manifest))
 
     def frame(self, stage: str, name: str) -> DataFrame:
         """Read what a finished stage left under a name."""
@@ -437,9 +442,15 @@ class BuildJob:
         return writer.commit(
             written_by=f"pexeso {__version__}",
             catalogs=catalogs,
-            embedder=before.embedder if before else writer.seal_folder(writer.embedder_folder),
+            embedder=writer.seal_folder(writer.embedder_folder)
+            if self.makes_model(len(self.options.models) - 1)
+            else before.embedder,
             parts=parts,
-            options={**before.options, "parts": list(self.options.parts)}
+            options={
+                **before.options,
+                "model": ",".join(self.options.models),
+                "parts": list(self.options.parts),
+            }
             if before
             else described(self.options),
             fingerprints=fingerprints,

@@ -30,6 +30,7 @@ from pexeso.parts.models import (
 )
 from pexeso.parts.semantic.part import stage_of
 from pexeso.parts.semantic.placed import PlacedPartition, one_array, read_placed
+from pexeso.parts.semantic.stored import read_values
 from pexeso.store.local.removal import empty_folder
 from pexeso.store.local.target import CHOICE, METRIC
 from pexeso.store.manifest import FolderEntry
@@ -54,11 +55,13 @@ VALUES_PER_CORPUS = MAX_TOKENS // 2
 def write(job: BuildJob, *, model: int = 0) -> Written:
     """Write partitions of the values in the job's catalog, embedded by a model of the index.
 
-    A build creates the model first.
+    Where the index is to get the model in this job, it is made first.
     """
-    found = job.stages.finished("catalog")
-    if job.store is None:
-        made = _make_model(job, model)
+    is_new = job.makes_model(model)
+    source = read_values(job) if is_new and job.store is not None else "catalog"
+    found = job.stages.finished(source)
+    if is_new:
+        made = _make_model(job, model, source)
         folder = folder_of_model(job.writer.embedder_folder, model)
         facts = {
             "embedder": made["kind"],
@@ -75,14 +78,14 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         facts = {name: before[name] for name in names if name in before}
     if not found["postings"]:
         return Written([], **told(job.store, model, facts, fingerprints))
-    postings = job.frame("catalog", "postings")
+    postings, values = (job.frame(source, name) for name in ("postings", "values"))
     if "letters" in facts:
-        vectors = embed_values(job.frame("catalog", "values"), folder)
+        vectors = embed_values(values, folder)
     else:
         stage = stage_of("embed", model)
-        _embed(job, stage, folder)
+        _embed(job, stage, values, folder)
         vectors = job.frame(stage, "vectors")
-    n_partitions = job.options.n_partitions if job.store is None else None
+    n_partitions = job.options.n_partitions if is_new else None
     entries = divide_and_write(
         job, lambda _: (postings, vectors), facts, n_partitions, folder, model
     )
@@ -93,14 +96,14 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     return Written(entries, **told(job.store, model, {**facts, **more}, fingerprints))
 
 
-def _make_model(job: BuildJob, model: int) -> Facts:
-    """Train the model or read it, and save it into the index."""
+def _make_model(job: BuildJob, model: int, source: str) -> Facts:
+    """Train the model on what a stage left, or read it, and save it into the index."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
         options, corpus = options_for_model(job.options, model), None
         if options.model in MADE_FROM_CORPUS:
             corpus = folder / "corpus.txt"
-            _write_corpus(job, folder / "pairs", corpus)
+            _write_corpus(job, source, folder / "pairs", corpus)
         embedder = create_embedder(
             options.model,
             corpus=corpus,
@@ -122,15 +125,15 @@ def _make_model(job: BuildJob, model: int) -> Facts:
     return job.stage(stage_of("train", model), work)
 
 
-def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
+def _write_corpus(job: BuildJob, source: str, pairs_folder: Path, path: Path) -> None:
     """Write a sample of (column, value) pairs as text.
 
     Spark draws the sample if the lake is larger than the sample.
     """
     from pyspark.sql import functions as sql
 
-    pairs = job.frame("catalog", "postings").select(sql.col("column_id").alias("group"), "value")
-    n_pairs = job.stages.finished("catalog")["postings"]
+    pairs = job.frame(source, "postings").select(sql.col("column_id").alias("group"), "value")
+    n_pairs = job.stages.finished(source)["postings"]
     if n_pairs > VALUES_PER_CORPUS:
         share = VALUES_PER_CORPUS / n_pairs
         drawn = sql.xxhash64("group", "value", sql.lit(job.options.seed)) % 1_000_000
@@ -140,13 +143,11 @@ def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
     write_corpus(batches, path, CorpusOptions(seed=job.options.seed))
 
 
-def _embed(job: BuildJob, stage: str, embedder_folder: Path) -> Facts:
+def _embed(job: BuildJob, stage: str, values: DataFrame, embedder_folder: Path) -> Facts:
     """Embed each distinct value once."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
-        frame = embed_values(
-            job.frame("catalog", "values"), embedder_folder, measured=meter.measured
-        )
+        frame = embed_values(values, embedder_folder, measured=meter.measured)
         frame.write.parquet(spark_path(folder / "vectors"))
         return {"dimensions": load_embedder(embedder_folder).dimensions}
 
