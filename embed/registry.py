@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,20 @@ def check_choice(model: str, value_vectors: str | None) -> None:
             f"The file of word vectors {model} does not say how rare words are, so value_vectors "
             f"must be 'mean', its default. Got {value_vectors!r}: leave it out."
         )
+
+
+def check_choices(models: Iterable[str], value_vectors: str | None) -> None:
+    """Raise InputError unless the words of some of the models can make up a value in this way.
+
+    The others have no such choice; see `check_choice`.
+
+    Examples
+    --------
+    >>> check_choices(["lexical", "fasttext"], "mean")
+    """
+    every = list(models)
+    for model in [model for model in every if has_value_vectors(model)] or every:
+        check_choice(model, value_vectors)
 
 
 def create_embedder(

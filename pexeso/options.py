@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from embed.registry import check_choice, has_value_vectors
+from embed.registry import check_choices
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -128,10 +128,7 @@ class BuildOptions:
     def __post_init__(self) -> None:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
-        for name in filter(has_value_vectors, self.models):
-            check_choice(name, self.value_vectors)
-        if not any(map(has_value_vectors, self.models)):
-            check_choice(self.model, self.value_vectors)
+        check_choices(self.models, self.value_vectors)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
         _require_choice("metric", self.metric, METRICS)
