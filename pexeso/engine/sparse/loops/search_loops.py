@@ -56,6 +56,8 @@ DENSE = 8
 
 _ROOM = 1 << 12
 _ROUNDING = np.float64(2.0**-22)
+_ROUNDING_OF_A_SUM = np.float64(1.01 * 2.0**-24)
+_LEAST_FLOOR = 1e-6
 
 
 @loop
@@ -191,8 +193,11 @@ def find_matches(
             n_read, n_entries, bound = count_read(
                 order, pair_norms, lists, list_offsets, letters, cosine
             )
-            rounding = (sizes[0] + last - first + most_value_words + 64) * _ROUNDING
-            floor = np.float32(bound * (1.0 - rounding))
+            # A stored word is added to once for each of its keys, as often as it has them.
+            rounding = (last - first + most_value_words + 64) * _ROUNDING + (
+                (2 * longest_word + 2) * _ROUNDING_OF_A_SUM
+            )
+            floor = np.float32(max(bound * (1.0 - rounding), _LEAST_FLOOR))
             sure = np.float32(cosine * (1.0 + rounding) + 1e-6 if n_read == n_pairs else np.inf)
             dense = n_entries * DENSE >= len(near)
             n_words = 0
