@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numba
 import numpy as np
 import scipy.sparse as sp
 
-Vectors = sp.csr_matrix | np.ndarray
+
+@dataclass(frozen=True)
+class Combined:
+    """Sparse and dense vectors, one after the other, as rows of one matrix.
+
+    Their products are weighted, so that rows of unit length in both have unit length together.
+
+    Attributes
+    ----------
+    sparse : scipy.sparse.csr_matrix
+    dense : numpy.ndarray
+    weight : float
+        Of the dense ones, in [0, 1]; the sparse ones have the rest.
+    """
+
+    sparse: sp.csr_matrix
+    dense: np.ndarray
+    weight: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and coordinates of both."""
+        return self.sparse.shape[0], self.sparse.shape[1] + self.dense.shape[1]
+
+    def __getitem__(self, rows: np.ndarray) -> Combined:
+        """Return some of the rows."""
+        return Combined(self.sparse[rows], self.dense[rows], self.weight)
+
+
+Vectors = sp.csr_matrix | np.ndarray | Combined
 
 ROWS = 128
 """Rows of dense vectors that are multiplied together."""
@@ -16,7 +46,11 @@ ROWS = 128
 
 def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
     """Return the products of each row of `left` with all rows of `right`, float64."""
-    if sp.issparse(left):
+    if isinstance(left, Combined):
+        both = (products(left.sparse, right.sparse), products(left.dense, right.dense))
+        for sparse, dense in zip(*both, strict=True):
+            yield (1 - left.weight) * sparse + left.weight * dense
+    elif sp.issparse(left):
         postings, found = right.T.tocsr(), np.empty(right.shape[0])
         for start, stop in zip(left.indptr[:-1], left.indptr[1:], strict=True):
             found[:] = 0
@@ -26,6 +60,15 @@ def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
     else:
         for start in range(0, left.shape[0], ROWS):
             yield from (left[start : start + ROWS] @ right.T).astype(np.float64)
+
+
+def all_products(left: Vectors, right: Vectors) -> np.ndarray:
+    """Return the products of all rows of `left` with all rows of `right`, as one matrix."""
+    if isinstance(left, Combined):
+        sparse = all_products(left.sparse, right.sparse)
+        return (1 - left.weight) * sparse + left.weight * all_products(left.dense, right.dense)
+    product = left @ right.T
+    return product.toarray() if sp.issparse(product) else product
 
 
 def best_by_column(

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from benchmarks.effectiveness.found import LEAST_JOINABILITY, found_pairs
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, Judged, incidence
-from benchmarks.effectiveness.lexical.products import Vectors, best_by_column
+from benchmarks.effectiveness.lexical.products import Vectors, all_products, best_by_column
 from benchmarks.effectiveness.lexical.space import cosines_of
 from benchmarks.effectiveness.nearest import TIE
 from benchmarks.effectiveness.scoring import JOINABILITIES, folds_of
@@ -141,8 +140,7 @@ def nearest(
     left, right = (
         vectors[np.array([number[value] for value in side], np.int64)] for side in (asked, others)
     )
-    product = left @ right.T
-    product = product.toarray() if sp.issparse(product) else product
+    product = all_products(left, right)
     best = product.max(1)
     ties = product >= best[:, None] - TIE
     right_ones = np.asarray(task.partners.multiply(ties).sum(1)).ravel()
