@@ -17,11 +17,12 @@ from typing import Any
 
 import click
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.effectiveness.combined_tables import STUDY, tables
 from benchmarks.effectiveness.lexical.data import normalised, prepared, study_set
 from benchmarks.effectiveness.lexical.held_out import held_out
-from benchmarks.effectiveness.lexical.products import Combined
+from benchmarks.effectiveness.lexical.products import Combined, best_by_column_of_each
 from benchmarks.effectiveness.lexical.study import scores_of
 from benchmarks.effectiveness.model_study import DISTANCES, LEXICAL, method_of
 from benchmarks.effectiveness.page import write_page
@@ -54,10 +55,17 @@ def measured(weights: tuple[float, ...]) -> dict[str, Any]:
                 method_of(model, own, prepare, place, "")(own.values, own.counts)
                 for model in (LEXICAL, FASTTEXT)
             ]
+        known: dict[float, sp.csr_matrix] = {}
+
+        def best_of(left: Combined, *others: Any, known: Any = known) -> sp.csr_matrix:
+            if not known:
+                known.update(best_by_column_of_each(left, *others, weights))
+            return known[left.weight]
+
         for weight in weights:
             together = Combined(*both, weight)
-            scores[weight][name] = scores_of(own, lambda *_, of=together: of, DISTANCES)
-            click.echo(f"{name}, {weight:.1f}: done", err=True)
+            scores[weight][name] = scores_of(own, lambda *_, of=together: of, DISTANCES, best_of)
+        click.echo(f"{name}: done", err=True)
     return {
         f"{weight:.1f}": {
             **held_out(sets),

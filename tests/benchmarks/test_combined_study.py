@@ -10,6 +10,7 @@ from benchmarks.effectiveness.lexical.products import (
     Combined,
     all_products,
     best_by_column,
+    best_by_column_of_each,
     products,
 )
 from benchmarks.effectiveness.sets import DATA
@@ -42,6 +43,8 @@ def test_products_are_those_of_vectors_put_side_by_side(weight):
     best = best_by_column(left, right, held, 0.2).toarray()
     nearest = np.where(held.toarray() > 0, expected[:, None], 0).max(2)
     np.testing.assert_allclose(best, np.where(nearest >= 0.2, nearest, 0), atol=1e-12)
+    each = best_by_column_of_each(left, right, held, 0.2, [weight, 0.5])
+    np.testing.assert_array_equal(each[weight].toarray(), best)
     some = np.array([3, 1])
     np.testing.assert_array_equal(all_products(left[some], right), all_products(left, right)[some])
     assert left.shape == (12, 38)

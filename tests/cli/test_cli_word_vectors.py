@@ -99,12 +99,9 @@ def test_a_fasttext_file_as_published_and_weighted(run, lake, binary, query, tmp
     assert (weighted.embedder.kind, weighted.usual_max_distance) == ("fasttext", 0.22)
     assert np.abs(distances_of(weighted) - expected).max() > 0.05
     require_answers(run, weighted, query, distances_of(weighted))
-    for vectors, own in (("mean", mean), ("weighted", weighted)):
-        other = pexeso.build_index(
-            lake, tmp_path / f"py-{vectors}", model=str(path), value_vectors=vectors
-        )
-        assert other.embedder.fingerprint == own.embedder.fingerprint
-        assert other.search(CITIES, k=1).to_dict() == own.search(CITIES, k=1).to_dict()
+    other = pexeso.build_index(lake, tmp_path / "other", model=str(path), value_vectors="mean")
+    assert other.embedder.fingerprint == mean.embedder.fingerprint
+    np.testing.assert_array_equal(distances_of(other), distances_of(mean))
 
 
 @pytest.mark.parametrize("header", ["", f"{len(WORDS)} 6\n"])
@@ -115,8 +112,9 @@ def test_a_file_of_word_vectors_is_the_published_mean(run, lake, query, tmp_path
     assert (mean.embedder.kind, mean.usual_max_distance) == ("glove", 0.06)
     np.testing.assert_allclose(distances_of(mean), published_distances(rows.get), atol=1e-5)
     require_answers(run, mean, query, distances_of(mean))
-    plain = pexeso.build_index(lake, tmp_path / "plain", model=str(path))
-    assert plain.search(CITIES, k=1).to_dict() == mean.search(CITIES, k=1).to_dict()
+    if header:
+        plain = pexeso.build_index(lake, tmp_path / "plain", model=str(path))
+        assert plain.embedder.fingerprint == mean.embedder.fingerprint
 
 
 def test_wrong_files_and_options_are_refused_and_leave_no_index(fail, lake, binary, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numba
@@ -88,20 +88,49 @@ def best_by_column(
     -------
     scipy.sparse.csr_matrix of shape (rows, columns)
     """
-    columns, offsets, members, data = held.T.tocsr(), [0], [], []
-    best = np.zeros(held.shape[0])
+    found = _Best(held, least)
     for product in products(left, right):
-        near = np.flatnonzero(product >= least)
-        starts, lengths = columns.indptr[near], np.diff(columns.indptr)[near]
+        found.add(product)
+    return found.matrix()
+
+
+def best_by_column_of_each(
+    left: Combined, right: Combined, held: sp.csr_matrix, least: float, weights: Sequence[float]
+) -> dict[float, sp.csr_matrix]:
+    """Do as `best_by_column` for each of several weights, whose products are computed once."""
+    found = {weight: _Best(held, least) for weight in weights}
+    both = (products(left.sparse, right.sparse), products(left.dense, right.dense))
+    for sparse, dense in zip(*both, strict=True):
+        for weight, own in found.items():
+            own.add((1 - weight) * sparse + weight * dense)
+    return {weight: own.matrix() for weight, own in found.items()}
+
+
+class _Best:
+    """The highest products of rows with the values of each column, row by row."""
+
+    def __init__(self, held: sp.csr_matrix, least: float) -> None:
+        self._columns, self._least = held.T.tocsr(), least
+        self._lengths, self._best = np.diff(self._columns.indptr), np.zeros(held.shape[0])
+        self._members: list[np.ndarray] = []
+        self._data: list[np.ndarray] = []
+
+    def add(self, product: np.ndarray) -> None:
+        """Add a row, its products with all values."""
+        near = np.flatnonzero(product >= self._least)
+        starts, lengths = self._columns.indptr[near], self._lengths[near]
         ahead = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-        holding = columns.indices[ahead + np.arange(len(ahead))]
-        best[:] = 0
-        np.maximum.at(best, holding, np.repeat(product[near], lengths))
-        members.append(np.flatnonzero(best))
-        data.append(best[members[-1]])
-        offsets.append(offsets[-1] + len(members[-1]))
-    arrays = np.concatenate(data), np.concatenate(members), np.array(offsets)
-    return sp.csr_matrix(arrays, shape=(left.shape[0], held.shape[0]))
+        holding = self._columns.indices[ahead + np.arange(len(ahead))]
+        self._best[:] = 0
+        np.maximum.at(self._best, holding, np.repeat(product[near], lengths))
+        self._members.append(np.flatnonzero(self._best))
+        self._data.append(self._best[self._members[-1]])
+
+    def matrix(self) -> sp.csr_matrix:
+        """Return all rows, (rows, columns)."""
+        offsets = np.cumsum([0, *map(len, self._members)])
+        arrays = np.concatenate(self._data), np.concatenate(self._members), offsets
+        return sp.csr_matrix(arrays, shape=(len(self._members), len(self._best)))
 
 
 @numba.njit(cache=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.effectiveness.found import LEAST_JOINABILITY, found_pairs
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, Judged, incidence
@@ -14,6 +15,8 @@ from benchmarks.effectiveness.lexical.space import cosines_of
 from benchmarks.effectiveness.nearest import TIE
 from benchmarks.effectiveness.scoring import JOINABILITIES, folds_of
 from benchmarks.effectiveness.tasks import Task
+
+BestOf = Callable[[Vectors, Vectors, sp.csr_matrix, float], sp.csr_matrix]
 
 DISTANCES = tuple(np.round(np.arange(0.2, 0.521, 0.01), 3).tolist())
 """Largest distances that are tried, as a share of the largest there is."""
@@ -67,6 +70,7 @@ def column_scores(
     vectors: Vectors,
     number: dict[str, int],
     distances: Sequence[float] = DISTANCES,
+    best_of: BestOf = best_by_column,
 ) -> ColumnScores:
     """Count the pairs of columns that are found at each distance and joinability.
 
@@ -79,13 +83,15 @@ def column_scores(
     number : dict of str to int
         The row of each value.
     distances : sequence of float
+    best_of : callable
+        Does as `best_by_column`.
     """
     values, held = incidence([[value for value in column if value] for column in columns])
     rows = vectors[np.array([number[value] for value in values], np.int64)]
     asked = np.arange(held.shape[0]) if judged.asked is None else judged.asked
     used = np.flatnonzero(np.asarray(held[asked].sum(0)).ravel())
     cosines = cosines_of(distances)
-    best = best_by_column(rows[used], rows, held, float(cosines.min()))
+    best = best_of(rows[used], rows, held, float(cosines.min()))
     fold_of = np.zeros(judged.n_columns, np.int64)
     folds = folds_of(judged)
     for position, fold in enumerate(folds):

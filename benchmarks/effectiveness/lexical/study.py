@@ -20,8 +20,8 @@ from benchmarks.effectiveness.lexical.misspelt import (
     may_be_same,
     nearest_unrelated,
 )
-from benchmarks.effectiveness.lexical.products import Vectors
-from benchmarks.effectiveness.lexical.scores import DISTANCES, column_scores, value_scores
+from benchmarks.effectiveness.lexical.products import Vectors, best_by_column
+from benchmarks.effectiveness.lexical.scores import DISTANCES, BestOf, column_scores, value_scores
 from benchmarks.effectiveness.lexical.space import (
     N_GRAMS,
     RECOMMENDED,
@@ -111,12 +111,15 @@ def _tfidf(values: Sequence[str], **options: Any) -> sp.csr_matrix:
 
 
 def scores_of(
-    prepared: PreparedSet, method: Method, distances: Sequence[float] = DISTANCES
+    prepared: PreparedSet,
+    method: Method,
+    distances: Sequence[float] = DISTANCES,
+    best_of: BestOf = best_by_column,
 ) -> SetScores:
     """Score a method on one data set."""
     vectors, number = method(prepared.values, prepared.counts), prepared.number()
     study = prepared.study
-    columns = column_scores(study.judged, prepared.columns, vectors, number, distances)
+    columns = column_scores(study.judged, prepared.columns, vectors, number, distances, best_of)
     values = value_scores(study.tasks, prepared.sides, vectors, number, distances)
     return SetScores.of(columns, values, distances)
 
