@@ -122,7 +122,7 @@ def test_odd_values_are_searched_as_brute_force_does(tmp_path, spark):
         (folder / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
     index = build(folder, tmp_path / "index", spark)
     asked, table = list(ODD), "other.csv"
-    at_least = {0.0: 3, 0.1: 6, 0.4: 8}
+    at_least = {0.0: 3, 0.1: 4, 0.4: 5}
     for distance, n_least in at_least.items():
         options = {"max_distance": distance, "k": "all"}
         answers = found(index, asked, **options)
